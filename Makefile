@@ -1,0 +1,49 @@
+# Everything a person runs. `make demo` and `make test` need Python 3.11, Java 17 and make, nothing else.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: setup demo test check lint bench fuzz lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Kelpie needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/python demo/run.py
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test
+
+# make bench ONLY=codec runs one benchmark.
+bench: $(READY)
+	$(BIN)/python -m bench $(ONLY)
+
+# make fuzz FRAMES=5000000 goes on longer.
+FRAMES ?= 1000000
+fuzz: $(READY)
+	KELPIE_FUZZ_FRAMES=$(FRAMES) $(BIN)/python -m pytest tests/wire/test_fuzz.py -s
+
+# Pins every dependency anew. The lock file holds names, versions and hashes, and no address.
+lock:
+	uvx --version >/dev/null 2>&1 || { echo "make lock needs uv: pip install uv"; exit 1; }
+	uv pip compile pyproject.toml --extra pipeline --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade -o requirements.lock
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Benchmarks: each compares Kelpie with a peer in the same run, on the same machine."""

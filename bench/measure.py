@@ -1,0 +1,51 @@
+"""How the benchmarks measure, and what they hand back."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Kelpie against a peer; above 1, Kelpie is ahead."""
+
+    name: str
+    value: float
+    peer: str
+
+    def __str__(self) -> str:
+        return f"ratio {self.name} {self.value:.2f} {self.peer}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one benchmark found: a table for people, ratios for everyone, and the words in between."""
+
+    title: str
+    about: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    ratios: Sequence[Ratio]
+
+
+def cpu_seconds(contenders: dict[str, Callable[[], object]], rounds: int = 15) -> dict[str, float]:
+    """The least CPU time of one call each. They take turns, so that a noisy moment hits all of them alike."""
+    repeats = {name: _repeats(call) for name, call in contenders.items()}
+    best = dict.fromkeys(contenders, float("inf"))
+    for _ in range(rounds):
+        for name, call in contenders.items():
+            best[name] = min(best[name], _timed(call, repeats[name]))
+    return best
+
+
+def _repeats(call: Callable[[], object]) -> int:
+    """So many calls that one measurement is well above the clock's step."""
+    once = max(_timed(call, 1), 1e-7)
+    return max(1, int(0.02 / once))
+
+
+def _timed(call: Callable[[], object], repeats: int) -> float:
+    start = time.process_time()
+    for _ in range(repeats):
+        call()
+    return (time.process_time() - start) / repeats

@@ -1,0 +1,266 @@
+"""kelpie real: real Kafka on this machine, to reproduce an incident on the real software."""
+
+import argparse
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kelpie.cli.command import CommandError
+from kelpie.real import java, state
+from kelpie.real.cluster import RealCluster
+from kelpie.real.failures import RealError, Refused
+from kelpie.real.releases import RELEASES
+
+_KIND_ORDER = ("zookeeper", "controller", "broker")
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "real",
+        help="start real Kafka clusters on this machine, and break them",
+        description="Starts real Kafka clusters on loopback, ends and restarts their nodes, and runs Kafka's "
+        "own tools against them. The jars are fetched when a version is first used.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    up = _action(actions, "up", _up, "start a cluster")
+    up.add_argument(
+        "--version",
+        default=next(iter(RELEASES)),
+        metavar="V",
+        help=f"{', '.join(RELEASES)}; %(default)s if left out",
+    )
+    up.add_argument(
+        "--brokers", type=int, default=1, metavar="N", help="how many brokers; %(default)s if left out"
+    )
+    up.add_argument("--port", type=int, metavar="P", help="port of the first broker; the others follow it")
+    up.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a line for every server.properties",
+    )
+    up.add_argument(
+        "--jvm",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="an option for every broker's JVM: --jvm=-Xmx2g",
+    )
+
+    _action(actions, "list", _list, "show the clusters that are up", named=False)
+    _nodes(_action(actions, "kill", _kill, "end nodes as a crash would (SIGKILL)"))
+    _nodes(_action(actions, "stop", _stop, "end nodes as an operator would (SIGTERM)"))
+    start = _action(actions, "start", _start, "start nodes again: same port, same data")
+    _nodes(start)
+    start.add_argument("--no-wait", action="store_true", help="do not wait until the nodes serve")
+    _action(actions, "down", _down, "end a cluster and remove its folder")
+
+    tool = _action(actions, "tool", _tool, "run one of Kafka's own tools against a cluster")
+    tool.add_argument("tool", metavar="TOOL", help="a script's name (kafka-topics) or a class")
+    tool.add_argument(
+        "arguments",
+        nargs=argparse.REMAINDER,
+        metavar="…",
+        help="its arguments; the cluster's address is added",
+    )
+
+
+def _action(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    summary: str,
+    *,
+    named: bool = True,
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    parser.set_defaults(run=_mending(run))
+    if named:
+        parser.add_argument(
+            "--name", default=state.DEFAULT, help="the cluster's name; %(default)r if left out"
+        )
+    return parser
+
+
+def _nodes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("nodes", nargs="+", metavar="NODE", help="a broker's number, zookeeper or controller")
+
+
+def _mending(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """What real clusters complain of is what a user can mend."""
+
+    def command(arguments: argparse.Namespace) -> int:
+        try:
+            return run(arguments)
+        except CommandError as error:
+            raise CommandError(_wrapped(str(error)), error.status) from None
+        except RealError as error:
+            raise CommandError(_wrapped(str(error)), status=2 if isinstance(error, Refused) else 1) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise CommandError(
+                _wrapped(
+                    f"{error.strerror}: {error.filename}. KELPIE_STATE and KELPIE_CACHE choose other folders."
+                ),
+                status=1,
+            ) from None
+
+    return command
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    name = arguments.name
+    settings = dict(map(_setting, arguments.config))
+    with state.locked(name):
+        if state.exists(name):
+            raise CommandError(
+                f"A cluster named {name!r} is already up. End it with: kelpie real down{_option(name)}, "
+                "or give the new one another --name."
+            )
+        state.clear(name)
+        cluster = RealCluster(
+            arguments.version,
+            arguments.brokers,
+            config=settings,
+            port=arguments.port,
+            root=state.folder(name),
+            jvm_options=arguments.jvm,
+            announce=lambda line: print(line, file=sys.stderr, flush=True),
+        ).open()
+        state.save(cluster)
+        cluster.detach()
+    _describe(name, cluster)
+    broker = cluster.brokers[-1].name
+    print("\nNext:")
+    for command, meaning in (
+        (f"tool{_option(name)} kafka-topics --list", "Kafka's own tools, of this release"),
+        (f"kill{_option(name)} {broker}", "end a broker as a crash would"),
+        (f"start{_option(name)} {broker}", "start it again: same port, same data"),
+        (f"down{_option(name)}", "end everything, remove the folder"),
+    ):
+        print(f"  kelpie real {command}\n      {meaning}")
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    del arguments
+    names = state.names()
+    if not names:
+        print("No cluster is up. Start one with: kelpie real up")
+    for at, name in enumerate(names):
+        if at:
+            print()
+        try:
+            _describe(name, state.load(name))
+        except RealError as error:
+            print(f"{name}: {error}")
+    return 0
+
+
+def _kill(arguments: argparse.Namespace) -> int:
+    return _each(arguments, RealCluster.kill, "was killed")
+
+
+def _stop(arguments: argparse.Namespace) -> int:
+    return _each(arguments, RealCluster.stop, "has stopped")
+
+
+def _each(arguments: argparse.Namespace, end: Callable[[RealCluster, str], None], done: str) -> int:
+    with state.changing(arguments.name) as cluster:
+        for name in _known(cluster, arguments.nodes):
+            end(cluster, name)
+            print(f"{_capital(cluster, name)} {done}.", flush=True)
+    return 0
+
+
+def _start(arguments: argparse.Namespace) -> int:
+    with state.changing(arguments.name) as cluster:
+        # A broker needs its ZooKeeper or controller: they go first.
+        names = sorted(
+            _known(cluster, arguments.nodes), key=lambda name: _KIND_ORDER.index(cluster.nodes[name].kind)
+        )
+        for name in names:
+            cluster.start(name, wait=not arguments.no_wait)
+            serves = "was started" if arguments.no_wait else "is up"
+            node = cluster.find(name)
+            assert node.process is not None
+            print(
+                f"{_capital(cluster, name)} {serves}: port {node.port}, pid {node.process.pid}.", flush=True
+            )
+    return 0
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    with state.changing(arguments.name) as cluster:
+        ended = sum(node.up for node in cluster.nodes.values())
+        root = cluster.root
+        cluster.close()
+    print(f"Cluster {arguments.name!r} is down: {ended} processes ended, {_short(root)} removed.")
+    return 0
+
+
+def _tool(arguments: argparse.Namespace) -> int:
+    command = state.load(arguments.name).tool_command(arguments.tool, arguments.arguments)
+    sys.stdout.flush()
+    # The tool takes our place: its input, output, signals and exit status are its own.
+    os.execve(command[0], command, java.environment())
+
+
+def _known(cluster: RealCluster, nodes: Sequence[str]) -> list[str]:
+    """All of them are looked at before anything is done to one."""
+    return [cluster.find(name).name for name in dict.fromkeys(nodes)]
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CommandError(f"--config {text!r} is no setting. Write NAME=VALUE, as in server.properties.")
+    return name.strip(), value.strip()
+
+
+def _describe(name: str, cluster: RealCluster) -> None:
+    brokers = cluster.brokers
+    print(
+        f"{name}: Kafka {cluster.release.version}, {len(brokers)} broker{'s' * (len(brokers) > 1)}"
+        + (f", ZooKeeper {cluster.release.zookeeper}" if cluster.zookeeper_connect else ", KRaft")
+    )
+    # Three addresses are enough for any client, and fit on a line.
+    print(f"  bootstrap  {','.join(cluster.bootstrap_servers.split(',')[:3])}")
+    if cluster.zookeeper_connect:
+        print(f"  zookeeper  {cluster.zookeeper_connect}")
+    print(f"  folder     {_short(cluster.root)}")
+    print(f"\n  {'NODE':<12}{'STATE':<8}{'PID':>8}{'PORT':>8}  {'DATA':<18}LOG")
+    for node in cluster.nodes.values():
+        pid = node.process.pid if node.process and node.up else "-"
+        data, log = (path.relative_to(cluster.root) for path in (node.data, node.log))
+        print(f"  {node.name:<12}{'up' if node.up else 'down':<8}{pid:>8}{node.port:>8}  {data!s:<18}{log}")
+
+
+def _wrapped(text: str) -> str:
+    """Sentences fit the terminal; lines of logs stay as they are."""
+    lines = text.splitlines()
+    prose = [line for line in lines if not line.startswith("  |")]
+    logs = [line for line in lines if line.startswith("  |")]
+    # The first line follows the command's name.
+    folded = textwrap.wrap(
+        " ".join(prose), 79, initial_indent=" " * 13, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join([*folded, *logs]).lstrip()
+
+
+def _capital(cluster: RealCluster, name: str) -> str:
+    text = str(cluster.find(name))
+    return text[0].upper() + text[1:]
+
+
+def _option(name: str) -> str:
+    return "" if name == state.DEFAULT else f" --name {name}"
+
+
+def _short(path: Path) -> str:
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

@@ -1,0 +1,312 @@
+"""A real Kafka cluster on loopback: any release of the catalogue, one or several brokers.
+
+Brokers are the nodes "1", "2", … Up to 3.9 there is a node "zookeeper" beside them. With KRaft a lone broker
+is its own controller; as soon as there are several, the controller is a node "controller" of its own, so
+that brokers can be killed without losing the quorum.
+"""
+
+import base64
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kelpie.real import fetch, java, metadata, ports, properties, releases, tools, zookeeper
+from kelpie.real.failures import RealError, Refused
+from kelpie.real.fleet import Fleet, Node
+from kelpie.real.process import Jvm
+
+MOST_BROKERS = 16
+_HEAP_MB = 512
+_FORMAT_LIMIT_S = 60.0
+_EXPIRY_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    status: int
+    stdout: str
+    stderr: str
+
+
+class RealCluster(Fleet):
+    """`with RealCluster("0.9.0.1", brokers=3) as cluster:`. Raises `Unavailable` where it cannot be had."""
+
+    def __init__(
+        self,
+        version: str = "4.3.1",
+        brokers: int = 1,
+        *,
+        config: Mapping[str, object] | None = None,
+        port: int | None = None,
+        root: Path | None = None,
+        jvm_options: Sequence[str] = (),
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(root)
+        self.release = releases.find(version)
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise Refused(f"A cluster has 1 to {MOST_BROKERS} brokers, not {brokers}.")
+        self.size = brokers
+        self.settings = properties.checked(config or {})
+        self.jvm_options = tuple(jvm_options)
+        self._first_port = port
+        self._announce = announce
+        self._cluster_id = _random_id()
+        self._opening = True
+
+    @property
+    def title(self) -> str:
+        return f"Kafka {self.release.version}"
+
+    @property
+    def ports_chosen(self) -> bool:
+        return self._first_port is not None
+
+    @property
+    def brokers(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.kind == "broker"]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{ports.HOST}:{node.port}" for node in self.brokers)
+
+    @property
+    def zookeeper_connect(self) -> str | None:
+        node = self.nodes.get("zookeeper")
+        return f"{ports.HOST}:{node.port}" if node else None
+
+    def adopt(self, root: Path, nodes: Sequence[Node]) -> None:
+        """Take over a cluster that an earlier command has opened."""
+        self._root = root
+        self.nodes = {node.name: node for node in nodes}
+        self._opening = False
+
+    def tool(self, name: str, *arguments: str, stdin: str = "", limit_s: float = 60.0) -> ToolResult:
+        """Run one of the release's own console tools to its end: `tool("kafka-topics", "--list")`.
+
+        By the name of its script or by its class. The cluster's address is added unless one is given.
+        """
+        process, folder = self._run_tool(name, arguments, stdin)
+        try:
+            ended = process.wait(limit_s)
+            stdout, stderr = (
+                (folder / stream).read_text(errors="replace") for stream in ("stdout", "stderr")
+            )
+            if not ended:
+                raise RealError(
+                    f"{name} of {self.title} did not end within {limit_s:.0f} s. It said:\n"
+                    f"{process.tail()}\n{stderr[-1000:]}"
+                )
+            return ToolResult(process.status or 0, stdout, stderr)
+        finally:
+            process.kill()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def spawn_tool(self, name: str, *arguments: str, stdin: str = "") -> Jvm:
+        """Start a tool and leave it running, say a consumer. `said()` is its standard output so far."""
+        return self._run_tool(name, arguments, stdin)[0]
+
+    def tool_command(self, name: str, arguments: Sequence[str]) -> list[str]:
+        main, arguments = tools.resolve(
+            self.release,
+            name,
+            arguments,
+            bootstrap=self.bootstrap_servers,
+            zookeeper=self.zookeeper_connect,
+        )
+        return [*self._java(main, heap_mb=256, logging="tools"), *arguments]
+
+    def _run_tool(self, name: str, arguments: Sequence[str], stdin: str) -> tuple[Jvm, Path]:
+        command = self.tool_command(name, arguments)
+        folder = Path(tempfile.mkdtemp(prefix="tool-", dir=self.root))
+        (folder / "stdin").write_text(stdin)
+        process = Jvm.spawn(
+            command,
+            folder=folder,
+            log=folder / "stdout",
+            errors=folder / "stderr",
+            stdin=folder / "stdin",
+            keeper=self._guarded(),
+        )
+        self._side.append(process)
+        return process, folder
+
+    def _plan(self) -> None:
+        self._libraries()
+        self._write_logging()
+        numbers = self._choose_ports()
+        if self.release.quorum == "kraft":
+            self._plan_kraft(numbers)
+        else:
+            self._plan_zookeeper(numbers)
+
+    def _choose_ports(self) -> list[int]:
+        """Those of the brokers, and one more."""
+        if self._first_port is None:
+            return ports.free(self.size + 1)
+        chosen = list(range(self._first_port, self._first_port + self.size))
+        ports.require(chosen)
+        other = next(port for port in ports.free(self.size + 1) if port not in chosen)
+        return [*chosen, other]
+
+    def _plan_kraft(self, numbers: Sequence[int]) -> None:
+        *broker_ports, controller_port = numbers
+        alone = self.size == 1
+        controller_id = 1 if alone else properties.CONTROLLER_ID
+        quorum = f"{controller_id}@{ports.HOST}:{controller_port}"
+        if not alone:
+            node = self._add(Node("controller", "controller", controller_port, self.root / "controller"))
+            listeners = {"CONTROLLER": controller_port}
+            self._configure(node, properties.kraft(controller_id, "controller", listeners, node.data, quorum))
+        for number, port in enumerate(broker_ports, start=1):
+            node = self._add(Node(str(number), "broker", port, self.root / str(number)))
+            listeners = {"PLAINTEXT": port} | ({"CONTROLLER": controller_port} if alone else {})
+            roles = "broker,controller" if alone else "broker"
+            self._configure(node, properties.kraft(number, roles, listeners, node.data, quorum))
+
+    def _plan_zookeeper(self, numbers: Sequence[int]) -> None:
+        *broker_ports, keeper_port = numbers
+        keeper = self._add(Node("zookeeper", "zookeeper", keeper_port, self.root / "zookeeper"))
+        keeper.config.write_text(properties.text(properties.zookeeper(keeper_port, keeper.data)))
+        connect = {"zookeeper.connect": f"{ports.HOST}:{keeper_port}"}
+        for number, port in enumerate(broker_ports, start=1):
+            node = self._add(Node(str(number), "broker", port, self.root / str(number)))
+            self._configure(node, properties.broker(self.release, number, port, node.data) | connect)
+
+    def _add(self, node: Node) -> Node:
+        node.folder.mkdir()
+        self.nodes[node.name] = node
+        return node
+
+    def _configure(self, node: Node, own: Mapping[str, object]) -> None:
+        values = {**properties.defaults(self.release, self.size), **self.settings, **own}
+        node.config.write_text(properties.text(values))
+
+    def _launch(self) -> None:
+        if self.release.quorum == "kraft":
+            self._format()
+        else:
+            self._spawn(self.nodes["zookeeper"])
+            self._wait_ready([self.nodes["zookeeper"]])
+        for node in self.nodes.values():
+            if node.process is None:
+                self._spawn(node)
+        self._wait_ready(self.nodes.values())
+        self._opening = False
+
+    def _format(self) -> None:
+        """KRaft wants its data folders formatted. The tool does it where the quorum's first records are
+        written; a mere broker needs no more than its identity, for which no JVM has to start.
+        """
+        first = self.nodes.get("controller") or self.nodes["1"]
+        result = self.tool("kafka-storage", "format", "-t", self._cluster_id, "-c", str(first.config))
+        if result.status:
+            raise RealError(f"{self.title} could not format {first.data}:\n{result.stdout}{result.stderr}")
+        for node in self.brokers:
+            if node is not first:
+                node.data.mkdir()
+                (node.data / "meta.properties").write_text(
+                    f"version=1\ncluster.id={self._cluster_id}\nnode.id={node.name}\n"
+                    f"directory.id={_random_id()}\n"
+                )
+
+    def _libraries(self) -> Path:
+        return fetch.libraries(self.release.version, self.release.jars, announce=self._announce)
+
+    def _write_logging(self) -> None:
+        text = properties.log4j2 if self.release.logging == "log4j2" else properties.log4j
+        self._logging_file("server").write_text(text("INFO", "System.out"))
+        self._logging_file("tools").write_text(text("WARN", "System.err"))
+
+    def _logging_file(self, purpose: str) -> Path:
+        return self.root / f"{purpose}-{self.release.logging}.properties"
+
+    def _java(self, main: str, *, heap_mb: int, logging: str, options: Sequence[str] = ()) -> list[str]:
+        prop = "log4j2.configurationFile" if self.release.logging == "log4j2" else "log4j.configuration"
+        return java.command(
+            f"{self._libraries()}/*",
+            main,
+            heap_mb=heap_mb,
+            options=(f"-D{prop}={self._logging_file(logging).as_uri()}", *options),
+        )
+
+    def _command(self, node: Node) -> Sequence[str]:
+        if node.kind == "zookeeper":
+            command = self._java(
+                zookeeper.MAIN, heap_mb=zookeeper.HEAP_MB, logging="server", options=zookeeper.OPTIONS
+            )
+        else:
+            command = self._java("kafka.Kafka", heap_mb=_HEAP_MB, logging="server", options=self.jvm_options)
+        return [*command, str(node.config)]
+
+    def _before_start(self, node: Node) -> None:
+        """A killed broker's registration lives as long as its session; until then the old releases refuse to
+        start ("A broker is already registered"). With KRaft a broker knows how to wait by itself.
+        """
+        keeper = self.nodes.get("zookeeper")
+        if node.kind != "broker" or keeper is None or not keeper.up:
+            return
+        deadline = time.monotonic() + _EXPIRY_LIMIT_S
+        while _registration(node) in zookeeper.sessions(keeper.port):
+            if time.monotonic() > deadline:
+                raise RealError(
+                    f"{node} cannot start: ZooKeeper has held the session of its last run for "
+                    f"{_EXPIRY_LIMIT_S:.0f} s. Is zookeeper.session.timeout.ms longer than that?"
+                )
+            time.sleep(0.05)
+
+    def _complaint(self, node: Node) -> str | None:
+        if node.kind == "zookeeper":
+            return zookeeper.complaint(node.port)
+        if node.kind == "controller":
+            return None  # Without it no broker is ever ready, and it answers brokers only.
+        try:
+            known = self._known_brokers(node, timeout_s=2.0)
+        except OSError as error:
+            return f"port {node.port} does not answer ({error})"
+        expected = {int(other.name): other.port for other in self.brokers}
+        if not self._opening:
+            expected = {int(node.name): node.port}
+        missing = [str(broker) for broker, port in expected.items() if known.get(broker) != port]
+        if missing:
+            return f"it does not know of broker {', '.join(missing)} yet"
+        return None if self._opening else self._unknown_to_others(node)
+
+    def _known_brokers(self, node: Node, timeout_s: float) -> dict[int, int]:
+        """The brokers a broker lists, with their ports."""
+        known = metadata.brokers(node.port, timeout_s)
+        if known or self.release.knows_brokers_without_topics:
+            return known
+        # It answers. That is all it can tell; the rest is in ZooKeeper, which it will ask as well.
+        registered = zookeeper.sessions(self.nodes["zookeeper"].port)
+        return {int(other.name): other.port for other in self.brokers if _registration(other) in registered}
+
+    def _unknown_to_others(self, node: Node) -> str | None:
+        """Whether brokers that answer have not heard of one that came back. Those that do not answer may be
+        part of what is being tried out.
+        """
+        for other in self.brokers:
+            if other is node or not other.up:
+                continue
+            try:
+                known = self._known_brokers(other, timeout_s=1.0)
+            except OSError:
+                continue
+            if int(node.name) not in known:
+                return f"{other} does not know of it yet"
+        return None
+
+
+def _registration(broker: Node) -> str:
+    return f"/brokers/ids/{broker.name}"
+
+
+def _random_id() -> str:
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):  # The tools would take it for an option.
+            return text

@@ -1,0 +1,210 @@
+"""Bring a release's jars into the cache, once.
+
+Ivy, which PySpark's wheel carries, downloads them; so a machine with Java and PySpark needs no Maven. Its own
+default is the registry; KELPIE_REPOSITORY names another one (a mirror, in Maven's layout). The jars appear in
+the cache by one rename after every checksum was right: a download that was cut off is never seen.
+"""
+
+import hashlib
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from kelpie.real import folders, java, locks
+from kelpie.real.failures import RealError, Unavailable
+from kelpie.real.releases import Jar
+
+_INPUT = ("-settings", "settings.xml", "-cache", "downloads", "-ivy", "ivy.xml")
+_OUTPUT = ("-retrieve", "jars/[artifact]-[revision].[ext]")
+
+# Ivy prints dots while it downloads. This much silence is a registry that does not answer.
+_SILENCE_LIMIT_S = 20.0
+
+
+def libraries(
+    version: str,
+    jars: tuple[Jar, ...],
+    *,
+    limit_s: float = 600.0,
+    announce: Callable[[str], None] | None = None,
+) -> Path:
+    """The folder that holds exactly these jars, fetched if need be. Raises `Unavailable`."""
+    store = folders.cache() / "kafka"
+    folder = store / f"{version}-{_digest(jars)}"
+    if folder.is_dir():
+        return folder
+    try:
+        with locks.held(store / f".{version}.lock", limit_s=limit_s, purpose=f"fetching Kafka {version}"):
+            if not folder.is_dir():
+                if announce:
+                    announce(f"Fetching Kafka {version}, {len(jars)} jars, into {store} …")
+                _fetch(version, jars, folder, limit_s)
+    except OSError as error:
+        raise Unavailable(
+            f"Kafka {version} cannot be fetched: {error.strerror}: {error.filename}. "
+            "Set KELPIE_CACHE to a folder that can be written."
+        ) from None
+    except Unavailable:
+        raise
+    except RealError as error:
+        raise Unavailable(str(error)) from None
+    return folder
+
+
+def ivy_command() -> list[str]:
+    """How Ivy is run. Raises `Unavailable` where it cannot be."""
+    return [str(java.find()), *_proxy_options(), "-jar", str(_ivy())]
+
+
+def _fetch(version: str, jars: tuple[Jar, ...], folder: Path, limit_s: float) -> None:
+    """What an interrupted fetch has already downloaded stays beside the goal, for the next one."""
+    command = ivy_command()
+    work = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(work / "jars", ignore_errors=True)
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "settings.xml").write_text(_settings())
+    (work / "ivy.xml").write_text(_module(jars))
+    said = _run(
+        [*command, *_INPUT, *_OUTPUT],
+        work,
+        f"Kafka {version}",
+        limit_s,
+    )
+    _check(said, version, jars, work)
+    (work / "jars").rename(folder)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _check(said: str, version: str, jars: tuple[Jar, ...], work: Path) -> None:
+    absent = [jar for jar in jars if not (work / "jars" / jar.file_name).is_file()]
+    if absent and not re.search(r"^\s+found ", said, re.MULTILINE):
+        raise _not_reached(f"Kafka {version}")
+    if absent:
+        # Ivy gives all or nothing; its output tells which ones failed.
+        failed = re.findall(r":: (\S+)#(\S+);(\S+?)(?:: not found|!)", said)
+        missing = [jar for jar in absent if (jar.organisation, jar.name, jar.revision) in failed] or absent
+        raise Unavailable(
+            f"Kafka {version} cannot be fetched: the registry of jars does not give {missing[0]}"
+            f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}. "
+            "Try again later, or set KELPIE_REPOSITORY to a mirror that holds them."
+        )
+    for jar in jars:
+        content = (work / "jars" / jar.file_name).read_bytes()
+        if hashlib.sha256(content).hexdigest() != jar.sha256:
+            shutil.rmtree(work, ignore_errors=True)
+            raise Unavailable(
+                f"Kafka {version} cannot be fetched: {jar} arrived damaged ({len(content)} bytes, "
+                "wrong checksum) and was thrown away. Try again."
+            )
+
+
+def _not_reached(what: str) -> Unavailable:
+    return Unavailable(
+        f"{what} is not in the cache ({folders.cache()}) and the registry of jars cannot be reached. "
+        "Go online once, or set KELPIE_REPOSITORY to the address of a mirror."
+    )
+
+
+def _run(command: list[str], work: Path, what: str, limit_s: float) -> str:
+    """Ivy's output. It is ended when it takes too long, or says nothing for too long."""
+    deadline = time.monotonic() + limit_s
+    said = b""
+    with (
+        subprocess.Popen(
+            command,
+            cwd=work,
+            env=java.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as ivy,
+        selectors.DefaultSelector() as ears,
+    ):
+        assert ivy.stdout is not None
+        ears.register(ivy.stdout, selectors.EVENT_READ)
+        try:
+            while ears.select(min(_SILENCE_LIMIT_S, deadline - time.monotonic())):
+                chunk = os.read(ivy.stdout.fileno(), 65_536)
+                if not chunk:
+                    return said.decode(errors="replace")
+                said += chunk
+        finally:
+            ivy.send_signal(signal.SIGKILL)
+    if time.monotonic() < deadline:
+        raise _not_reached(what)
+    raise Unavailable(
+        f"{what} could not be fetched within {limit_s:.0f} s. Run it again: it goes on where it stopped."
+    )
+
+
+def _ivy() -> Path:
+    jars = java.pyspark_jars()
+    found = sorted(jars.glob("ivy-*.jar")) if jars else []
+    if not found:
+        raise Unavailable(
+            "Ivy, which fetches Kafka, is missing: it comes with PySpark. Install kelpie-kafka[pipeline]."
+        )
+    return found[-1]
+
+
+def _settings() -> str:
+    repository = os.environ.get("KELPIE_REPOSITORY")
+    root = f"root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""
+    # No POMs and no checksum files: every jar is pinned with its checksum, so they would tell nothing new.
+    return f"""<ivysettings>
+  <settings defaultResolver="registry"/>
+  <timeout-constraints>
+    <timeout-constraint name="patience" connectionTimeout="10000" readTimeout="30000"/>
+  </timeout-constraints>
+  <resolvers>
+    <ibiblio name="registry" {root} m2compatible="true" usepoms="false" useMavenMetadata="false"
+             checksums="" timeoutConstraint="patience"/>
+  </resolvers>
+</ivysettings>
+"""
+
+
+def _module(jars: tuple[Jar, ...]) -> str:
+    dependencies = "\n".join(
+        f'    <dependency org="{jar.organisation}" name="{jar.name}" rev="{jar.revision}"'
+        ' conf="default->*" transitive="false"/>'
+        for jar in jars
+    )
+    return f"""<ivy-module version="2.0">
+  <info organisation="kelpie" module="kafka"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def _proxy_options() -> list[str]:
+    """Java does not read the proxy variables that everything else on a machine follows."""
+    proxies = urllib.request.getproxies()
+    options = []
+    for scheme in ("http", "https"):
+        proxy = urllib.parse.urlsplit(proxies.get(scheme, ""))
+        if proxy.hostname:
+            options.append(f"-D{scheme}.proxyHost={proxy.hostname}")
+            options.append(f"-D{scheme}.proxyPort={proxy.port or 80}")
+    if options and (excepted := proxies.get("no")):
+        hosts = [host.strip() for host in excepted.split(",") if host.strip()]
+        hosts = [f"*{host}" if host.startswith(".") else host for host in hosts]
+        options.append(f"-Dhttp.nonProxyHosts={'|'.join(['localhost', '127.*', *hosts])}")
+    return options
+
+
+def _digest(jars: tuple[Jar, ...]) -> str:
+    """Changes with the list, so that an older download is not taken for this one."""
+    return hashlib.sha256("\n".join(f"{jar} {jar.sha256}" for jar in jars).encode()).hexdigest()[:12]

@@ -1,0 +1,83 @@
+"""Which process it was: a number alone may belong to somebody else by now.
+
+Imported by the guardian: the standard library only, and little of it.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    pid: int
+    start: str
+
+    @classmethod
+    def of(cls, pid: int) -> "Identity | None":
+        """The living process of that number, if there is one. A zombie is dead: only its parent is late."""
+        start = _start_linux(pid) if _PROC.exists() else _start_ps(pid)
+        return None if start is None else cls(pid, start)
+
+    @property
+    def alive(self) -> bool:
+        return Identity.of(self.pid) == self
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to this very process; False when it has gone."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return False
+        except (AttributeError, OSError):
+            return self._signal_by_pid(number)
+        try:
+            if not self.alive:
+                return False
+            # The handle was there before the check, so what was checked is what gets the signal.
+            signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def _signal_by_pid(self, number: int) -> bool:
+        if not self.alive:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+            return True
+        return False
+
+
+_PROC = Path("/proc/self/stat")
+
+
+def _start_linux(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+    # The command may hold blanks and brackets; the numbers begin after its last bracket (proc(5)).
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        return None
+    return f"{boot}/{fields[19]}"
+
+
+def _start_ps(pid: int) -> str | None:
+    shown = subprocess.run(
+        ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
+    ).stdout.split(maxsplit=1)
+    if len(shown) != 2 or shown[0].startswith("Z"):
+        return None
+    return shown[1].strip()

@@ -1,0 +1,53 @@
+from collections.abc import Mapping
+
+from kelpie.real.cluster import RealCluster
+from kelpie.real.failures import Unavailable
+
+
+class Pool:
+    """Clusters that outlive one test: who asks for the same again gets the same again.
+
+    Settings are keywords with underscores for dots: Kafka's names hold no underscores.
+    """
+
+    def __init__(self) -> None:
+        self._shared: dict[tuple[object, ...], RealCluster] = {}
+        self._fresh: list[RealCluster] = []
+        self._missing: dict[str, Unavailable] = {}
+
+    def shared(self, version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
+        """For tests that leave a cluster as whole as they found it. A broken one is replaced."""
+        key = (version, brokers, *sorted((name, str(value)) for name, value in config.items()))
+        cluster = self._shared.get(key)
+        if cluster is not None and all(node.up for node in cluster.nodes.values()):
+            return cluster
+        if cluster is not None:
+            cluster.close()
+        self._shared[key] = self._open(version, brokers, config)
+        return self._shared[key]
+
+    def fresh(self, version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
+        """For tests that break things."""
+        cluster = self._open(version, brokers, config)
+        self._fresh.append(cluster)
+        return cluster
+
+    def close_fresh(self) -> None:
+        while self._fresh:
+            self._fresh.pop().close()
+
+    def close(self) -> None:
+        self.close_fresh()
+        while self._shared:
+            self._shared.popitem()[1].close()
+
+    def _open(self, version: str, brokers: int, config: Mapping[str, object]) -> RealCluster:
+        # What was missing once is not sought again for every test: that takes its time.
+        if version in self._missing:
+            raise self._missing[version]
+        try:
+            settings = {name.replace("_", "."): value for name, value in config.items()}
+            return RealCluster(version, brokers, config=settings).open()
+        except Unavailable as missing:
+            self._missing[version] = missing
+            raise

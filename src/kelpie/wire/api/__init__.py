@@ -1,0 +1,1 @@
+"""One file per API: its schema, headed by what changed in which version."""

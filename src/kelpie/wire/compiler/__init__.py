@@ -1,0 +1,74 @@
+"""From a declared schema to one encoder and one decoder per class and version, made on first use."""
+
+import struct
+from typing import Any, TypeVar
+
+from kelpie.wire.compiler.decode import Decoder, compile_decoder
+from kelpie.wire.compiler.encode import Encoder, compile_encoder
+from kelpie.wire.compiler.explain import Explainer
+from kelpie.wire.compiler.layout import layout
+from kelpie.wire.compiler.source import Unreadable
+from kelpie.wire.malformed import Malformed, Unencodable
+
+T = TypeVar("T")
+
+__all__ = ["decode", "decode_prefix", "encode", "encode_into"]
+
+
+_ENCODERS: dict[tuple[type[Any], int], Encoder] = {}
+_DECODERS: dict[tuple[type[Any], int], Decoder] = {}
+
+
+def _encoder(cls: type[Any], version: int) -> Encoder:
+    known = _ENCODERS.get((cls, version))
+    if known is None:
+        known = _ENCODERS[cls, version] = compile_encoder(layout(cls, version))
+    return known
+
+
+def _decoder(cls: type[Any], version: int) -> Decoder:
+    known = _DECODERS.get((cls, version))
+    if known is None:
+        known = _DECODERS[cls, version] = compile_decoder(layout(cls, version))
+    return known
+
+
+def encode(message: Any, version: int) -> bytes:
+    """Raises Unencodable when the message cannot be written in this version."""
+    pieces: list[bytes] = []
+    encode_into(message, version, pieces)
+    return b"".join(pieces)
+
+
+def encode_into(message: Any, version: int, pieces: list[bytes]) -> None:
+    """Appends the encoding to `pieces`, for a caller that puts a header in front."""
+    write = _encoder(type(message), version)
+    try:
+        write(message, pieces.append)
+    except (struct.error, TypeError, AttributeError, UnicodeEncodeError) as error:
+        raise Unencodable(
+            f"{type(message).__name__} v{version}: {error}; the message is {message!r}"
+        ) from error
+
+
+def decode(cls: type[T], version: int, buffer: bytes, position: int = 0) -> T:
+    """Reads one message that fills the buffer from `position` on. Raises Malformed when it does not."""
+    message, stop = decode_prefix(cls, version, buffer, position)
+    if stop != len(buffer):
+        raise Malformed(
+            f"{len(buffer) - stop} bytes are left over", offset=stop, path=f"{cls.__name__} v{version}"
+        )
+    return message
+
+
+def decode_prefix(cls: type[T], version: int, buffer: bytes, position: int = 0) -> tuple[T, int]:
+    """Reads one message at `position`: the message, and the position behind it."""
+    read = _decoder(cls, version)
+    try:
+        message, stop = read(buffer, position)
+        if stop <= len(buffer):
+            return message, stop
+    except (IndexError, struct.error, UnicodeDecodeError, Unreadable):
+        pass
+    slow = Explainer(buffer, position, layout(cls, version))
+    return slow.message(), slow.position

@@ -1,0 +1,99 @@
+"""Fixtures that every test may use: real Kafka and ZooKeeper, where they can be had.
+
+What is missing on a machine skips the test with one line that says so; KELPIE_REQUIRE_REAL=1 makes it fail.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import NoReturn
+
+import pytest
+
+from kelpie.real.cluster import RealCluster
+from kelpie.real.failures import Unavailable
+from kelpie.real.pool import Pool
+from kelpie.real.zookeeper import RealZooKeeper
+
+
+def _missing(what: str) -> NoReturn:
+    if os.environ.get("KELPIE_REQUIRE_REAL", "0") not in ("", "0"):
+        pytest.fail(what, pytrace=False)
+    pytest.skip(what)
+
+
+@contextmanager
+def _available() -> Iterator[None]:
+    try:
+        yield
+    except Unavailable as missing:
+        _missing(str(missing))
+
+
+@pytest.fixture(scope="session")
+def available() -> Callable[[], AbstractContextManager[None]]:
+    """`with available():` around what may raise `Unavailable`."""
+    return _available
+
+
+@pytest.fixture(scope="session")
+def _pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="session")
+def real_kafka(_pool: Pool) -> Callable[..., RealCluster]:
+    """`real_kafka(version="4.3.1", brokers=1, **config)`: a cluster that all tests asking for it share.
+
+    Leave it as whole as you found it, and use topics and groups of your own.
+    """
+
+    def cluster(version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
+        with _available():
+            return _pool.shared(version, brokers, **config)
+
+    return cluster
+
+
+@pytest.fixture
+def fresh_real_kafka(_pool: Pool) -> Iterator[Callable[..., RealCluster]]:
+    """The same, but a cluster of the test's own, to break."""
+
+    def cluster(version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
+        with _available():
+            return _pool.fresh(version, brokers, **config)
+
+    yield cluster
+    _pool.close_fresh()
+
+
+@pytest.fixture
+def real_zookeeper() -> Iterator[RealZooKeeper]:
+    """ZooKeeper 3.9, one server. It starts in half a second, so every test gets its own."""
+    with _available():
+        server = RealZooKeeper().open()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def kcat() -> str:
+    """The program kcat, which Debian has in a package of that name."""
+    return shutil.which("kcat") or pytest.skip("kcat is not installed (Debian: apt install kcat)")
+
+
+@pytest.fixture
+def wait_until() -> Callable[..., None]:
+    """`wait_until(condition)`: come back when it holds, fail when it does not in time."""
+
+    def wait(condition: Callable[[], object], *, limit_s: float = 60.0) -> None:
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            assert time.monotonic() < deadline, f"did not come true within {limit_s} s"
+            time.sleep(0.02)
+
+    return wait

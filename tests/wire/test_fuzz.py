@@ -1,0 +1,124 @@
+"""Mutated frames against the decoders: nothing but the typed errors comes out, and memory stays bounded.
+
+`make test` sends some 20,000 frames, `make fuzz` a million and more (KELPIE_FUZZ_FRAMES).
+"""
+
+import os
+import resource
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from kelpie.wire.apis import NAMES, api
+from kelpie.wire.compiler import decode_prefix
+from kelpie.wire.compiler.explain import Explainer
+from kelpie.wire.compiler.layout import layout
+from kelpie.wire.framing import (
+    RequestHeader,
+    UnsupportedVersion,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+from kelpie.wire.malformed import Malformed
+from tests.wire.messages import messages
+from tests.wire.oracles import REQUEST, RESPONSE
+
+FRAMES = int(os.environ.get("KELPIE_FUZZ_FRAMES", "20000"))
+MUTATIONS = 40
+PAIRS = [(key, kind) for key in NAMES for kind in (REQUEST, RESPONSE)]
+EXAMPLES = max(2, -(-FRAMES // (MUTATIONS * len(PAIRS))))
+MEMORY_MIB = 256
+EDGES = [
+    b"\xff\xff\xff\xff",
+    b"\x7f\xff\xff\xff",
+    b"\x80\x00\x00\x00",
+    b"\x00\x00\x00\x00",
+    b"\xff\x7f",
+    b"\x80" * 6,
+]
+
+
+def mutated(frame: bytes, random: Random) -> bytes:
+    """A frame as a broken peer, a torn disk or an attacker would send it."""
+    out = bytearray(frame)
+    for _ in range(random.randint(1, 3)):
+        at = random.randrange(len(out)) if out else 0
+        match random.randrange(5):
+            case 0 if out:
+                out[at] ^= 1 << random.randrange(8)
+            case 1:
+                out[at : at + random.randint(0, 8)] = random.choice(EDGES)
+            case 2:
+                del out[at : at + random.randint(1, 8)]
+            case 3:
+                out[at:at] = random.randbytes(random.randint(1, 8))
+            case _:
+                del out[at:]
+    return bytes(out)
+
+
+def peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{NAMES[pair[0]]}-{pair[1]}")
+def test_mutated_frames_raise_only_typed_errors(pair):
+    """What a peer sends is data, never a way to end the process."""
+    key, kind = pair
+    spoken = api(key)
+    cls = spoken.request if kind == REQUEST else spoken.response
+    before = peak_mib()
+
+    @seed(key)
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
+    @given(st.data(), st.integers(0, 2**32))
+    def run(data, number):
+        version = data.draw(st.integers(spoken.versions.first, spoken.versions.last))
+        message = data.draw(messages(cls, version))
+        if kind == REQUEST:
+            frame = encode_request(RequestHeader(key, version, 1, "fuzz"), message)[4:]
+        else:
+            frame = encode_response(key, version, 1, message)[4:]
+        random = Random(number)
+        for _ in range(MUTATIONS):
+            broken = mutated(frame, random)
+            try:
+                if kind == REQUEST:
+                    decode_request(broken)
+                else:
+                    decode_response(key, version, broken)
+            except (Malformed, UnsupportedVersion):
+                pass
+            agree(cls, version, broken)
+
+    run()
+    assert peak_mib() - before < MEMORY_MIB
+
+
+def agree(cls, version, raw):
+    """The fast decoder and the slow one say the same of any bytes."""
+    slow = Explainer(raw, 0, layout(cls, version))
+    try:
+        expected = slow.message(), slow.position
+    except Malformed as error:
+        expected = str(error)
+    try:
+        found = decode_prefix(cls, version, raw)
+    except Malformed as error:
+        found = str(error)
+    assert repr(found) == repr(expected)  # by repr: a mutated double may be NaN
+
+
+def test_a_test_run_sends_enough_frames():
+    """The count that the documentation names."""
+    assert EXAMPLES * MUTATIONS * len(PAIRS) >= FRAMES
