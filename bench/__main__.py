@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.measure import Report
 
-BENCHMARKS = ["codec"]
+BENCHMARKS = ["codec", "lab"]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 

@@ -11,11 +11,21 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import NoReturn
 
 import pytest
+from hypothesis import Phase, settings
 
 from kelpie.real.cluster import RealCluster
 from kelpie.real.failures import Unavailable
 from kelpie.real.pool import Pool
 from kelpie.real.zookeeper import RealZooKeeper
+
+# The phase that explains failures traces every line, of passing examples too, at twenty times the cost.
+# Machines are noisy, so no example has a deadline.
+settings.register_profile(
+    "kelpie",
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink],
+    deadline=None,
+)
+settings.load_profile("kelpie")
 
 
 def _missing(what: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """Every message, in every version, against two other implementations of the protocol."""
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kelpie.errors import ErrorCode
@@ -14,10 +14,8 @@ from tests.wire.oracles import REQUEST, RESPONSE, KafkaPython, Kio, differences
 KAFKA_PYTHON = KafkaPython()
 KIO = Kio()
 QUICK = settings(
-    deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
-    phases=(Phase.generate, Phase.shrink),  # explaining failures traces every line, at twenty times the cost
 )
 API_VERSIONS_RESPONSE = (18, RESPONSE)
 """kafka-python reads an ApiVersions answer with an error as version 0, as clients must (KIP-511)."""

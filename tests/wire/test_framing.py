@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kelpie.wire.api.api_versions import ApiVersionsResponse
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kelpie.wire.api.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kelpie.wire.api.metadata import MetadataRequest
 from kelpie.wire.framing import (
     Frames,
     RequestHeader,
@@ -89,6 +90,13 @@ def test_a_torn_request_header_is_malformed(raw):
     """Not an IndexError."""
     with pytest.raises(Malformed):
         decode_request(bytes.fromhex(raw))
+
+
+def test_bytes_behind_a_request_are_not_looked_at():
+    """librdkafka 2.16 asks for all metadata (v13) with three bytes too many; Kafka's brokers answer it."""
+    frame = bytes.fromhex("0003 000d 00000003 0007 72646b61666b61 00 00 00 00 00 01 00 00")
+    _, request = decode_request(frame)
+    assert request == MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
 
 @pytest.mark.parametrize("raw", ["", "0000", "00000007", "00000007 05"])

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kelpie.cli import real
+from kelpie.cli import lab, real
 from kelpie.cli.command import CommandError
 
 
@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="kelpie", description="Finds out which Kafka consumer groups are not consuming, and why."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (real,):
+    for command in (lab, real):
         command.register(commands)
     arguments = parser.parse_args(argv)
     try:

@@ -34,23 +34,28 @@ def libraries(
     version: str,
     jars: tuple[Jar, ...],
     *,
+    title: str | None = None,
     limit_s: float = 600.0,
     announce: Callable[[str], None] | None = None,
 ) -> Path:
-    """The folder that holds exactly these jars, fetched if need be. Raises `Unavailable`."""
+    """The folder that holds exactly these jars, fetched if need be. Raises `Unavailable`.
+
+    The title is what people read; Kafka of this version unless told otherwise.
+    """
+    what = title or f"Kafka {version}"
     store = folders.cache() / "kafka"
     folder = store / f"{version}-{_digest(jars)}"
     if folder.is_dir():
         return folder
     try:
-        with locks.held(store / f".{version}.lock", limit_s=limit_s, purpose=f"fetching Kafka {version}"):
+        with locks.held(store / f".{version}.lock", limit_s=limit_s, purpose=f"fetching {what}"):
             if not folder.is_dir():
                 if announce:
-                    announce(f"Fetching Kafka {version}, {len(jars)} jars, into {store} …")
-                _fetch(version, jars, folder, limit_s)
+                    announce(f"Fetching {what}, {len(jars)} jars, into {store} …")
+                _fetch(what, jars, folder, limit_s)
     except OSError as error:
         raise Unavailable(
-            f"Kafka {version} cannot be fetched: {error.strerror}: {error.filename}. "
+            f"{what} cannot be fetched: {error.strerror}: {error.filename}. "
             "Set KELPIE_CACHE to a folder that can be written."
         ) from None
     except Unavailable:
@@ -65,7 +70,7 @@ def ivy_command() -> list[str]:
     return [str(java.find()), *_proxy_options(), "-jar", str(_ivy())]
 
 
-def _fetch(version: str, jars: tuple[Jar, ...], folder: Path, limit_s: float) -> None:
+def _fetch(what: str, jars: tuple[Jar, ...], folder: Path, limit_s: float) -> None:
     """What an interrupted fetch has already downloaded stays beside the goal, for the next one."""
     command = ivy_command()
     work = folder.with_name(f".{folder.name}.part")
@@ -73,27 +78,22 @@ def _fetch(version: str, jars: tuple[Jar, ...], folder: Path, limit_s: float) ->
     work.mkdir(parents=True, exist_ok=True)
     (work / "settings.xml").write_text(_settings())
     (work / "ivy.xml").write_text(_module(jars))
-    said = _run(
-        [*command, *_INPUT, *_OUTPUT],
-        work,
-        f"Kafka {version}",
-        limit_s,
-    )
-    _check(said, version, jars, work)
+    said = _run([*command, *_INPUT, *_OUTPUT], work, what, limit_s)
+    _check(said, what, jars, work)
     (work / "jars").rename(folder)
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _check(said: str, version: str, jars: tuple[Jar, ...], work: Path) -> None:
+def _check(said: str, what: str, jars: tuple[Jar, ...], work: Path) -> None:
     absent = [jar for jar in jars if not (work / "jars" / jar.file_name).is_file()]
     if absent and not re.search(r"^\s+found ", said, re.MULTILINE):
-        raise _not_reached(f"Kafka {version}")
+        raise _not_reached(what)
     if absent:
         # Ivy gives all or nothing; its output tells which ones failed.
         failed = re.findall(r":: (\S+)#(\S+);(\S+?)(?:: not found|!)", said)
         missing = [jar for jar in absent if (jar.organisation, jar.name, jar.revision) in failed] or absent
         raise Unavailable(
-            f"Kafka {version} cannot be fetched: the registry of jars does not give {missing[0]}"
+            f"{what} cannot be fetched: the registry of jars does not give {missing[0]}"
             f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}. "
             "Try again later, or set KELPIE_REPOSITORY to a mirror that holds them."
         )
@@ -102,7 +102,7 @@ def _check(said: str, version: str, jars: tuple[Jar, ...], work: Path) -> None:
         if hashlib.sha256(content).hexdigest() != jar.sha256:
             shutil.rmtree(work, ignore_errors=True)
             raise Unavailable(
-                f"Kafka {version} cannot be fetched: {jar} arrived damaged ({len(content)} bytes, "
+                f"{what} cannot be fetched: {jar} arrived damaged ({len(content)} bytes, "
                 "wrong checksum) and was thrown away. Try again."
             )
 

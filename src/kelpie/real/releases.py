@@ -56,7 +56,7 @@ class Release:
 
     @functools.cached_property
     def jars(self) -> tuple[Jar, ...]:
-        return _read(_LISTS / f"{self.version}.txt")
+        return pinned(self.version)
 
     @property
     def zookeeper(self) -> str | None:
@@ -73,9 +73,10 @@ def find(version: str) -> Release:
         ) from None
 
 
-def _read(path: Path) -> tuple[Jar, ...]:
+def pinned(title: str) -> tuple[Jar, ...]:
+    """The jars of one list."""
     jars = []
-    for line in path.read_text().splitlines():
+    for line in (_LISTS / f"{title}.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             sha256, coordinates = line.split()
             organisation, name, revision = coordinates.split(":")

@@ -8,8 +8,11 @@ from kelpie.real.releases import Release, Tool
 
 _CLASS = re.compile(r"\w+(\.\w+)+")
 
-# Whoever gives one of these means another address than ours.
-_ADDRESSES = ("--bootstrap-server", "--bootstrap-controller", "--broker-list", "--zookeeper", "-server")
+# Whoever gives one of these means another address than ours. Some tools take a list of broker ids by the same
+# name as others the brokers' addresses; an address has a port.
+_ADDRESS = re.compile(
+    r"(--bootstrap-server|--bootstrap-controller|--zookeeper|-server)\b|--broker-list[ =]\S*:"
+)
 
 
 def resolve(
@@ -20,10 +23,15 @@ def resolve(
     connect = tool.connect
     if connect == "--zookeeper" and "--new-consumer" in arguments:
         connect = "--bootstrap-server"  # 0.9 knew both worlds.
-    if connect is None or any(argument.partition("=")[0] in _ADDRESSES for argument in arguments):
+    if connect is None or any(map(_ADDRESS.match, _with_values(arguments))):
         return tool.main, list(arguments)
     address = zookeeper if connect in ("--zookeeper", "-server") else bootstrap
     return tool.main, [connect, address or "", *arguments]
+
+
+def _with_values(arguments: Sequence[str]) -> list[str]:
+    """Each argument with the one after it, which is its value if it takes one."""
+    return [f"{one} {two}" for one, two in zip(arguments, [*arguments[1:], ""], strict=True)]
 
 
 def _find(release: Release, name: str) -> Tool:

@@ -142,8 +142,10 @@ def request(*, key: int, versions: str, flexible: str | None = None) -> Callable
     )
 
 
-response = request
-"""Declares the response of an API; its arguments are those of the request."""
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+def response(*, key: int, versions: str, flexible: str | None = None) -> Callable[[type[T]], type[T]]:
+    """Declares the response of an API; its versions are those of the request."""
+    return request(key=key, versions=versions, flexible=flexible)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))

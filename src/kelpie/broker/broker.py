@@ -1,0 +1,220 @@
+"""One broker without input or output: its image, its replicas, its coordinators, and who waits for what.
+
+`handle` takes a request; the answer comes through the call, at once or later. `apply` takes a new image: the
+broker begins to lead, to follow or to forget. Nothing here knows a socket or a clock.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kelpie.broker import handlers
+from kelpie.broker.call import Call
+from kelpie.broker.controller import Declined
+from kelpie.broker.deletions import Deletions
+from kelpie.broker.fetching import Fetching
+from kelpie.broker.group_service import GroupService
+from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Image, PartitionImage
+from kelpie.broker.links import Links
+from kelpie.broker.log import LogConfig
+from kelpie.broker.personas import Persona
+from kelpie.broker.replica import Replica
+from kelpie.broker.settings import Settings
+from kelpie.broker.timers import Timers
+from kelpie.broker.transaction_service import TransactionService, append_marker
+from kelpie.coordinator.transactions import MarkerRequest
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+INTERNAL_CONFIG: Mapping[str, Mapping[str, str]] = {
+    OFFSETS_TOPIC: {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    },
+    TRANSACTIONS_TOPIC: {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "segment.bytes": "104857600",
+    },
+}
+_PREFIX = {OFFSETS_TOPIC: "offsets.topic", TRANSACTIONS_TOPIC: "transaction.state.log"}
+
+
+class Broker:
+    def __init__(
+        self, node_id: int, settings: Settings, persona: Persona, image: Image, links: Links
+    ) -> None:
+        self.node_id = node_id
+        self.settings = settings
+        self.persona = persona
+        self.image = image
+        self.links = links
+        self.timers = Timers()
+        self.replicas: dict[TopicPartition, Replica] = {}
+        self.groups = GroupService(self)
+        self.transactions = TransactionService(self)
+        self.fetching = Fetching(self)
+        self.deletions = Deletions(self)
+        self.load_delays: dict[int | None, int] = {}
+        """Milliseconds that loading a group shard takes, by partition; under None for all others. A fault."""
+        self._log_configs: dict[str, tuple[Any, LogConfig]] = {}
+
+    def handle(self, call: Call, now: Instant) -> None:
+        handler = handlers.find(call.header.api_key)
+        if handler is None or call.header.api_key not in self.persona.versions:
+            call.refuse()
+            return
+        handler(self, call, now)
+
+    # The image
+
+    def apply(self, image: Image, now: Instant) -> None:
+        """Takes over a newer image. An older one, or the same, changes nothing."""
+        if image.version <= self.image.version and image is not self.image:
+            return
+        self.image = image
+        self.settings.dynamic = {
+            **image.broker_config.get("", {}),
+            **image.broker_config.get(str(self.node_id), {}),
+        }
+        hosted: set[TopicPartition] = set()
+        for topic in image.topics.values():
+            for index, state in enumerate(topic.partitions):
+                if self.node_id in state.replicas:
+                    partition = TopicPartition(topic.name, index)
+                    hosted.add(partition)
+                    self._host(partition, topic.topic_id, state, now)
+        gone = [partition for partition in self.replicas if partition not in hosted]
+        for partition in gone:
+            known = image.partition(partition) is not None
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            self.replicas.pop(partition).forget(code, now)
+        self.groups.follow_image(now)
+        self.transactions.follow_image(now)
+        self.fetching.follow_image(now)
+        self.deletions.followers_fetched()
+
+    def _host(self, partition: TopicPartition, topic_id: bytes, state: PartitionImage, now: Instant) -> None:
+        replica = self.replicas.get(partition)
+        if replica is not None and replica.topic_id != topic_id:
+            replica.forget(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, now)
+            replica = None
+        if replica is None:
+            replica = self.replicas[partition] = Replica(
+                partition, self.node_id, topic_id, self._least_in_sync(partition)
+            )
+        if replica.state != state:
+            epoch = replica.leader_epoch
+            replica.apply(state, now)
+            if replica.leads and replica.leader_epoch != epoch:
+                self.links.appended(partition)  # Followers must hear of it, though nothing is new.
+
+    def _least_in_sync(self, partition: TopicPartition) -> Callable[[], int]:
+        """What the high watermark waits for."""
+        if self.persona.strict_min_isr:
+            return lambda: self.log_config(partition).min_insync_replicas
+        return lambda: 1
+
+    def died(self) -> None:
+        """What was only in memory is gone; the logs lie on disk."""
+        self.timers.clear()
+        for replica in self.replicas.values():
+            replica.resigned()
+        self.groups = GroupService(self)
+        self.transactions = TransactionService(self)
+        self.fetching = Fetching(self)
+        self.deletions = Deletions(self)
+
+    # Replicas
+
+    def led(self, partition: TopicPartition) -> Replica | ErrorCode:
+        """The replica, if this broker believes that it leads it; else the error for the client."""
+        replica = self.replicas.get(partition)
+        if replica is None or replica.state is None:
+            known = self.image.partition(partition) is not None and self.persona.tells_of_other_hosts
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return replica if replica.leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def refuses_write(self, replica: Replica, *, all_acks: bool = True) -> ErrorCode | None:
+        """Why nothing can be written to this replica now."""
+        if not replica.leads:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return None if not all_acks or self.enough_in_sync(replica) else ErrorCode.NOT_ENOUGH_REPLICAS
+
+    def enough_in_sync(self, replica: Replica) -> bool:
+        """Whether min.insync.replicas is kept. Old releases did not mind if there were never that many."""
+        least = self.log_config(replica.partition).min_insync_replicas
+        if self.persona.strict_min_isr and replica.state is not None:
+            least = min(least, len(replica.state.replicas))
+        return replica.enough_in_sync(least)
+
+    def appended(self, replica: Replica, now: Instant) -> None:
+        """Something was written to a replica that this broker leads."""
+        if replica.advance(now):
+            self.fetching.arrived(replica.partition, now)
+        self.links.appended(replica.partition)
+
+    def write_marker(
+        self,
+        marker: MarkerRequest,
+        partition: TopicPartition,
+        now: Instant,
+        *,
+        written: Callable[[Instant], None],
+        failed: Callable[[], None],
+    ) -> None:
+        """As a transaction's coordinator: the partition's leader writes the marker, if it can be reached."""
+        leader = self.image.leader_of(partition)
+        if leader is None:
+            written(now) if self.image.partition(partition) is None else failed()
+            return
+        peer = self if leader.node_id == self.node_id else self.links.peer(leader.node_id)
+        if peer is None:
+            failed()
+        else:
+            append_marker(peer, marker, partition, now, written=written, failed=failed)
+
+    def log_config(self, partition: TopicPartition) -> LogConfig:
+        topic = self.image.topics.get(partition.topic)
+        given = topic.config if topic else {}
+        key = (given, self.settings.dynamic)
+        held = self._log_configs.get(partition.topic)
+        if held is None or held[0][0] is not given or held[0][1] is not self.settings.dynamic:
+            config = LogConfig.of(self.settings.topic_config(given), message_format=self.persona.magic)
+            held = self._log_configs[partition.topic] = (key, config)
+        return held[1]
+
+    # Topics
+
+    def create_missing_topic(self, name: str, now: Instant) -> None:
+        """A client asked for a topic that is not there. Raises Declined."""
+        if name in INTERNAL_CONFIG:
+            self.create_internal_topic(name, now)
+            return
+        controller = self.links.controller()
+        if controller is None:
+            raise Declined(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The controller cannot be reached.")
+        controller.create_topic(name, -1, -1, {})
+        self.links.publish(now)
+
+    def create_internal_topic(self, name: str, now: Instant) -> None:
+        """Too few brokers for its replicas: nothing is created, and whoever asked hears that it is not there.
+
+        Kafka 0.9 and 0.10 created it with as many replicas as there were brokers, and so it stayed.
+        """
+        controller = self.links.controller()
+        if controller is None:
+            return
+        partitions = self.settings.number(f"{_PREFIX[name]}.num.partitions")
+        replication = self.settings.number(f"{_PREFIX[name]}.replication.factor")
+        if self.persona.creates_offsets_topic_short:
+            replication = min(replication, len(controller.image.alive))
+        config = dict(INTERNAL_CONFIG[name])
+        if name == TRANSACTIONS_TOPIC:
+            config["min.insync.replicas"] = self.settings.text("transaction.state.log.min.isr")
+        try:
+            controller.create_topic(name, partitions, replication, config)
+        except Declined:
+            return
+        self.links.publish(now)

@@ -1,0 +1,358 @@
+"""The cluster without input or output: brokers, the controller, and who can reach whom.
+
+The lab drives it with sockets and a real clock, a simulation with a virtual one. Whatever a request or a
+fault sets going inside (a new image, replication) is settled before the call returns, so a driver only has
+to deliver requests, to carry answers, and to call `tick` when a deadline has come.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kelpie.broker.broker import Broker
+from kelpie.broker.call import Call
+from kelpie.broker.controller import Controller
+from kelpie.broker.description import describe
+from kelpie.broker.image import NO_LEADER, Endpoint, PartitionImage
+from kelpie.broker.personas import Persona, persona
+from kelpie.broker.replication import Replication
+from kelpie.broker.settings import Settings
+from kelpie.broker.shard_host import ShardHost
+from kelpie.broker.timers import Timers
+from kelpie.broker.upkeep import Upkeep
+from kelpie.coordinator.outcome import Outcome, Record
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire import offsets_topic
+from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    brokers: tuple[Endpoint, ...]
+    persona: str = "4.3"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    cluster_id: str = ""
+
+
+class Fabric:
+    def __init__(self, spec: ClusterSpec, *, now: Instant, new_id: Callable[[], str]) -> None:
+        if not spec.brokers:
+            raise ValueError("a cluster has at least one broker")
+        self.persona: Persona = persona(spec.persona)
+        self.new_id = new_id
+        self.zookeeper_offsets: dict[tuple[str, TopicPartition], tuple[int, str]] = {}
+        self._controller = Controller(
+            spec.brokers,
+            spec.cluster_id or "kelpie-lab",
+            Settings(spec.settings),
+            keeps_elr=self.persona.keeps_elr,
+            new_topic_id=lambda: bytes.fromhex(new_id().replace("-", "")),
+        )
+        image = self._controller.image
+        self._brokers = {
+            endpoint.node_id: Broker(
+                endpoint.node_id, Settings(spec.settings), self.persona, image, _Reach(self, endpoint.node_id)
+            )
+            for endpoint in spec.brokers
+        }
+        self._alive = set(self._brokers)
+        self._isolated: set[int] = set()
+        self._frozen: set[int] = set()
+        self._crashed: set[int] = set()
+        """Killed, and not registered since."""
+        self._fresh: set[int] = set()
+        """Started, and not registered since."""
+        self._replication = Replication(self)
+        self._timers = Timers()
+        self._upkeep = Upkeep(self, now)
+
+    def describe(self) -> dict[str, object]:
+        """Plain data for people and for the control API."""
+        return describe(self)
+
+    # Driving
+
+    def handle(self, node_id: int, call: Call, now: Instant) -> None:
+        """A request reached a broker. The answer comes through the call."""
+        if node_id not in self._alive:
+            call.refuse()
+            return
+        self._brokers[node_id].handle(call, now)
+        self._replication.settle(now)
+
+    def tick(self, now: Instant) -> None:
+        """Runs what is due."""
+        self._timers.run_due(now)
+        for node_id in sorted(self._alive):
+            self._brokers[node_id].timers.run_due(now)
+        self._replication.settle(now)
+
+    def next_deadline(self) -> Instant | None:
+        deadlines = [self._timers.next_deadline()]
+        deadlines += [self._brokers[node_id].timers.next_deadline() for node_id in self._alive]
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    # Looking
+
+    @property
+    def controller(self) -> Controller:
+        return self._controller
+
+    @property
+    def timers(self) -> Timers:
+        return self._timers
+
+    @property
+    def replication(self) -> Replication:
+        return self._replication
+
+    def is_alive(self, node_id: int) -> bool:
+        return node_id in self._alive
+
+    def broker(self, node_id: int) -> Broker:
+        """Raises KeyError for a node that does not exist."""
+        return self._brokers[node_id]
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]:
+        return self._brokers
+
+    def is_isolated(self, node_id: int) -> bool:
+        return node_id in self._isolated
+
+    def is_frozen(self, node_id: int) -> bool:
+        return node_id in self._frozen
+
+    def alive_brokers(self) -> list[Broker]:
+        return [self._brokers[node_id] for node_id in sorted(self._alive)]
+
+    def reaches_controller(self, node_id: int) -> bool:
+        return node_id in self._alive and node_id not in self._isolated
+
+    # What happens to brokers
+
+    def kill(self, node_id: int, now: Instant) -> None:
+        """It is gone without a goodbye; the controller notices when its session has run out."""
+        if node_id in self._alive:
+            self._replication.review(now)
+            self._crashed.add(node_id)
+            self._drop(node_id)
+            self._expire_later(node_id, now)
+
+    def stop(self, node_id: int, now: Instant) -> None:
+        """A controlled shutdown: its partitions have new leaders before it goes."""
+        if node_id in self._alive:
+            self._controller.broker_lost(node_id)
+            self.publish(now)
+            self._drop(node_id)
+
+    def start(self, node_id: int, now: Instant) -> None:
+        """It comes back with the logs that it had."""
+        if node_id in self._alive:
+            return
+        self._alive.add(node_id)
+        self._fresh.add(node_id)
+        self._register(node_id, now)
+
+    def isolate(self, node_id: int, now: Instant) -> None:
+        """Controller and peers cannot be reached from it, nor it from them; clients still reach it."""
+        self._replication.review(now)
+        self._isolated.add(node_id)
+        self._expire_later(node_id, now)
+
+    def rejoin(self, node_id: int, now: Instant) -> None:
+        self._isolated.discard(node_id)
+        self._register(node_id, now)
+
+    def freeze_metadata(self, node_id: int) -> None:
+        """It goes on with the image that it has."""
+        self._frozen.add(node_id)
+
+    def thaw_metadata(self, node_id: int, now: Instant) -> None:
+        self._frozen.discard(node_id)
+        self.publish(now)
+
+    def lag(self, node_id: int, partition: TopicPartition | None = None) -> None:
+        """As a follower it fetches nothing any more, of one partition or of all."""
+        self._replication.stall(node_id, partition)
+
+    def catch_up(self, node_id: int, partition: TopicPartition | None, now: Instant) -> None:
+        self._replication.resume(node_id, partition)
+        self._replication.settle(now)
+
+    # What happens to partitions
+
+    def shrink_isr(self, partition: TopicPartition, isr: Sequence[int], now: Instant) -> None:
+        """Replicas outside `isr` fall behind, and so out of it. Catching up brings them back.
+
+        Raises Declined where nobody of `isr` is in sync now.
+        """
+        state = self._known(partition)
+        for node in state.replicas:
+            if node not in isr:
+                self._replication.stall(node, partition)
+        self._controller.shrink_isr(partition, isr)
+        self.publish(now)
+
+    def make_leaderless(self, partition: TopicPartition, now: Instant) -> None:
+        """Nobody leads it, though brokers live: as after the loss of disks. An election brings it back."""
+        self._known(partition)
+        self._controller.make_leaderless(partition)
+        self.publish(now)
+
+    def elect(self, partition: TopicPartition, now: Instant, *, unclean: bool) -> None:
+        """Raises Declined where there is nothing to elect, or nobody."""
+        state = self._known(partition)
+        if state.leader == NO_LEADER and not unclean:
+            self._controller.give_leader(partition)
+        else:
+            self._controller.elect(partition, unclean=unclean)
+        self.publish(now)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        replication: int,
+        now: Instant,
+        *,
+        config: Mapping[str, str] | None = None,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        """Raises Declined."""
+        self._controller.create_topic(name, partitions, replication, config or {}, assignment)
+        self.publish(now)
+
+    # What happens to coordinators
+
+    def slow_load(self, delay_ms: int, partition: int | None = None) -> None:
+        """Coordinators take this long to load, from now on: one partition of the offsets topic, or all."""
+        for broker in self._brokers.values():
+            if delay_ms > 0:
+                broker.load_delays[partition] = delay_ms
+            else:
+                broker.load_delays.pop(partition, None)
+
+    def lose_offsets(self, group: str, now: Instant) -> None:
+        """Every committed offset of the group is gone, as after an unclean election: tombstones say so."""
+        for _, host in self._coordinators(group):
+            known = host.shard.offsets_of(group, None, False)
+            keys = [
+                OffsetCommitKey(group=group, topic=topic.name, partition=part.partition_index)
+                for topic in known.topics
+                for part in topic.partitions
+            ]
+            host.carry_out(Outcome(tuple(Record(offsets_topic.encode_key(key), None) for key in keys)), now)
+        self._replication.settle(now)
+
+    def expire_offsets(self, group: str | None, now: Instant) -> None:
+        """The retention of committed offsets is over, of one group or all, where they may expire at all."""
+        for broker, host in self._coordinators(group):
+            retention = broker.settings.number("offsets.retention.minutes") * 60_000
+            outcome = host.shard.expire(now + retention + 1)
+            records = tuple(
+                record for record in outcome.records if group is None or _group_of(record) == group
+            )
+            host.carry_out(replace(outcome, records=records, timers=()), now)
+        self._replication.settle(now)
+
+    def _coordinators(self, group: str | None) -> list[tuple[Broker, ShardHost]]:
+        """The shard of a group, or all shards."""
+        return [
+            (broker, host)
+            for broker in self.alive_brokers()
+            for index, host in list(broker.groups.hosts.items())
+            if host.active and (group is None or index == broker.groups.partition_of(group))
+        ]
+
+    # Inside
+
+    def publish(self, now: Instant, restarted: int | None = None) -> None:
+        """Carries the true image to every broker that can be reached.
+
+        One that restarts takes the image there is, also when its view is frozen from then on.
+        """
+        while True:
+            image = self._controller.image
+            for node_id in sorted(self._alive - self._isolated):
+                broker = self._brokers[node_id]
+                newer = broker.image.version < image.version and node_id not in self._frozen
+                if newer or node_id == restarted:
+                    broker.apply(image, now)
+            restarted = None
+            if self._controller.image is image:
+                break
+        self._replication.settle(now)
+
+    def _register(self, node_id: int, now: Instant) -> None:
+        """A broker reports to the controller. One that cannot after a start knows and leads nothing."""
+        if not self.reaches_controller(node_id):
+            return
+        self._timers.cancel(("session", node_id))
+        fresh = node_id in self._fresh
+        if fresh:
+            self._fresh.discard(node_id)
+            self._controller.broker_lost(node_id)  # An old session, should it still be there, ends now.
+        self._controller.broker_returned(node_id, crashed=fresh and node_id in self._crashed)
+        self._replication.everywhere()
+        if fresh:
+            self._crashed.discard(node_id)
+            self._brokers[node_id].image = self._controller.image
+        self.publish(now, restarted=node_id if fresh else None)
+
+    def _drop(self, node_id: int) -> None:
+        if node_id in self._alive:
+            self._alive.discard(node_id)
+            self._brokers[node_id].died()
+
+    def _expire_later(self, node_id: int, now: Instant) -> None:
+        """No heartbeat comes any more. A session that runs out already is not prolonged."""
+
+        def expire(at: Instant) -> None:
+            self._controller.broker_lost(node_id)
+            self.publish(at)
+
+        if node_id in self._controller.image.alive and not self._timers.is_set(("session", node_id)):
+            timeout = self._brokers[node_id].settings.number("broker.session.timeout.ms")
+            self._timers.set(("session", node_id), now + timeout, expire)
+
+    def _known(self, partition: TopicPartition) -> PartitionImage:
+        state = self._controller.image.partition(partition)
+        if state is None:
+            raise ValueError(f"there is no partition {partition}")
+        return state
+
+
+def _group_of(record: Record) -> str:
+    _, key = offsets_topic.decode_key(record.key)
+    return str(getattr(key, "group", None) or getattr(key, "group_id", ""))
+
+
+class _Reach:
+    """One broker's links: what it reaches of the fabric at this moment."""
+
+    def __init__(self, fabric: Fabric, node_id: int) -> None:
+        self._fabric = fabric
+        self._node_id = node_id
+
+    @property
+    def zookeeper_offsets(self) -> dict[tuple[str, TopicPartition], tuple[int, str]]:
+        return self._fabric.zookeeper_offsets
+
+    def controller(self) -> Controller | None:
+        return self._fabric.controller if self._fabric.reaches_controller(self._node_id) else None
+
+    def publish(self, now: Instant) -> None:
+        self._fabric.publish(now)
+
+    def appended(self, partition: TopicPartition) -> None:
+        self._fabric.replication.appended(partition)
+
+    def peer(self, node_id: int) -> Broker | None:
+        reachable = self._fabric.reaches_controller(self._node_id) and self._fabric.reaches_controller(
+            node_id
+        )
+        return self._fabric.broker(node_id) if reachable else None
+
+    def new_id(self) -> str:
+        return self._fabric.new_id()

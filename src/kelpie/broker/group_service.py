@@ -1,0 +1,101 @@
+"""The group coordinator of one broker: a shard for each partition of `__consumer_offsets` that it leads."""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.image import OFFSETS_TOPIC
+from kelpie.broker.replica import Replica
+from kelpie.broker.shard_host import ShardHost
+from kelpie.coordinator.config import CONFIG_0_9, GroupConfig
+from kelpie.coordinator.manners import MANNERS_0_9, MANNERS_2_8, MANNERS_3_9, MANNERS_4_3
+from kelpie.coordinator.shard import GroupShard
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import partition_for
+from kelpie.model.time import Instant
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+MANNERS = {"0.9": MANNERS_0_9, "2.8": MANNERS_2_8, "3.9": MANNERS_3_9, "4.3": MANNERS_4_3}
+
+
+class GroupService:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._hosts: dict[int, ShardHost] = {}
+        self._topics: frozenset[str] = frozenset(broker.image.topics)
+        self.manners = MANNERS[broker.persona.name]
+
+    def follow_image(self, now: Instant) -> None:
+        """Begins and ends to coordinate as leadership comes and goes."""
+        self._tell_of_deleted_topics(now)
+        topic = self._broker.image.topic(OFFSETS_TOPIC)
+        for index in range(len(topic.partitions) if topic else 0):
+            replica = self._broker.replicas.get(TopicPartition(OFFSETS_TOPIC, index))
+            host = self._hosts.get(index)
+            leads = replica is not None and replica.leads
+            if host is not None and (not leads or replica is None or host.epoch != replica.leader_epoch):
+                del self._hosts[index]
+                host.unload(now)
+                host = None
+            if replica is not None and leads and host is None:
+                self._begin(index, replica, now)
+        if topic is None:
+            hosts, self._hosts = self._hosts, {}
+            for host in hosts.values():
+                host.unload(now)
+
+    def _begin(self, index: int, replica: Replica, now: Instant) -> None:
+        config = CONFIG_0_9 if self._broker.persona.name == "0.9" else GroupConfig()
+        shard = GroupShard(
+            GroupConfig.of({**self._broker.settings.given, **self._broker.settings.dynamic}, config),
+            self.manners,
+            self._broker.links.new_id,
+        )
+        host = self._hosts[index] = ShardHost(self._broker, replica, shard, replica.leader_epoch)
+        delays = self._broker.load_delays
+        delay = delays.get(index, delays.get(None, 0))
+        if not delay:
+            host.load(now)
+            return
+
+        def load(at: Instant) -> None:
+            if self._hosts.get(index) is host:
+                host.load(at)
+
+        self._broker.timers.set(("load", index), now + delay, load)
+
+    def _tell_of_deleted_topics(self, now: Instant) -> None:
+        there = frozenset(self._broker.image.topics)
+        gone, self._topics = self._topics - there, there
+        if gone:
+            for host in list(self._hosts.values()):
+                if host.active:
+                    host.carry_out(host.shard.topic_deleted(gone, now), now)
+
+    def partition_of(self, group_id: str) -> int:
+        topic = self._broker.image.topic(OFFSETS_TOPIC)
+        count = (
+            len(topic.partitions) if topic else self._broker.settings.number("offsets.topic.num.partitions")
+        )
+        return partition_for(group_id, count)
+
+    def host_for(self, group_id: str, *, named: bool = False) -> ShardHost | ErrorCode:
+        """The shard of a group, or why this broker cannot answer for it.
+
+        `named`: the request needs a group id. Kafka looks at that first, and at ownership last.
+        """
+        if named and not group_id and self.manners.refuses_empty_group_ids:
+            return ErrorCode.INVALID_GROUP_ID
+        host = self._hosts.get(self.partition_of(group_id))
+        if host is None:
+            return ErrorCode.NOT_COORDINATOR
+        return host if host.active else ErrorCode(self._broker.persona.loading)
+
+    @property
+    def hosts(self) -> dict[int, ShardHost]:
+        return self._hosts
+
+    @property
+    def loading(self) -> bool:
+        return any(not host.active for host in self._hosts.values())

@@ -1,0 +1,98 @@
+"""AddPartitionsToTxn: from producers up to version 3; since version 4 from brokers, for many transactions at
+once.
+"""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.shard_host import ShardHost
+from kelpie.broker.tokens import Gather
+from kelpie.coordinator.transactions import add_partitions_result
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire.api.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    if call.version >= 4:
+        _many(broker, call, now)
+        return
+    request: AddPartitionsToTxnRequest = call.message
+    asked = _partitions(request.v3_and_below_topics)
+    unknown = {it for it in asked if broker.image.partition(it) is None}
+    if unknown:
+        errors = {
+            it: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if it in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for it in asked
+        }
+        call.answer(_of_client(request, errors))
+        return
+    host = broker.transactions.host_for(request.v3_and_below_transactional_id)
+    if isinstance(host, ShardHost):
+        host.carry_out(host.shard.add_partitions(call, request, call.version, now), now)
+    else:
+        call.answer(_of_client(request, dict.fromkeys(asked, host)))
+
+
+def _many(broker: "Broker", call: Call, now: Instant) -> None:
+    request: AddPartitionsToTxnRequest = call.message
+    wanted = request.transactions
+
+    def finish(errors: list[dict[TopicPartition, ErrorCode]]) -> None:
+        results = [
+            add_partitions_result(it.transactional_id, found)
+            for it, found in zip(wanted, errors, strict=True)
+        ]
+        call.answer(AddPartitionsToTxnResponse(results_by_transaction=results))
+
+    gather = Gather(len(wanted), finish)
+    for index, it in enumerate(wanted):
+        to = gather.part(index)
+        partitions = _partitions(it.topics)
+        host = broker.transactions.host_for(it.transactional_id)
+        if not isinstance(host, ShardHost):
+            to.answer(dict.fromkeys(partitions, host))
+            continue
+        outcome = host.shard.verify_or_add(
+            to,
+            it.transactional_id,
+            producer_id=it.producer_id,
+            producer_epoch=it.producer_epoch,
+            partitions=partitions,
+            verify_only=it.verify_only,
+            now=now,
+        )
+        host.carry_out(outcome, now)
+
+
+def _partitions(topics: list[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def _of_client(
+    request: AddPartitionsToTxnRequest, errors: dict[TopicPartition, ErrorCode]
+) -> AddPartitionsToTxnResponse:
+    return AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=[
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=index, partition_error_code=errors[TopicPartition(topic.name, index)]
+                    )
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.v3_and_below_topics
+        ]
+    )

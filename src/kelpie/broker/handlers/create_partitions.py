@@ -1,0 +1,38 @@
+"""CreatePartitions: more partitions for topics that exist."""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.controller import Declined
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.wire.api.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: CreatePartitionsRequest = call.message
+    results = [_add(broker, topic, dry_run=request.validate_only) for topic in request.topics]
+    broker.links.publish(now)
+    call.answer(CreatePartitionsResponse(results=results))
+
+
+def _add(broker: "Broker", topic: CreatePartitionsTopic, *, dry_run: bool) -> CreatePartitionsTopicResult:
+    controller = broker.links.controller()
+    if controller is None:
+        return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER)
+    given = None if topic.assignments is None else [it.broker_ids for it in topic.assignments]
+    try:
+        controller.add_partitions(topic.name, topic.count, given, dry_run=dry_run)
+    except Declined as declined:
+        return CreatePartitionsTopicResult(
+            name=topic.name, error_code=declined.code, error_message=declined.message
+        )
+    return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE)

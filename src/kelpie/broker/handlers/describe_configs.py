@@ -1,0 +1,59 @@
+"""DescribeConfigs: settings of topics and brokers, each with its source."""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker import resources
+from kelpie.broker.call import Call
+from kelpie.broker.controller import Declined
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.wire.api.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: DescribeConfigsRequest = call.message
+    results = [_describe(broker, asked, request) for asked in request.resources]
+    call.answer(DescribeConfigsResponse(results=results))
+
+
+def _describe(
+    broker: "Broker", asked: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    code, message, found = ErrorCode.NONE, "", []
+    try:
+        found = resources.entries(broker, asked.resource_type, asked.resource_name)
+    except Declined as declined:
+        code, message = declined.code, declined.message
+    wanted = asked.configuration_keys
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        configs=[_result(it, request) for it in found if not wanted or it.name in wanted],
+    )
+
+
+def _result(entry: resources.Entry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonym = DescribeConfigsSynonym(name=entry.name, value=entry.value, source=entry.source)
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.source == resources.DEFAULT,
+        config_source=entry.source,
+        is_sensitive=False,
+        synonyms=[synonym] if request.include_synonyms else [],
+        config_type=entry.kind,
+        documentation=None,
+    )

@@ -1,0 +1,58 @@
+"""DescribeProducers: who is active on a partition, and since when a transaction is open (KIP-664)."""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.replica import Replica
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire.api.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: DescribeProducersRequest = call.message
+    call.answer(
+        DescribeProducersResponse(
+            topics=[
+                TopicResponse(
+                    name=topic.name,
+                    partitions=[
+                        _describe(broker, TopicPartition(topic.name, index))
+                        for index in topic.partition_indexes
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+    )
+
+
+def _describe(broker: "Broker", partition: TopicPartition) -> PartitionResponse:
+    replica = broker.led(partition)
+    if not isinstance(replica, Replica):
+        return PartitionResponse(partition_index=partition.partition, error_code=replica, active_producers=[])
+    return PartitionResponse(
+        partition_index=partition.partition,
+        error_code=ErrorCode.NONE,
+        active_producers=[
+            ProducerState(
+                producer_id=it.producer_id,
+                producer_epoch=it.epoch,
+                last_sequence=it.last_sequence,
+                last_timestamp=it.last_timestamp,
+                coordinator_epoch=it.coordinator_epoch,
+                current_txn_start_offset=-1 if it.transaction_start is None else it.transaction_start,
+            )
+            for it in replica.log.producers()
+        ],
+    )

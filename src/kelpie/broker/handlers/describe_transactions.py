@@ -1,0 +1,38 @@
+"""DescribeTransactions: state of transactional ids, by their coordinators."""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.shard_host import ShardHost
+from kelpie.model.time import Instant
+from kelpie.wire.api.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: DescribeTransactionsRequest = call.message
+    states = [_describe(broker, transactional_id) for transactional_id in request.transactional_ids]
+    call.answer(DescribeTransactionsResponse(transaction_states=states))
+
+
+def _describe(broker: "Broker", transactional_id: str) -> TransactionState:
+    host = broker.transactions.host_for(transactional_id)
+    if isinstance(host, ShardHost):
+        found: TransactionState = host.shard.describe(transactional_id)
+        return found
+    return TransactionState(
+        error_code=host,
+        transactional_id=transactional_id,
+        transaction_state="",
+        transaction_timeout_ms=0,
+        transaction_start_time_ms=-1,
+        producer_id=-1,
+        producer_epoch=-1,
+        topics=[],
+    )

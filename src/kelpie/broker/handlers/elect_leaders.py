@@ -1,0 +1,56 @@
+"""ElectLeaders: the preferred leader, or an unclean one where there is none (KIP-460)."""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.controller import Controller, Declined
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire.api.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+UNCLEAN = 1
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: ElectLeadersRequest = call.message
+    controller = broker.links.controller()
+    if controller is None:
+        call.answer(ElectLeadersResponse(error_code=ErrorCode.NOT_CONTROLLER, replica_election_results=[]))
+        return
+    everything = request.topic_partitions is None
+    if everything:
+        asked = {topic.name: list(range(len(topic.partitions))) for topic in controller.image.topics.values()}
+    else:
+        asked = {it.topic: it.partitions for it in request.topic_partitions or []}
+    results = []
+    for topic, partitions in asked.items():
+        outcomes = [
+            _elect(controller, TopicPartition(topic, index), unclean=request.election_type == UNCLEAN)
+            for index in partitions
+        ]
+        if everything:
+            # Asked for all, Kafka is silent about those that needed none.
+            outcomes = [it for it in outcomes if it.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+        if outcomes:
+            results.append(ReplicaElectionResult(topic=topic, partition_result=outcomes))
+    broker.links.publish(now)
+    call.answer(ElectLeadersResponse(replica_election_results=results))
+
+
+def _elect(controller: Controller, partition: TopicPartition, *, unclean: bool) -> PartitionResult:
+    try:
+        controller.elect(partition, unclean=unclean)
+    except Declined as declined:
+        return PartitionResult(
+            partition_id=partition.partition, error_code=declined.code, error_message=declined.message
+        )
+    return PartitionResult(partition_id=partition.partition, error_code=ErrorCode.NONE)

@@ -1,0 +1,109 @@
+"""ListOffsets: the beginning, the end, or the first record at or after a time.
+
+−1 latest: the high watermark, or the last stable offset for read_committed. −2 earliest, −4 earliest local:
+the log start. −3 the record with the highest timestamp. −5 and −6 concern tiered storage, which is not
+here: −1.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.fetching import READ_COMMITTED, check_epoch
+from kelpie.broker.log import FoundOffset
+from kelpie.broker.replica import Replica
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire.api.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
+SINCE_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
+OFFSET_NOT_AVAILABLE_SINCE = 5
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: ListOffsetsRequest = call.message
+    named = Counter((topic.name, it.partition_index) for topic in request.topics for it in topic.partitions)
+    topics = []
+    for topic in request.topics:
+        parts = []
+        for it in topic.partitions:
+            twice = call.version > 0 and named[topic.name, it.partition_index] > 1
+            partition = TopicPartition(topic.name, it.partition_index)
+            found = ErrorCode.INVALID_REQUEST if twice else _find(broker, partition, it, call, now)
+            parts.append(_response(it.partition_index, found))
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=parts))
+    call.answer(ListOffsetsResponse(topics=topics))
+
+
+Found = FoundOffset | list[int] | ErrorCode | None
+
+
+def _response(index: int, found: Found) -> ListOffsetsPartitionResponse:
+    response = ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.NONE)
+    if isinstance(found, ErrorCode):
+        response.error_code = found
+    elif isinstance(found, list):
+        response.old_style_offsets = found
+    elif found is not None:
+        response.timestamp, response.offset, response.leader_epoch = found
+    return response
+
+
+def _find(
+    broker: "Broker", partition: TopicPartition, asked: ListOffsetsPartition, call: Call, now: Instant
+) -> Found:
+    if asked.timestamp < 0 and call.version < SINCE_VERSION.get(asked.timestamp, 99):
+        return ErrorCode.UNSUPPORTED_VERSION
+    replica = broker.led(partition)
+    if not isinstance(replica, Replica):
+        return replica
+    fenced = check_epoch(replica, asked.current_leader_epoch)
+    if fenced is not None:
+        return fenced
+    if call.version == 0:
+        return _old_style(replica, asked, now)
+    log = replica.log
+    if asked.timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return log.offset_for_timestamp(asked.timestamp, log.end_offset)
+    committed = call.message.isolation_level == READ_COMMITTED
+    upto = replica.last_stable_offset() if committed else replica.high_watermark
+    found = (
+        FoundOffset(-1, upto, replica.leader_epoch)
+        if asked.timestamp == LATEST
+        else log.offset_for_timestamp(asked.timestamp, upto)
+    )
+    if replica.high_watermark < replica.epoch_start_offset and (found is None or asked.timestamp == LATEST):
+        # A new leader does not know yet what the one before it had committed (KIP-207).
+        known = call.version >= OFFSET_NOT_AVAILABLE_SINCE
+        return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
+    return found
+
+
+def _old_style(replica: Replica, asked: ListOffsetsPartition, now: Instant) -> list[int]:
+    """Version 0 lists where segments begin that are old enough, newest first, the log's end before them.
+
+    What is not committed is not told: the high watermark stands in its place.
+    """
+    log = replica.log
+    places = [(max(it.base_offset, log.start_offset), it.modified or 0) for it in log.segments]
+    if log.segments[-1].size:
+        places.append((log.end_offset, now))
+    if asked.timestamp == EARLIEST:
+        places = places[:1]
+    elif asked.timestamp != LATEST:
+        old = [index for index, (_, modified) in enumerate(places) if modified <= asked.timestamp]
+        places = places[: old[-1] + 1] if old else []
+    offsets = [offset for offset, _ in reversed(places)][: max(asked.max_num_offsets, 0)]
+    visible = [offset for offset in offsets if offset <= replica.high_watermark]
+    return offsets if len(visible) == len(offsets) else [replica.high_watermark, *visible]

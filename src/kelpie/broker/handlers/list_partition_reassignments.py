@@ -1,0 +1,36 @@
+"""ListPartitionReassignments: the moves that have not ended."""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.wire.api.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: ListPartitionReassignmentsRequest = call.message
+    asked = None if request.topics is None else {it.name: it.partition_indexes for it in request.topics}
+    topics = []
+    for topic in broker.image.topics.values():
+        moving = [
+            OngoingPartitionReassignment(
+                partition_index=index,
+                replicas=list(state.replicas),
+                adding_replicas=list(state.adding),
+                removing_replicas=list(state.removing),
+            )
+            for index, state in enumerate(topic.partitions)
+            if (state.adding or state.removing) and (asked is None or index in asked.get(topic.name, ()))
+        ]
+        if moving:
+            topics.append(OngoingTopicReassignment(name=topic.name, partitions=moving))
+    call.answer(ListPartitionReassignmentsResponse(error_code=ErrorCode.NONE, topics=topics))

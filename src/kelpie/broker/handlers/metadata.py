@@ -1,0 +1,170 @@
+"""Metadata: brokers, topics and leaders, as this broker's own image has them.
+
+The error of a partition follows its leader (broker and version decide):
+
+- leader unknown or dead: LEADER_NOT_AVAILABLE, leader −1; the ISR is told since 2.4;
+- leader alive, but without the listener that the client came through: LISTENER_NOT_FOUND, leader −1, since
+  version 6, LEADER_NOT_AVAILABLE before;
+- version 0 only: replicas and ISR are cut to those alive, and REPLICA_NOT_AVAILABLE says so, though the
+  leader is there. Clients must take that for success.
+
+In Kafka 0.9 one living replica without the listener spoils the whole answer: every topic gets −1.
+
+Topics that do not exist are created, where broker and request both allow it (the request since version 4).
+Kafka 0.9 creates the offsets topic even if that is switched off.
+"""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker import topic_names
+from kelpie.broker.call import Call
+from kelpie.broker.controller import Declined
+from kelpie.broker.image import (
+    INTERNAL_TOPICS,
+    NO_LEADER,
+    OFFSETS_TOPIC,
+    Image,
+    PartitionImage,
+    TopicImage,
+)
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.wire.api.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kelpie.wire.schema import NO_UUID
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+LISTENER_KNOWN = 6
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: MetadataRequest = call.message
+    image = broker.image
+    everything = request.topics is None or (call.version == 0 and not request.topics)
+    asked = [] if everything else request.topics or []
+    if broker.persona.name == "0.9" and _spoilt(image, call.listener, [it.name or "" for it in asked]):
+        names = [it.name for it in asked] or list(image.topics)
+        call.answer(
+            MetadataResponse(
+                brokers=[], topics=[_absent(name, ErrorCode.UNKNOWN_SERVER_ERROR) for name in names]
+            )
+        )
+        return
+    if everything:
+        topics = [describe(topic, call, broker) for topic in image.topics.values()]
+    else:
+        topics = [_asked(broker, topic, call, now) for topic in asked]
+    call.answer(
+        MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=it.node_id, host=it.host, port=it.port, rack=it.rack)
+                for it in (image.brokers[node] for node in sorted(image.alive))
+                if call.listener in it.listeners
+            ],
+            cluster_id=image.cluster_id,
+            controller_id=image.controller_id,
+            topics=topics,
+        )
+    )
+
+
+def _spoilt(image: Image, listener: str, names: list[str]) -> bool:
+    """Whether a living replica of these topics, or of any, cannot be reached through this listener."""
+    topics = (
+        [image.topics[name] for name in names if name in image.topics] if names else image.topics.values()
+    )
+    return any(
+        node in image.alive and listener not in image.brokers[node].listeners
+        for topic in topics
+        for state in topic.partitions
+        for node in state.replicas
+    )
+
+
+def _asked(broker: "Broker", asked: MetadataRequestTopic, call: Call, now: Instant) -> MetadataResponseTopic:
+    image, request = broker.image, call.message
+    if asked.topic_id != NO_UUID:
+        found = image.names.get(asked.topic_id)
+        if found is None:
+            return _absent(None, ErrorCode.UNKNOWN_TOPIC_ID, topic_id=asked.topic_id)
+        return describe(image.topics[found], call, broker)
+    name = asked.name or ""
+    topic = image.topics.get(name)
+    if topic is not None:
+        return describe(topic, call, broker)
+    allowed = broker.settings.switch("auto.create.topics.enable") and (
+        call.version < 4 or request.allow_auto_topic_creation
+    )
+    if broker.persona.name == "0.9":
+        allowed = allowed or name == OFFSETS_TOPIC
+        if not allowed:  # It looks at names only when it creates.
+            return _absent(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic_names.problem(name):
+        return _absent(name, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    return _absent(name, _create(broker, name, now) if allowed else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _create(broker: "Broker", name: str, now: Instant) -> ErrorCode:
+    """A broker that leaves it to the controller does not know how it went."""
+    forwards = broker.persona.forwards_creation
+    forwarded = forwards == "always" or (
+        forwards == "unless controller" and broker.node_id != broker.image.controller_id
+    )
+    try:
+        broker.create_missing_topic(name, now)
+    except Declined as declined:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if forwarded else declined.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if forwarded else ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def _absent(name: str | None, code: ErrorCode, topic_id: bytes = NO_UUID) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=code, name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS, partitions=[]
+    )
+
+
+def describe(topic: TopicImage, call: Call, broker: "Broker") -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[_partition(index, state, call, broker) for index, state in enumerate(topic.partitions)],
+    )
+
+
+def _partition(index: int, state: PartitionImage, call: Call, broker: "Broker") -> MetadataResponsePartition:
+    image = broker.image
+    reachable = {node for node in image.alive if call.listener in image.brokers[node].listeners}
+    replicas, isr = list(state.replicas), list(state.isr)
+    error = ErrorCode.NONE
+    leader = state.leader
+    if call.version == 0:
+        replicas = [node for node in replicas if node in reachable]
+        isr = [node for node in isr if node in reachable]
+    if leader not in reachable:
+        known = leader in image.alive and call.version >= LISTENER_KNOWN
+        error = ErrorCode.LISTENER_NOT_FOUND if known else ErrorCode.LEADER_NOT_AVAILABLE
+        leader = NO_LEADER
+        if not broker.persona.isr_of_leaderless:
+            isr = []
+    elif call.version == 0 and (len(replicas) < len(state.replicas) or len(isr) < len(state.isr)):
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=[node for node in state.replicas if node not in reachable],
+    )

@@ -1,0 +1,88 @@
+"""OffsetFetch: each group from its shard; since version 8 several groups in one request.
+
+Version 0 read from ZooKeeper, beside the coordinator.
+"""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.shard_host import ShardHost
+from kelpie.broker.tokens import Gather, Relay
+from kelpie.coordinator import fetching
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire.api.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from kelpie.wire.schema import NO_UUID
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+BY_ID = 10
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: OffsetFetchRequest = call.message
+    if call.version == 0:
+        call.answer(_from_zookeeper(broker, request))
+        return
+    groups = fetching.groups_asked(request, call.version)
+    gather = Gather(len(groups), lambda parts: call.answer(fetching.response_of(parts, call.version)))
+    for index, group in enumerate(groups):
+        to = _with_ids(broker, gather.part(index)) if call.version >= BY_ID else gather.part(index)
+        host = broker.groups.host_for(group.group_id)
+        if not isinstance(host, ShardHost):
+            to.answer(fetching.refused(group, host, call.version))
+            continue
+        _name(broker, group, call.version)
+        host.carry_out(host.shard.fetch_offsets(to, group, request.require_stable, now), now)
+
+
+def _name(broker: "Broker", group: OffsetFetchRequestGroup, version: int) -> None:
+    """Fills in names for ids."""
+    if version >= BY_ID:
+        for topic in group.topics or ():
+            topic.name = broker.image.names.get(topic.topic_id, "")
+
+
+def _with_ids(broker: "Broker", to: Relay) -> Relay:
+    """Fills in ids for names, where all offsets of a group were asked for; a deleted topic is left out. An id
+    that is not known is an error of its partitions.
+    """
+
+    def then(group: OffsetFetchResponseGroup) -> None:
+        for topic in group.topics:
+            found = broker.image.topic(topic.name)
+            if topic.topic_id == NO_UUID and found is not None:
+                topic.topic_id = found.topic_id
+            elif found is None:
+                for part in topic.partitions:
+                    part.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+        group.topics = [topic for topic in group.topics if topic.topic_id != NO_UUID]
+        to.answer(group)
+
+    return Relay(then)
+
+
+def _from_zookeeper(broker: "Broker", request: OffsetFetchRequest) -> OffsetFetchResponse:
+    topics = []
+    for topic in request.topics or ():
+        parts = []
+        for index in topic.partition_indexes:
+            found = broker.links.zookeeper_offsets.get((request.group_id, TopicPartition(topic.name, index)))
+            offset, metadata = found or (-1, "")
+            code = ErrorCode.NONE if found else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            parts.append(
+                OffsetFetchResponsePartition(
+                    partition_index=index, committed_offset=offset, metadata=metadata, error_code=code
+                )
+            )
+        topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=parts))
+    return OffsetFetchResponse(topics=topics)

@@ -1,0 +1,188 @@
+"""Produce: append to the leader's log, and answer when as many replicas have it as the client asked for.
+
+acks=0 has no answer, except that a failure closes the connection. acks=1 is answered after the append,
+acks=−1 when the high watermark has passed it, or with REQUEST_TIMED_OUT when it does not in time.
+"""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.image import INTERNAL_TOPICS
+from kelpie.broker.log import Refusal
+from kelpie.broker.replica import Replica
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire.api.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+NO_ACKS, ALL_ACKS = 0, -1
+TOLD_OF_LEADER = 10
+BY_ID = 13
+ADMIN_CLIENT = "__admin_client"
+"""The client id that may write to internal topics."""
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: ProduceRequest = call.message
+    produce = _Produce(broker, call, request)
+    response = ProduceResponse(responses=[produce.topic(topic, now) for topic in request.topic_data])
+    response.node_endpoints = produce.endpoints()
+    if request.acks == NO_ACKS:
+        failed = any(part.error_code for topic in response.responses for part in topic.partition_responses)
+        call.refuse() if failed else call.answer(None)
+    elif produce.waiting:
+        produce.park(response, now)
+    else:
+        call.answer(response)
+
+
+class _Produce:
+    def __init__(self, broker: "Broker", call: Call, request: ProduceRequest) -> None:
+        self._broker = broker
+        self._call = call
+        self._request = request
+        self._leaders: set[int] = set()
+        self.waiting: list[tuple[Replica, int, PartitionProduceResponse]] = []
+
+    def topic(self, data: TopicProduceData, now: Instant) -> TopicProduceResponse:
+        name = self._broker.image.names.get(data.topic_id, "") if self._call.version >= BY_ID else data.name
+        responses = [self._partition(TopicPartition(name, it.index), it, now) for it in data.partition_data]
+        return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=responses)
+
+    def _partition(
+        self, partition: TopicPartition, data: PartitionProduceData, now: Instant
+    ) -> PartitionProduceResponse:
+        acks = self._request.acks
+        if not partition.topic and self._call.version >= BY_ID:
+            return self._refused(partition, ErrorCode.UNKNOWN_TOPIC_ID)
+        if acks not in (NO_ACKS, 1, ALL_ACKS):
+            return self._refused(partition, ErrorCode.INVALID_REQUIRED_ACKS)
+        replica = self._broker.led(partition)
+        if replica == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return self._refused(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT:
+            return self._refused(partition, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if not isinstance(replica, Replica):
+            return self._refused(partition, replica)
+        refused = self._broker.refuses_write(replica, all_acks=acks == ALL_ACKS)
+        if refused is not None:
+            return self._refused(partition, refused)
+        appended = replica.log.append_as_leader(
+            data.records or b"",
+            leader_epoch=replica.leader_epoch,
+            now=now,
+            config=self._broker.log_config(partition),
+            produce_version=self._call.version,
+        )
+        if isinstance(appended, Refusal):
+            return self._refused(partition, appended.error_code, appended)
+        response = PartitionProduceResponse(
+            index=partition.partition,
+            error_code=ErrorCode.NONE,
+            base_offset=appended.first_offset,
+            log_append_time_ms=appended.log_append_time_ms,
+            log_start_offset=appended.log_start_offset,
+        )
+        self._broker.appended(replica, now)
+        if acks == ALL_ACKS:
+            self.waiting.append((replica, appended.last_offset + 1, response))
+        return response
+
+    def _refused(
+        self, partition: TopicPartition, code: ErrorCode, refusal: Refusal | None = None
+    ) -> PartitionProduceResponse:
+        response = PartitionProduceResponse(
+            index=partition.partition,
+            error_code=code,
+            base_offset=-1,
+            error_message=None if refusal is None else refusal.reason,
+        )
+        if refusal is not None:
+            response.record_errors = [
+                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                for index, message in refusal.record_errors
+            ]
+        if code == ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= TOLD_OF_LEADER:
+            state = self._broker.image.partition(partition)
+            if state is not None:
+                response.current_leader = LeaderIdAndEpoch(
+                    leader_id=state.leader, leader_epoch=state.leader_epoch
+                )
+                self._leaders.add(state.leader)
+        return response
+
+    def endpoints(self) -> list[NodeEndpoint]:
+        """Where the leaders are that the answer names (KIP-951)."""
+        image = self._broker.image
+        return [
+            NodeEndpoint(node_id=node, host=it.host, port=it.port, rack=it.rack)
+            for node in sorted(self._leaders & image.alive)
+            for it in [image.brokers[node]]
+        ]
+
+    def park(self, response: ProduceResponse, now: Instant) -> None:
+        """Answers once the last partition is committed, or lost, or the time is over."""
+        _Parked(self._broker, self._call, response, self.waiting).start(now, self._request.timeout_ms)
+
+
+class _Parked:
+    """A produce request with acks=all that waits for followers."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        call: Call,
+        response: ProduceResponse,
+        waiting: list[tuple[Replica, int, PartitionProduceResponse]],
+    ) -> None:
+        self._broker = broker
+        self._call = call
+        self._response = response
+        self._waiting = waiting
+        self._open = {id(part): part for _, _, part in waiting}
+
+    def start(self, now: Instant, limit_ms: int) -> None:
+        self._broker.timers.set(("produce", id(self)), now + limit_ms, self._late)
+        for replica, end, part in self._waiting:
+            replica.when_committed(
+                end,
+                lambda at, it=replica, part=part: self._settle(part, self._outcome(it)),  # type: ignore[misc]
+                lambda code, at, part=part: self._settle(part, code),  # type: ignore[misc]
+                now,
+            )
+
+    def _outcome(self, replica: Replica) -> ErrorCode:
+        """All in sync have it; but there may be fewer of them by now than min.insync.replicas wants."""
+        enough = self._broker.enough_in_sync(replica)
+        return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    def _settle(self, part: PartitionProduceResponse, code: ErrorCode) -> None:
+        if self._open.pop(id(part), None) is None:
+            return
+        self._mark(part, code)
+        if not self._open:
+            self._broker.timers.cancel(("produce", id(self)))
+            self._call.answer(self._response)
+
+    def _late(self, now: Instant) -> None:
+        for part in self._open.values():
+            self._mark(part, ErrorCode.REQUEST_TIMED_OUT)
+        self._open.clear()
+        self._call.answer(self._response)
+
+    def _mark(self, part: PartitionProduceResponse, code: ErrorCode) -> None:
+        if code != ErrorCode.NONE:
+            part.error_code, part.base_offset = code, -1

@@ -1,0 +1,33 @@
+"""SyncGroup: to the shard of the group; while it loads, the answer differs by release.
+
+Since version 5 a member has to name protocol type and protocol (KIP-559); Kafka looks at that before all
+else.
+"""
+
+from typing import TYPE_CHECKING
+
+from kelpie.broker.call import Call
+from kelpie.broker.shard_host import ShardHost
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+NAMES_PROTOCOL = 5
+
+
+def handle(broker: "Broker", call: Call, now: Instant) -> None:
+    request: SyncGroupRequest = call.message
+    if call.version >= NAMES_PROTOCOL and (request.protocol_type is None or request.protocol_name is None):
+        error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        call.answer(SyncGroupResponse(error_code=error, assignment=b""))
+        return
+    host = broker.groups.host_for(request.group_id, named=True)
+    if isinstance(host, ShardHost):
+        host.carry_out(host.shard.sync(call, request, call.version, now), now)
+        return
+    if host == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        host = ErrorCode(broker.persona.sync_while_loading)
+    call.answer(SyncGroupResponse(error_code=host, assignment=b""))

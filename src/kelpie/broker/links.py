@@ -1,0 +1,31 @@
+"""What a broker can reach beyond itself. The fabric decides what that is at any moment."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from kelpie.broker.controller import Controller
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+
+class Links(Protocol):
+    @property
+    def zookeeper_offsets(self) -> dict[tuple[str, TopicPartition], tuple[int, str]]:
+        """Offset and metadata of consumers that commit to ZooKeeper: OffsetCommit and OffsetFetch v0."""
+
+    def controller(self) -> Controller | None:
+        """The controller, if it can be reached."""
+
+    def publish(self, now: Instant) -> None:
+        """Carries the controller's image to the brokers that can be reached."""
+
+    def appended(self, partition: TopicPartition) -> None:
+        """There is something new for this partition's followers."""
+
+    def peer(self, node_id: int) -> "Broker | None":
+        """Another broker, if it can be reached."""
+
+    def new_id(self) -> str:
+        """A random id, for members."""

@@ -1,0 +1,197 @@
+"""The leader's door: are these records fit for the log, and what do they look like inside?
+
+Batches of magic 2 are judged by their headers and checksums (`examine_produced`) and given offsets and an
+epoch. Their records are only looked at where a setting demands it: keys on a compacted topic, a limit to the
+age of timestamps, a codec of the topic's own.
+"""
+
+from kelpie.broker.log.batch import Refusal, StoredBatch, stored
+from kelpie.broker.log.config import LogConfig
+from kelpie.broker.log.conversion import as_magic_0, magic_0_batches, read_message_set, up_convert
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.records import (
+    BatchHeader,
+    Codec,
+    Produced,
+    Record,
+    Refused,
+    TimestampType,
+    examine_produced,
+    parse_header,
+    read_all_records,
+    read_batches,
+    stamp,
+    write_batch,
+)
+
+LATEST_PRODUCE = 13
+"""The version of Produce whose rules hold when none is given."""
+
+_MAGIC_OFFSET = 16
+_NO_AGE_LIMIT = 2**63 - 1
+
+
+def admit(
+    records: bytes | memoryview,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    now: Instant,
+    config: LogConfig,
+    produce_version: int,
+) -> list[StoredBatch] | Refusal:
+    """Examine what a client sent, and place it at `base_offset`."""
+    if config.message_format == 0 or produce_version < 3:
+        if len(records) <= _MAGIC_OFFSET:
+            return []
+        if config.message_format == 0 or records[_MAGIC_OFFSET] < 2:
+            return _admit_messages(records, base_offset, leader_epoch, now, config)
+    produced = examine_produced(
+        records,
+        zstd=produce_version >= 7,
+        timestamp_type=config.message_timestamp_type,
+        largest_batch=config.max_message_bytes,
+    )
+    if isinstance(produced, Refused):
+        return Refusal(produced.error_code, produced.reason)
+    refusal = _record_refusal(records, produced, now, config)
+    if refusal is not None:
+        return refusal
+    return _placed(
+        records, produced, base_offset=base_offset, leader_epoch=leader_epoch, now=now, config=config
+    )
+
+
+def admit_own(
+    data: bytes, *, base_offset: int, leader_epoch: int, now: Instant, config: LogConfig
+) -> list[StoredBatch] | Refusal:
+    """Place batches that the broker itself has written. They need no check."""
+    if config.message_format == 0:
+        return magic_0_batches(list(read_all_records(data)), base_offset)
+    headers: list[BatchHeader] = []
+    position = 0
+    while position < len(data):
+        headers.append(parse_header(data, position))
+        position += headers[-1].size
+    return _placed(
+        data,
+        Produced(tuple(headers)),
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        now=now,
+        config=config,
+    )
+
+
+def _admit_messages(
+    data: bytes | memoryview, base_offset: int, leader_epoch: int, now: Instant, config: LogConfig
+) -> list[StoredBatch] | Refusal:
+    messages = read_message_set(data, config)
+    if isinstance(messages, Refusal):
+        return messages
+    if not messages.records:
+        return []
+    if config.message_format == 0:
+        return as_magic_0(messages, base_offset, config)
+    refusal = _refusal_of(messages.records, now, config)
+    if refusal is not None:
+        return refusal
+    batch = up_convert(messages)
+    return _placed(
+        batch,
+        Produced((parse_header(batch),)),
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        now=now,
+        config=config,
+    )
+
+
+def _placed(
+    data: bytes | memoryview,
+    produced: Produced,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    now: Instant,
+    config: LogConfig,
+) -> list[StoredBatch] | Refusal:
+    codec = config.compression_codec
+    if codec is not None and any(header.codec is not codec for header in produced.headers):
+        try:
+            data = b"".join(_recompressed(data, codec))
+        except Malformed as malformed:
+            return Refusal(ErrorCode.CORRUPT_MESSAGE, str(malformed))
+        produced = Produced(tuple(parse_header(batch.data) for batch in read_batches(data, crc=False)))
+    for header in produced.headers:
+        if header.size > config.max_message_bytes:
+            reason = f"a batch of {header.size} bytes; the limit is {config.max_message_bytes}"
+            return Refusal(ErrorCode.MESSAGE_TOO_LARGE, reason)
+    append_time = now if config.message_timestamp_type is TimestampType.LOG_APPEND else None
+    stamped = stamp(
+        data, produced, base_offset=base_offset, leader_epoch=leader_epoch, log_append_time_ms=append_time
+    )
+    if len(produced.headers) == 1:
+        return [stored(stamped)]
+    batches: list[StoredBatch] = []
+    position = 0
+    for header in produced.headers:
+        batches.append(stored(stamped[position : position + header.size]))
+        position += header.size
+    return batches
+
+
+def _recompressed(data: bytes | memoryview, codec: Codec) -> list[bytes]:
+    batches: list[bytes] = []
+    for batch in read_batches(data, crc=False):
+        header = batch.header
+        assert isinstance(header, BatchHeader)
+        if header.is_control or header.codec is codec:
+            batches.append(bytes(batch.data))
+            continue
+        batches.append(
+            write_batch(
+                list(batch.records()),
+                codec=codec,
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                base_sequence=header.base_sequence,
+                transactional=header.is_transactional,
+            )
+        )
+    return batches
+
+
+def _record_refusal(
+    data: bytes | memoryview, produced: Produced, now: Instant, config: LogConfig
+) -> Refusal | None:
+    too_new = any(
+        header.max_timestamp - now > config.message_timestamp_after_max_ms for header in produced.headers
+    )
+    if not (too_new or config.compacts or config.message_timestamp_before_max_ms != _NO_AGE_LIMIT):
+        return None  # The usual case, and the only one that need not read records.
+    try:
+        records = list(read_all_records(memoryview(data)[: produced.size]))
+    except Malformed as malformed:
+        return Refusal(ErrorCode.INVALID_RECORD, str(malformed))
+    return _refusal_of(records, now, config)
+
+
+def _refusal_of(records: list[Record], now: Instant, config: LogConfig) -> Refusal | None:
+    """Judge every record, as LogValidator does, and name all that are at fault."""
+    wrong: list[tuple[int, str]] = []
+    code = ErrorCode.INVALID_RECORD
+    for index, record in enumerate(records):
+        if config.compacts and record.key is None:
+            wrong.append((index, "Compacted topic cannot accept message without key"))
+        elif config.message_timestamp_type is TimestampType.CREATE and record.timestamp != -1:
+            earliest = now - config.message_timestamp_before_max_ms
+            latest = now + config.message_timestamp_after_max_ms
+            if not earliest <= record.timestamp <= latest:
+                code = ErrorCode.INVALID_TIMESTAMP
+                wrong.append((index, f"timestamp {record.timestamp} is not within [{earliest}, {latest}]"))
+    if not wrong:
+        return None
+    return Refusal(code, f"{len(wrong)} of {len(records)} records are invalid", tuple(wrong))

@@ -1,0 +1,140 @@
+"""The releases of Kafka that a lab can pass for: the API versions they advertise, and their manners.
+
+The versions were read off real brokers (0.9.0.1 knows no ApiVersions; its column is what its protocol classes
+hold). An API that the lab does not serve is not advertised.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from kelpie.wire.apis import NAMES
+from kelpie.wire.schema import Versions
+
+_TABLE = """
+Produce                       0-1   0-9    0-11   0-13
+Fetch                         0-1   0-12   0-17   4-18
+ListOffsets                   0     0-6    0-9    1-11
+Metadata                      0     0-11   0-12   0-13
+OffsetCommit                  0-2   0-8    0-9    2-10
+OffsetFetch                   0-1   0-7    0-9    1-10
+FindCoordinator               0     0-3    0-6    0-6
+JoinGroup                     0     0-7    0-9    0-9
+Heartbeat                     0     0-4    0-4    0-4
+LeaveGroup                    0     0-4    0-5    0-5
+SyncGroup                     0     0-5    0-5    0-5
+DescribeGroups                0     0-5    0-5    0-6
+ListGroups                    0     0-4    0-5    0-5
+ApiVersions                   .     0-3    0-4    0-4
+CreateTopics                  .     0-7    0-7    2-7
+DeleteTopics                  .     0-6    0-6    1-6
+DeleteRecords                 .     0-2    0-2    0-2
+InitProducerId                .     0-4    0-5    0-5
+OffsetForLeaderEpoch          .     0-4    0-4    2-4
+AddPartitionsToTxn            .     0-3    0-5    0-5
+AddOffsetsToTxn               .     0-3    0-4    0-4
+EndTxn                        .     0-3    0-4    0-5
+TxnOffsetCommit               .     0-3    0-4    0-5
+DescribeConfigs               .     0-4    0-4    1-4
+AlterConfigs                  .     0-2    0-2    0-2
+DescribeLogDirs               .     0-2    0-4    1-5
+CreatePartitions              .     0-3    0-3    0-3
+DeleteGroups                  .     0-2    0-2    0-2
+ElectLeaders                  .     0-2    0-2    0-2
+IncrementalAlterConfigs       .     0-1    0-1    0-1
+AlterPartitionReassignments   .     0      0      0-1
+ListPartitionReassignments    .     0      0      0
+OffsetDelete                  .     0      0      0
+DescribeCluster               .     0      0-1    0-2
+DescribeProducers             .     0      0      0
+DescribeTransactions          .     .      0      0
+ListTransactions              .     .      0-1    0-2
+DescribeTopicPartitions       .     .      .      0
+"""
+
+RELEASES = ("0.9", "2.8", "3.9", "4.3")
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """What a broker of this release says of itself, and how it behaves where releases differ."""
+
+    name: str
+    versions: Mapping[int, Versions]
+    magic: int
+    """Of the record batches in its logs."""
+    keeps_elr: bool
+    """Since 4.0 an empty ISR remembers who left it last (KIP-966)."""
+    creates_offsets_topic_short: bool
+    """Up to 0.10 the offsets topic got fewer replicas than asked for where brokers were missing."""
+    isr_of_leaderless: bool
+    """Since 2.4 the metadata of a partition without a leader tells its ISR."""
+    sync_while_loading: int
+    """2.0 to 3.x answer REBALANCE_IN_PROGRESS (27) on purpose, 4.x what it is (14), 0.9 NOT_COORDINATOR (16).
+    """
+    loading: int
+    """0.9 to 1.1 answer NOT_COORDINATOR (16) while a coordinator loads, later COORDINATOR_LOAD_IN_PROGRESS
+    (14).
+    """
+    forwards_creation: Literal["never", "unless controller", "always"]
+    """Who creates a topic that Metadata asks for: a broker that does it itself knows how it went and says
+    LEADER_NOT_AVAILABLE (5); one that leaves it to the controller says UNKNOWN_TOPIC_OR_PARTITION (3).
+    """
+    strict_min_isr: bool
+    """Since 3.7 nothing is committed while fewer than min.insync.replicas are in sync, and a partition that
+    never had that many replicas is content with those it has (KIP-966).
+    """
+    tells_of_other_hosts: bool
+    """Later than 0.9: a partition that another broker holds is not led here (6), no longer unknown (3)."""
+
+    @property
+    def knows_api_versions(self) -> bool:
+        return 18 in self.versions
+
+
+_MANNERS: dict[str, dict[str, object]] = {
+    "0.9": {
+        "magic": 0,
+        "creates_offsets_topic_short": True,
+        "sync_while_loading": 16,
+        "loading": 16,
+        "tells_of_other_hosts": False,
+    },
+    "2.8": {"sync_while_loading": 27, "isr_of_leaderless": True},
+    "3.9": {
+        "sync_while_loading": 27,
+        "isr_of_leaderless": True,
+        "forwards_creation": "unless controller",
+        "strict_min_isr": True,
+    },
+    "4.3": {
+        "keeps_elr": True,
+        "isr_of_leaderless": True,
+        "forwards_creation": "always",
+        "strict_min_isr": True,
+    },
+}
+_USUAL: dict[str, object] = {
+    "magic": 2,
+    "keeps_elr": False,
+    "creates_offsets_topic_short": False,
+    "isr_of_leaderless": False,
+    "sync_while_loading": 14,
+    "loading": 14,
+    "forwards_creation": "never",
+    "strict_min_isr": False,
+    "tells_of_other_hosts": True,
+}
+
+
+@cache
+def persona(name: str) -> Persona:
+    """Raises ValueError for a release that the lab cannot pass for."""
+    if name not in RELEASES:
+        raise ValueError(f"no persona {name!r}; there are {', '.join(RELEASES)}")
+    column = RELEASES.index(name) + 1
+    keys = {api: key for key, api in NAMES.items()}
+    rows = [line.split() for line in _TABLE.split("\n") if line]
+    versions = {keys[row[0]]: Versions.parse(row[column]) for row in rows if row[column] != "."}
+    return Persona(name=name, versions=versions, **(_USUAL | _MANNERS[name]))  # type: ignore[arg-type]

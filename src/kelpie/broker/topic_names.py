@@ -1,0 +1,42 @@
+"""Which names a topic may have."""
+
+import re
+from collections.abc import Callable, Collection
+
+from kelpie.errors import ErrorCode
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+LONGEST = 249
+
+
+def problem(name: str) -> str | None:
+    """Why a topic cannot have this name: a sentence as Kafka's, or None."""
+    if not name:
+        return "Topic name is invalid: the empty string is not allowed"
+    if name in (".", ".."):
+        return f"Topic name is invalid: '{name}' is not allowed"
+    if len(name) > LONGEST:
+        return (
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {LONGEST}"
+        )
+    if not _LEGAL.fullmatch(name):
+        return (
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'"
+        )
+    return None
+
+
+def check(name: str, existing: Collection[str], refuse: Callable[[ErrorCode, str], Exception]) -> None:
+    reason = problem(name)
+    if reason:
+        raise refuse(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    if name in existing:
+        raise refuse(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    # Metrics replace dots by underscores, so two names that differ only in these would meet.
+    flat = name.replace(".", "_")
+    for other in existing:
+        if other.replace(".", "_") == flat:
+            raise refuse(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
+            )

@@ -1,0 +1,213 @@
+"""The transaction coordinator of one broker: a shard for each partition of `__transaction_state` that it
+leads.
+
+Markers that end a transaction go to the leaders of its partitions, again and again until each has them: a
+leader may be gone for a while. Then the shard hears that the transaction is complete.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kelpie.broker.log import Refusal
+from kelpie.broker.replica import Replica
+from kelpie.broker.shard_host import ShardHost
+from kelpie.coordinator.outcome import Outcome
+from kelpie.coordinator.transactions import (
+    MANNERS_2_8,
+    MANNERS_3_9,
+    MANNERS_4_3,
+    MarkerRequest,
+    TransactionConfig,
+    TransactionOutcome,
+    TransactionShard,
+)
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import partition_for
+from kelpie.model.time import Instant
+
+if TYPE_CHECKING:
+    from kelpie.broker.broker import Broker
+
+MANNERS = {"2.8": MANNERS_2_8, "3.9": MANNERS_3_9, "4.3": MANNERS_4_3}
+RETRY_MS = 50
+
+
+class TransactionHost(ShardHost):
+    """A shard host that also sees to the markers."""
+
+    def _replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        self.shard.replay(key, value)
+
+    def _finish(self, outcome: Outcome, now: Instant) -> None:
+        super()._finish(outcome, now)
+        if isinstance(outcome, TransactionOutcome):
+            for marker in outcome.markers:
+                Marking(self, self._broker, marker).begin(now)
+
+    def marked(self, marker: MarkerRequest, now: Instant) -> None:
+        """All partitions have the marker."""
+        if self.active:
+            self.carry_out(self.shard.markers_written(marker.transactional_id, now), now)
+
+
+class Marking:
+    """The end of one transaction on its way to its partitions. It is there once it is committed there."""
+
+    def __init__(self, host: TransactionHost, broker: "Broker", marker: MarkerRequest) -> None:
+        self._host = host
+        self._broker = broker
+        self._marker = marker
+        self._left = set(marker.partitions)
+        self._under_way: dict[TopicPartition, tuple[int, int]] = {}
+        """Leader and epoch that have it and wait for followers."""
+
+    def begin(self, now: Instant) -> None:
+        if self._left:
+            self._attempt(now)
+        else:
+            self._host.marked(self._marker, now)
+
+    def _attempt(self, now: Instant) -> None:
+        """Writes it where it can be written now, and comes back for the rest."""
+        if not self._host.active:
+            return
+        for partition in sorted(self._left):
+            state = self._broker.image.partition(partition)
+            led = (-1, -1) if state is None else (state.leader, state.leader_epoch)
+            if self._under_way.get(partition) != led:
+                self._under_way[partition] = led
+                self._broker.write_marker(
+                    self._marker,
+                    partition,
+                    now,
+                    written=lambda at, it=partition: self._written(it, at),  # type: ignore[misc]
+                    failed=lambda it=partition, led=led: self._failed(it, led),  # type: ignore[misc]
+                )
+        if self._left:
+            key = ("marker", self._marker.transactional_id, self._marker.producer_id)
+            self._broker.timers.set(key, now + RETRY_MS, self._attempt)
+
+    def _written(self, partition: TopicPartition, now: Instant) -> None:
+        if partition in self._left:
+            self._left.discard(partition)
+            if not self._left:
+                key = ("marker", self._marker.transactional_id, self._marker.producer_id)
+                self._broker.timers.cancel(key)
+                self._host.marked(self._marker, now)
+
+    def _failed(self, partition: TopicPartition, led: tuple[int, int]) -> None:
+        if self._under_way.get(partition) == led:
+            del self._under_way[partition]
+
+
+class TransactionService:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._hosts: dict[int, TransactionHost] = {}
+
+    def follow_image(self, now: Instant) -> None:
+        manners = MANNERS.get(self._broker.persona.name)
+        topic = self._broker.image.topic(TRANSACTIONS_TOPIC)
+        if manners is None or topic is None:
+            return
+        for index in range(len(topic.partitions)):
+            replica = self._broker.replicas.get(TopicPartition(TRANSACTIONS_TOPIC, index))
+            host = self._hosts.get(index)
+            if host is not None and (
+                replica is None or not replica.leads or host.epoch != replica.leader_epoch
+            ):
+                del self._hosts[index]
+                host.unload(now)
+                host = None
+            if replica is not None and replica.leads and host is None:
+                self._begin(index, replica, now)
+
+    def _begin(self, index: int, replica: Replica, now: Instant) -> None:
+        settings = self._broker.settings
+        shard = TransactionShard(
+            TransactionConfig(
+                max_timeout_ms=settings.number("transaction.max.timeout.ms"),
+                abort_interval_ms=settings.number(
+                    "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+                ),
+                expiration_ms=settings.number("transactional.id.expiration.ms"),
+            ),
+            MANNERS[self._broker.persona.name],
+            self._next_producer_id,
+            replica.leader_epoch,
+        )
+        host = self._hosts[index] = TransactionHost(self._broker, replica, shard, replica.leader_epoch)
+        host.load(now)
+
+    def _next_producer_id(self) -> int:
+        controller = self._broker.links.controller()
+        assert controller is not None, "asked for before the controller was known to be there"
+        return controller.new_producer_id()
+
+    def host_for(self, transactional_id: str) -> TransactionHost | ErrorCode:
+        """The shard of a transactional id, or why this broker cannot answer for it."""
+        topic = self._broker.image.topic(TRANSACTIONS_TOPIC)
+        if topic is None:
+            return ErrorCode.NOT_COORDINATOR
+        host = self._hosts.get(partition_for(transactional_id, len(topic.partitions)))
+        if host is None:
+            return ErrorCode.NOT_COORDINATOR
+        if self._broker.links.controller() is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return host if host.active else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    @property
+    def verifies(self) -> bool:
+        """Whether coordinators of groups have to ask before they write offsets into a transaction."""
+        manners = MANNERS.get(self._broker.persona.name)
+        return manners is not None and manners.verifies_offsets
+
+    @property
+    def hosts(self) -> dict[int, TransactionHost]:
+        return self._hosts
+
+
+def append_marker(
+    broker: "Broker",
+    marker: MarkerRequest,
+    partition: TopicPartition,
+    now: Instant,
+    *,
+    written: Callable[[Instant], None],
+    failed: Callable[[], None],
+) -> None:
+    """On the leader: the control record, and what follows from it. `written` once it is committed."""
+    replica = broker.led(partition)
+    if not isinstance(replica, Replica):
+        # Deleted meanwhile: nothing to mark.
+        written(now) if replica == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else failed()
+        return
+    if broker.refuses_write(replica) is not None:
+        failed()
+        return
+    appended = replica.log.append_control(
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        coordinator_epoch=marker.coordinator_epoch,
+        committed=marker.committed,
+        leader_epoch=replica.leader_epoch,
+        now=now,
+        config=broker.log_config(partition),
+        transaction_version=marker.transaction_version,
+    )
+    if isinstance(appended, Refusal):
+        # A newer coordinator, or a newer epoch, has ended it already.
+        done = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+        written(now) if appended.error_code in done else failed()
+        return
+
+    def committed(at: Instant) -> None:
+        host = broker.groups.hosts.get(partition.partition) if partition.topic == OFFSETS_TOPIC else None
+        if host is not None and host.active:
+            host.ended(marker.producer_id, committed=marker.committed)
+        written(at)
+
+    replica.when_committed(appended.last_offset + 1, committed, lambda code, at: failed(), now)
+    broker.appended(replica, now)

@@ -1,0 +1,198 @@
+"""kelpie lab: a Kafka-compatible cluster in one process, to test consumers with, and scenarios to watch."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+import textwrap
+
+from kelpie.broker.personas import RELEASES
+from kelpie.cli.command import CommandError
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.failures import LabError
+from kelpie.lab.scenarios import Scenario, Stage, scenarios
+
+_LABEL = "kelpie lab: "
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "lab",
+        help="a Kafka-compatible cluster in one process, and faults to break it with",
+        description="Starts a Kafka-compatible cluster in this process, without Java, and plays scenarios "
+        "on such clusters.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    up = actions.add_parser(
+        "up",
+        help="start a cluster; it runs until Ctrl-C",
+        description="Starts a cluster on loopback. It runs until Ctrl-C, and keeps nothing.",
+    )
+    up.set_defaults(run=_up)
+    up.add_argument(
+        "--brokers", type=int, default=3, metavar="N", help="how many brokers; %(default)s if left out"
+    )
+    up.add_argument("--port", type=int, metavar="P", help="port of the first broker; the others follow it")
+    _add_persona(up, "4.3")
+    up.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of every broker, by Kafka's name",
+    )
+    up.add_argument(
+        "--control-port",
+        type=int,
+        default=0,
+        metavar="P",
+        help="port of the HTTP control API; a free one if left out",
+    )
+    _add_verbose(up)
+
+    listing = actions.add_parser(
+        "list", help="show the scenarios", description="Shows the scenarios that can be run."
+    )
+    listing.set_defaults(run=_list)
+
+    run = actions.add_parser(
+        "run",
+        help="play a scenario",
+        description="Plays a scenario on a cluster of its own, and says step by step what happens. The exit "
+        "status is 1 when something did not happen that should have.",
+    )
+    run.set_defaults(run=_run)
+    run.add_argument("scenario", metavar="SCENARIO", help="its name: see kelpie lab list")
+    _add_persona(run, None)
+    _add_verbose(run)
+
+
+def _add_persona(parser: argparse.ArgumentParser, default: str | None) -> None:
+    known = ", ".join(RELEASES)
+    otherwise = f"{default} if left out" if default else "as the scenario has it if left out"
+    parser.add_argument(
+        "--persona",
+        default=default,
+        metavar="V",
+        help=f"the release that the brokers pass for: {known}; {otherwise}",
+    )
+
+
+def _add_verbose(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="log what happens to stderr; twice: every request and answer",
+    )
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    _log(arguments.verbose)
+    try:
+        cluster = Cluster(
+            arguments.brokers,
+            config=dict(map(_setting, arguments.config)),
+            persona=arguments.persona,
+            port=_port(arguments.port),
+            control_port=arguments.control_port,
+        )
+        return asyncio.run(_stay_up(cluster))
+    except LabError as error:
+        raise CommandError(_wrapped(str(error))) from None
+
+
+async def _stay_up(cluster: Cluster) -> int:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(sign, ended.set)
+    async with cluster:
+        brokers = len(cluster.node_ids)
+        addresses = cluster.bootstrap_servers.split(",")
+        print(f"Kafka {cluster.persona.name}, {brokers} broker{'s' * (brokers > 1)}")
+        # Three addresses are enough for any client, and fit on a line.
+        print(f"  bootstrap  {','.join(addresses[:3])}")
+        print(f"  control    {cluster.control_address}")
+        print("\nTry:")
+        print(f"  kcat -L -b {addresses[0]}")
+        print(f"  curl -X POST {cluster.control_address}/brokers/{cluster.node_ids[-1]}/kill")
+        print("\nCtrl-C ends it.", flush=True)
+        await ended.wait()
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    del arguments
+    for scenario in scenarios().values():
+        print(scenario.name)
+        print(textwrap.indent(scenario.description, "    "))
+        print(f"\n    personas: {', '.join(scenario.personas)}")
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    _log(arguments.verbose)
+    known = scenarios()
+    scenario = known.get(arguments.scenario)
+    if scenario is None:
+        raise CommandError(
+            _wrapped(f"There is no scenario {arguments.scenario!r}. There are: {', '.join(known)}.")
+        )
+    persona = arguments.persona or scenario.personas[0]
+    if persona not in scenario.personas:
+        raise CommandError(
+            _wrapped(
+                f"{scenario.name} cannot be played with persona {persona!r}; it can with "
+                f"{', '.join(scenario.personas)}."
+            )
+        )
+    try:
+        return asyncio.run(_play(scenario, persona))
+    except LabError as error:
+        raise CommandError(_wrapped(str(error))) from None
+
+
+async def _play(scenario: Scenario, persona: str) -> int:
+    print(f"{scenario.name}\n{scenario.summary}\n")
+    async with Stage(persona, lambda text: print(text, flush=True)) as stage:
+        await scenario.run(stage)
+    if stage.failures:
+        print(f"\n{len(stage.failures)} of the things that should happen did not.", file=sys.stderr)
+        return 1
+    print("\nAll as expected.")
+    return 0
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise CommandError(
+            _wrapped(f"--config {text!r} is no setting. Write NAME=VALUE, as in server.properties.")
+        )
+    return name.strip(), value.strip()
+
+
+def _port(port: int | None) -> int | None:
+    if port is not None and not 0 < port < 65_536:
+        raise CommandError(_wrapped(f"Port {port} does not exist; ports go from 1 to 65535."))
+    return port
+
+
+def _log(verbose: int) -> None:
+    if verbose:
+        logger = logging.getLogger("kelpie.lab")
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
+
+
+def _wrapped(text: str) -> str:
+    # The first line follows the command's name.
+    return textwrap.fill(
+        text, 79, initial_indent=" " * len(_LABEL), break_long_words=False, break_on_hyphens=False
+    ).lstrip()

@@ -1,0 +1,206 @@
+"""A classic group: who is in it, who leads, which protocol they share. What may happen to it is elsewhere
+(rebalance.py, joining.py, syncing.py, membership.py).
+
+Follows ClassicGroup of Kafka 4. Where Kafka takes "the first" of a hash map of members, this takes the one
+that came first; Kafka's choice is arbitrary, so nobody may rely on it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kelpie.coordinator.member import Member, ParkedJoin
+from kelpie.coordinator.state import MAY_FOLLOW, State
+from kelpie.model.partitioning import java_hash
+from kelpie.model.time import Instant
+from kelpie.wire import compiler, prefixed
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, Subscription
+from kelpie.wire.malformed import Malformed
+
+
+class ClassicGroup:
+    def __init__(self, group_id: str, state: State, since: Instant | None) -> None:
+        self.group_id = group_id
+        self.state = state
+        self.previous_state = State.DEAD
+        self.since = since
+        """When the state was entered; None if it was loaded from a record that does not say."""
+        self.generation = 0
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.subscribed: frozenset[str] | None = None
+        """Topics of the last generation's subscriptions; None if they are not known."""
+        self.members: dict[str, Member] = {}
+        self.static: dict[str, str] = {}
+        """Instance id to member id."""
+        self.pending: dict[str, Instant] = {}
+        """Ids given out and not yet come back with (KIP-394), with the end of our patience."""
+        self.pending_sync: set[str] = set()
+        """Members of this generation that have not sent SyncGroup."""
+        self.parked_joins = 0
+        self.join_deadline: Instant | None = None
+        self.sync_deadline: Instant | None = None
+        self.initial_delay: tuple[int, int] | None = None
+        """The delay that runs, and how much more there may be (KIP-134); None if it is not the first join."""
+        self.new_member_added = False
+        self._support: Counter[str] = Counter()
+
+    def transition(self, state: State, now: Instant) -> None:
+        assert self.state in MAY_FOLLOW[state], f"{self.group_id}: {self.state} cannot become {state}"
+        self.previous_state, self.state, self.since = self.state, state, now
+
+    # Members.
+
+    def add(self, member: Member, call: ParkedJoin | None = None) -> None:
+        if member.instance_id is not None:
+            assert member.instance_id not in self.static, f"{member.instance_id} is in the group already"
+            self.static[member.instance_id] = member.member_id
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        assert member.protocol_type == self.protocol_type, f"{member.member_id} has another protocol type"
+        if self.leader is None:
+            self.leader = member.member_id
+        self.members[member.member_id] = member
+        self._support.update(member.protocol_names)
+        self.pending.pop(member.member_id, None)
+        if call is not None:
+            self.park_join(member, call)
+
+    def remove(self, member_id: str) -> Member | None:
+        """Takes a member, or an id given out, away. Its parked calls must have been answered."""
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._support.subtract(member.protocol_names)
+            if member.instance_id is not None:
+                del self.static[member.instance_id]
+            assert member.join is None, f"{member_id} still waits for an answer"
+            assert member.sync is None, f"{member_id} still waits for an assignment"
+        if self.leader == member_id:
+            self.leader = next(iter(self.members), None)
+        self.pending.pop(member_id, None)
+        self.pending_sync.discard(member_id)
+        return member
+
+    def rename_static(self, old: Member, new_id: str) -> Member:
+        """The same instance under another member id. Who has not synced is still known by the old id."""
+        assert old.instance_id is not None
+        assert old.join is None
+        assert old.sync is None
+        new = Member(
+            new_id,
+            old.instance_id,
+            old.client_id,
+            old.client_host,
+            old.rebalance_timeout_ms,
+            old.session_timeout_ms,
+            old.protocol_type,
+            old.protocols,
+            old.assignment,
+        )
+        del self.members[old.member_id]
+        self.members[new_id] = new
+        self.static[old.instance_id] = new_id
+        if self.leader == old.member_id:
+            self.leader = new_id
+        return new
+
+    def change_protocols(self, member: Member, protocols: tuple[tuple[str, bytes], ...]) -> None:
+        self._support.subtract(member.protocol_names)
+        member.protocols = protocols
+        self._support.update(member.protocol_names)
+
+    def park_join(self, member: Member, call: ParkedJoin) -> ParkedJoin | None:
+        """Returns the call that was parked before, if any: it is not heard of again."""
+        before, member.join = member.join, call
+        self.parked_joins += before is None
+        return before
+
+    def take_join(self, member: Member) -> ParkedJoin | None:
+        """The parked join, which is the caller's to answer."""
+        call, member.join = member.join, None
+        self.parked_joins -= call is not None
+        return call
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    @property
+    def all_have_joined(self) -> bool:
+        return self.parked_joins == len(self.members) and not self.pending
+
+    @property
+    def is_simple(self) -> bool:
+        """Nobody ever joined; it is there for its offsets."""
+        return self.state is State.EMPTY and self.protocol_type is None and not self.pending
+
+    def elect_joined_leader(self) -> bool:
+        """The leader, if it has rejoined, or else someone who has. False if nobody has."""
+        if self.leader is None:
+            return False
+        if self.members[self.leader].join is not None:
+            return True
+        joined = next((m.member_id for m in self.members.values() if m.join is not None), None)
+        if joined is None:
+            return False
+        self.leader = joined
+        return True
+
+    # Protocols.
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a member with these can be in the group."""
+        if self.state is State.EMPTY or self.protocol_type is None:
+            return protocol_type != "" and any(True for _ in names)
+        return self.protocol_type == protocol_type and any(
+            self._support[name] == len(self.members) for name in names
+        )
+
+    def select_protocol(self) -> str:
+        """Everyone votes for its first among those that all support; most votes win."""
+        assert self.members, "nobody to vote"
+        candidates = {name for name, count in self._support.items() if count == len(self.members)}
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        most = max(votes.values())
+        return min((name for name, count in votes.items() if count == most), key=_java_bucket)
+
+    def next_generation(self, now: Instant) -> None:
+        self.generation += 1
+        self.protocol = self.select_protocol() if self.members else None
+        self.subscribed = self.subscriptions()
+        self.transition(State.COMPLETING_REBALANCE if self.members else State.EMPTY, now)
+        self.pending_sync.clear()
+
+    @property
+    def is_consumer(self) -> bool:
+        return self.protocol_type == PROTOCOL_TYPE
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """If the subscriptions of consumers are not known, every topic counts."""
+        return self.is_consumer if self.subscribed is None else topic in self.subscribed
+
+    def subscriptions(self) -> frozenset[str] | None:
+        """The topics in the members' metadata; None if they are not consumers, or cannot be read."""
+        if not self.is_consumer:
+            return None
+        if not self.members:
+            return frozenset()
+        if self.protocol is None:
+            return None
+        topics: set[str] = set()
+        try:
+            for member in self.members.values():
+                blob = member.metadata(self.protocol)
+                if prefixed.number(blob, "version of Subscription") < 0:
+                    return None
+                # Every version begins with the fields of version 0; what follows them is not needed.
+                topics.update(compiler.decode_prefix(Subscription, 0, blob, prefixed.SIZE)[0].topics)
+        except Malformed:
+            return None
+        return frozenset(topics)
+
+
+def _java_bucket(name: str) -> int:
+    """The place of a key in a small java.util.HashMap, which decides among equals in Kafka."""
+    hashed = java_hash(name) & 0xFFFF_FFFF
+    return (hashed ^ (hashed >> 16)) & 15

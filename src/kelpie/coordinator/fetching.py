@@ -1,0 +1,170 @@
+"""OffsetFetch: what a group has committed. The shapes of its versions meet here.
+
+Versions 0 to 7 ask for one group, 8 and later for many, which may live in many shards: each answers an
+OffsetFetchResponseGroup, whatever the version, and `response_of` puts them together.
+
+With `require_stable` (KIP-447) an offset that a transaction is about to change is UNSTABLE_OFFSET_COMMIT.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kelpie.coordinator.offsets import CommittedOffset
+from kelpie.coordinator.shard_state import ShardState, WaitingFetch
+from kelpie.coordinator.state import State
+from kelpie.coordinator.turn import Turn
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.wire.api.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from kelpie.wire.schema import NO_UUID
+
+_ABSENT = CommittedOffset(offset=-1, leader_epoch=-1, metadata="", commit_timestamp=-1)
+
+
+def fetch(
+    shard: ShardState, turn: Turn, to: Any, group: OffsetFetchRequestGroup, require_stable: bool
+) -> None:
+    waits = require_stable and not turn.manners.unreplicated_is_unstable
+    if waits and shard.offsets.any_on_the_way(group.group_id):
+        deadline = turn.now + turn.config.offsets_commit_timeout_ms
+        shard.fetches.append(WaitingFetch(to, group, deadline))
+        _set_timer(shard, turn, group.group_id)
+        return
+    turn.answer(to, offsets_of(shard, group.group_id, group.topics, require_stable))
+
+
+def release(shard: ShardState, turn: Turn, group_id: str) -> None:
+    """A commit has been written. Fetches that waited for it are answered, unless there is another."""
+    if shard.offsets.any_on_the_way(group_id):
+        return
+    for each in _waiting(shard, group_id):
+        shard.fetches.remove(each)
+        turn.answer(each.to, offsets_of(shard, group_id, each.group.topics, require_stable=True))
+    _set_timer(shard, turn, group_id)
+
+
+def fetch_timer(shard: ShardState, turn: Turn, group_id: str) -> None:
+    """It has waited long enough. Kafka says NOT_COORDINATOR, which all clients know how to take."""
+    for each in _waiting(shard, group_id):
+        if turn.now >= each.deadline:
+            shard.fetches.remove(each)
+            turn.answer(each.to, refused(each.group, ErrorCode.NOT_COORDINATOR, version=8))
+    _set_timer(shard, turn, group_id)
+
+
+def _waiting(shard: ShardState, group_id: str) -> list[WaitingFetch]:
+    return [each for each in shard.fetches if each.group.group_id == group_id]
+
+
+def _set_timer(shard: ShardState, turn: Turn, group_id: str) -> None:
+    first = min((each.deadline for each in _waiting(shard, group_id)), default=None)
+    turn.wake(("fetch", group_id), first)
+
+
+def offsets_of(
+    shard: ShardState,
+    group_id: str,
+    topics: Sequence[OffsetFetchRequestTopics] | None,
+    require_stable: bool,
+) -> OffsetFetchResponseGroup:
+    """The offsets of these topics, or of all. What is not there is offset -1, and no error."""
+    gone = shard.manners.simple_groups and not _exists(shard, group_id)
+    found = {} if gone else shard.offsets.of(group_id)
+    if topics is None:
+        asked: dict[tuple[str, bytes], list[int]] = {}
+        for partition in found:
+            asked.setdefault((partition.topic, NO_UUID), []).append(partition.partition)
+        wanted = list(asked.items())
+    else:
+        wanted = [((topic.name, topic.topic_id), topic.partition_indexes) for topic in topics]
+    answered = []
+    for (name, topic_id), indexes in wanted:
+        partitions = []
+        for index in indexes:
+            partition = TopicPartition(name, index)
+            unstable = require_stable and not gone and _is_unstable(shard, group_id, partition)
+            committed = _ABSENT if unstable else found.get(partition, _ABSENT)
+            error = ErrorCode.UNSTABLE_OFFSET_COMMIT if unstable else ErrorCode.NONE
+            partitions.append(_partition(index, committed, error))
+        answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
+    return OffsetFetchResponseGroup(group_id=group_id, topics=answered)
+
+
+def _exists(shard: ShardState, group_id: str) -> bool:
+    return group_id in shard.groups and shard.groups[group_id].state is not State.DEAD
+
+
+def _is_unstable(shard: ShardState, group_id: str, partition: TopicPartition) -> bool:
+    if shard.offsets.in_transaction(group_id, partition):
+        return True
+    return shard.manners.unreplicated_is_unstable and shard.offsets.is_on_the_way(group_id, partition)
+
+
+def _partition(index: int, committed: CommittedOffset, error: ErrorCode) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=error,
+    )
+
+
+def groups_asked(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+    """The groups of a request of any version."""
+    if version >= 8:
+        return request.groups
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+
+
+def refused(group: OffsetFetchRequestGroup, error: ErrorCode, version: int) -> OffsetFetchResponseGroup:
+    """An error of the group. Versions 0 and 1 have no place for it, so every partition bears it."""
+    if version >= 2:
+        return OffsetFetchResponseGroup(group_id=group.group_id, topics=[], error_code=error)
+    topics = [
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            partitions=[_partition(index, _ABSENT, error) for index in topic.partition_indexes],
+        )
+        for topic in group.topics or []
+    ]
+    return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
+
+
+def response_of(groups: Sequence[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+    if version >= 8:
+        return OffsetFetchResponse(groups=list(groups))
+    (group,) = groups
+    topics = [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=each.partition_index,
+                    committed_offset=each.committed_offset,
+                    committed_leader_epoch=each.committed_leader_epoch,
+                    metadata=each.metadata,
+                    error_code=each.error_code,
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in group.topics
+    ]
+    return OffsetFetchResponse(topics=topics, error_code=group.error_code)

@@ -1,0 +1,85 @@
+"""Groups as records of `__consumer_offsets`, and back (GroupCoordinatorRecordHelpers of Kafka 4)."""
+
+from collections.abc import Mapping
+
+from kelpie.coordinator.classic_group import ClassicGroup
+from kelpie.coordinator.manners import Manners
+from kelpie.coordinator.member import Member
+from kelpie.coordinator.outcome import Record
+from kelpie.coordinator.state import State
+from kelpie.wire.offsets_topic import encode_key, encode_value
+from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+
+
+def group_record(group: ClassicGroup, assignments: Mapping[str, bytes], manners: Manners) -> Record:
+    """The group as it will be known to the next coordinator: with the protocol that was selected, only."""
+    members = [
+        MemberMetadata(
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout=member.rebalance_timeout_ms,
+            session_timeout=member.session_timeout_ms,
+            subscription=member.metadata(group.protocol or ""),
+            assignment=assignments[member.member_id],
+        )
+        for member in group.members.values()
+    ]
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol,
+        leader=group.leader,
+        current_state_timestamp=-1 if group.since is None else group.since,
+        members=members,
+    )
+    return _record(group.group_id, value, manners)
+
+
+def new_group_record(group: ClassicGroup, manners: Manners) -> Record:
+    """What Kafka 4 writes when a join creates a group: nothing but its name is known yet."""
+    value = GroupMetadataValue(
+        protocol_type="",
+        generation=0,
+        protocol=None,
+        leader=None,
+        current_state_timestamp=-1 if group.since is None else group.since,
+        members=[],
+    )
+    return _record(group.group_id, value, manners)
+
+
+def group_tombstone(group_id: str) -> Record:
+    return Record(encode_key(GroupMetadataKey(group=group_id)), None)
+
+
+def group_from(group_id: str, value: GroupMetadataValue, manners: Manners) -> ClassicGroup:
+    state = State.STABLE if value.members or not manners.has_empty_state else State.EMPTY
+    since = None if value.current_state_timestamp == -1 else value.current_state_timestamp
+    group = ClassicGroup(group_id, state, since)
+    group.generation = value.generation
+    group.protocol_type = value.protocol_type or None
+    group.protocol = value.protocol
+    group.leader = value.leader
+    for each in value.members:
+        member = Member(
+            each.member_id,
+            each.group_instance_id,
+            each.client_id,
+            each.client_host,
+            each.session_timeout if each.rebalance_timeout == -1 else each.rebalance_timeout,
+            each.session_timeout,
+            value.protocol_type,
+            ((value.protocol or "", each.subscription),),
+            each.assignment,
+        )
+        group.add(member)
+    group.subscribed = group.subscriptions()
+    return group
+
+
+def _record(group_id: str, value: GroupMetadataValue, manners: Manners) -> Record:
+    return Record(
+        encode_key(GroupMetadataKey(group=group_id)), encode_value(value, manners.group_value_version)
+    )

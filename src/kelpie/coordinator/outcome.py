@@ -1,0 +1,77 @@
+"""What follows from one event in a coordinator. Machines decide; whoever drives them carries it out.
+
+The driver appends `records` as one batch to the coordinator's partition. Once the high watermark has passed
+them, it replays them into the shard, runs `written`, and sends the `replies`, in this order. If they cannot
+be written, it runs `failed` with the error of the append instead, and the replies are dropped;
+REQUEST_TIMED_OUT says that they may still be written, and be replayed, later. Without records, all of it
+follows at once. Replies in `at_once` leave, and timers are set, right away in either case: Kafka answers some
+calls before it writes (MEMBER_ID_REQUIRED, a fenced twin, a parked call of one who left).
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record for the coordinator's partition, in Kafka's own format. A value of None is a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer. `to` is the token that the request came with; machines hold it and never look into it."""
+
+    to: Any
+    response: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Wake the shard with `key` at `at`. It replaces an earlier timer of that key; None takes it away."""
+
+    key: Hashable
+    at: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    records: tuple[Record, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    timers: tuple[Timer, ...] = ()
+    written: "Callable[[Instant], Outcome] | None" = None
+    failed: "Callable[[ErrorCode, Instant], Outcome] | None" = None
+    producer: tuple[int, int] | None = None
+    """Producer id and epoch: the records are written as part of this producer's transaction."""
+    at_once: tuple[Reply, ...] = ()
+    """Sent right away, whatever becomes of the records."""
+    abandoned: tuple[Any, ...] = ()
+    """Tokens of calls that Kafka leaves without an answer for ever. A driver need not remember them."""
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        """Both, in this order. Only one of them may write."""
+        assert not (self._writes and other._writes), "two writes cannot be one batch"
+        first = self if self._writes else other
+        return Outcome(
+            first.records,
+            self.replies + other.replies,
+            self.timers + other.timers,
+            first.written,
+            first.failed,
+            first.producer,
+            self.at_once + other.at_once,
+            self.abandoned + other.abandoned,
+        )
+
+    @property
+    def _writes(self) -> bool:
+        return bool(self.records or self.written or self.failed)
+
+
+NOTHING = Outcome()

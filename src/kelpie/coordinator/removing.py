@@ -1,0 +1,192 @@
+"""How groups and offsets go: DeleteGroups, OffsetDelete, deleted topics, and age (KIP-211).
+
+An offset expires when its own end has come, if its record names one, or else when the retention has passed
+since its base: for an Empty group the time it became so (its commit, if that is not known), for a group that
+only commits the commit. In a Stable group of consumers only topics that nobody subscribes to expire, from the
+commit on. What a transaction holds stays. An Empty group without any offset goes too.
+
+Groups leave memory when their tombstones are sent on their way, as in Kafka: who comes next finds nothing. If
+they cannot be written, the group is back.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kelpie.coordinator.classic_group import ClassicGroup
+from kelpie.coordinator.group_records import group_tombstone
+from kelpie.coordinator.offsets import CommittedOffset, offset_tombstone
+from kelpie.coordinator.outcome import Record
+from kelpie.coordinator.rebalance import session_key
+from kelpie.coordinator.shard_state import ShardState
+from kelpie.coordinator.state import WITH_MEMBERS, State
+from kelpie.coordinator.turn import Turn
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.wire.api.delete_groups import DeletableGroupResult
+from kelpie.wire.api.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+def delete_group(shard: ShardState, turn: Turn, to: Any, group_id: str) -> None:
+    group = shard.groups.get(group_id)
+    if group is None or group.state is State.DEAD:
+        turn.answer(to, _deleted(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+        return
+    if group.state in WITH_MEMBERS:
+        turn.answer(to, _deleted(group_id, ErrorCode.NON_EMPTY_GROUP))
+        return
+    records = [offset_tombstone(group_id, partition) for partition in shard.offsets.all_of(group_id)]
+    records += _take_out(shard, group, turn)
+    errors = turn.manners.group_errors
+    turn.answer_when_written(
+        to,
+        _deleted(group_id, ErrorCode.NONE),
+        lambda error: _deleted(group_id, errors.get(error, error)),
+    )
+    if records:
+        turn.write(records, failed=lambda error, _turn: _put_back(shard, [group], error))
+
+
+def delete_offsets(shard: ShardState, turn: Turn, to: Any, request: OffsetDeleteRequest) -> None:
+    error = _offsets_refusal(shard, request.group_id)
+    if error is not ErrorCode.NONE:
+        turn.answer(to, OffsetDeleteResponse(error_code=error, throttle_time_ms=0, topics=[]))
+        return
+    group = shard.groups[request.group_id]
+    known = set(shard.offsets.all_of(group.group_id))
+    removed: list[TopicPartition] = []
+    topics = []
+    for topic in request.topics:
+        subscribed = group.is_subscribed_to(topic.name)
+        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+        asked = [TopicPartition(topic.name, each.partition_index) for each in topic.partitions]
+        removed += [] if subscribed else [partition for partition in asked if partition in known]
+        results = [
+            OffsetDeleteResponsePartition(partition_index=each.partition, error_code=code) for each in asked
+        ]
+        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=results))
+    errors = turn.manners.group_errors
+    turn.answer_when_written(
+        to,
+        OffsetDeleteResponse(error_code=ErrorCode.NONE, throttle_time_ms=0, topics=topics),
+        lambda error: OffsetDeleteResponse(
+            error_code=errors.get(error, error), throttle_time_ms=0, topics=[]
+        ),
+    )
+    _remove(shard, turn, {group.group_id: removed})
+
+
+def _offsets_refusal(shard: ShardState, group_id: str) -> ErrorCode:
+    group = shard.groups.get(group_id)
+    if not group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    if group is None or group.state is State.DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.state in WITH_MEMBERS and not group.is_consumer:
+        return ErrorCode.NON_EMPTY_GROUP
+    return ErrorCode.NONE
+
+
+def topic_deleted(shard: ShardState, turn: Turn, topics: Iterable[str]) -> None:
+    gone = frozenset(topics)
+    removed = {
+        group_id: [partition for partition in shard.offsets.all_of(group_id) if partition.topic in gone]
+        for group_id in shard.offsets.groups()
+    }
+    _remove(shard, turn, removed)
+
+
+def expire(shard: ShardState, turn: Turn) -> None:
+    if turn.manners.every_offset_expires:
+        expired = {
+            group_id: [
+                partition
+                for partition, committed in offsets.items()
+                if _end_of(committed, turn.config.offsets_retention_ms) < turn.now
+            ]
+            for group_id, offsets in shard.offsets.committed.items()
+        }
+        _remove(shard, turn, expired)
+        return
+    records: list[Record] = []
+    taken: list[ClassicGroup] = []
+    for group in list(shard.groups.values()):
+        expired_here = _expired(shard, group, turn)
+        records += [offset_tombstone(group.group_id, partition) for partition in expired_here]
+        if group.state is State.EMPTY and _nothing_left(shard, group.group_id, expired_here):
+            records += _take_out(shard, group, turn)
+            taken.append(group)
+    if records:
+        turn.write(records, failed=lambda error, _turn: _put_back(shard, taken, error))
+
+
+def _expired(shard: ShardState, group: ClassicGroup, turn: Turn) -> list[TopicPartition]:
+    became_empty = None
+    if group.protocol_type is not None:
+        if group.state is State.EMPTY:
+            became_empty = group.since
+        elif group.state is not State.STABLE or group.subscribed is None:
+            return []
+    expired = []
+    for partition, committed in shard.offsets.of(group.group_id).items():
+        base = committed.commit_timestamp if became_empty is None else became_empty
+        end = committed.expire_timestamp
+        due = turn.now - base >= turn.config.offsets_retention_ms if end is None else turn.now >= end
+        held = shard.offsets.in_transaction(group.group_id, partition)
+        if due and not held and not group.is_subscribed_to(partition.topic):
+            expired.append(partition)
+    return expired
+
+
+def _end_of(committed: CommittedOffset, retention_ms: int) -> Instant:
+    """Before KIP-211. A record of Kafka 0.8 does not name its end."""
+    if committed.expire_timestamp is not None:
+        return committed.expire_timestamp
+    return committed.commit_timestamp + retention_ms
+
+
+def _remove(shard: ShardState, turn: Turn, removed: dict[str, list[TopicPartition]]) -> None:
+    """Writes tombstones; the Scala coordinator forgets the Empty groups that they leave without offsets."""
+    records = [offset_tombstone(group_id, each) for group_id, parts in removed.items() for each in parts]
+    taken = []
+    if turn.manners.group_goes_with_last_offset:
+        for group_id, parts in removed.items():
+            group = shard.groups.get(group_id)
+            if group is None or group.state is not State.EMPTY or not parts:
+                continue
+            if _nothing_left(shard, group_id, parts):
+                records += _take_out(shard, group, turn)
+                taken.append(group)
+    if records:
+        turn.write(records, failed=lambda error, _turn: _put_back(shard, taken, error))
+
+
+def _nothing_left(shard: ShardState, group_id: str, removed: list[TopicPartition]) -> bool:
+    if shard.offsets.has_transactions(group_id) or shard.offsets.any_on_the_way(group_id):
+        return False
+    return len(shard.offsets.of(group_id)) == len(removed)
+
+
+def _take_out(shard: ShardState, group: ClassicGroup, turn: Turn) -> list[Record]:
+    """Its tombstone, if there is a record to cover. Ids given out in it are void from now on."""
+    del shard.groups[group.group_id]
+    for member_id in group.pending:
+        turn.wake(session_key(group.group_id, member_id), None)
+    written = group.generation > 0 or turn.manners.tombstones_simple_groups
+    return [group_tombstone(group.group_id)] if written else []
+
+
+def _put_back(shard: ShardState, groups: Iterable[ClassicGroup], error: ErrorCode) -> None:
+    if error is ErrorCode.REQUEST_TIMED_OUT:
+        return  # The tombstones are in the log, and may yet count.
+    for group in groups:
+        shard.groups.setdefault(group.group_id, group)
+
+
+def _deleted(group_id: str, error: ErrorCode) -> DeletableGroupResult:
+    return DeletableGroupResult(group_id=group_id, error_code=error)

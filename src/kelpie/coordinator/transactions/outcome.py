@@ -1,0 +1,61 @@
+"""What follows from one event in the transaction coordinator: an Outcome, and markers to be written."""
+
+from dataclasses import dataclass, fields
+
+from kelpie.coordinator.outcome import Outcome
+from kelpie.coordinator.transactions.metadata import Facts
+from kelpie.coordinator.transactions.states import State
+from kelpie.model.names import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerRequest:
+    """One end of one transaction, to be written as a control record to every partition that is in it.
+
+    `producer_epoch` is the epoch of the prepared end: with transaction version 2 already the raised one.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    committed: bool
+    partitions: tuple[TopicPartition, ...]
+    transaction_version: int
+    """As WriteTxnMarkers carries it since KIP-1228."""
+
+    @classmethod
+    def of(cls, transactional_id: str, prepared: Facts, coordinator_epoch: int) -> "MarkerRequest":
+        return cls(
+            transactional_id=transactional_id,
+            producer_id=prepared.producer_id,
+            producer_epoch=prepared.producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+            committed=prepared.state is State.PREPARE_COMMIT,
+            partitions=tuple(sorted(prepared.partitions)),
+            transaction_version=prepared.client_version,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionOutcome(Outcome):
+    markers: tuple[MarkerRequest, ...] = ()
+    """To be written to the partitions' leaders, like the replies only once the records are written."""
+
+    def __add__(self, other: Outcome) -> "TransactionOutcome":
+        return _joined(Outcome.__add__(self, other), _markers_of(self) + _markers_of(other))
+
+    def __radd__(self, other: Outcome) -> "TransactionOutcome":
+        return _joined(Outcome.__add__(other, self), _markers_of(other) + _markers_of(self))
+
+
+def _markers_of(outcome: Outcome) -> tuple[MarkerRequest, ...]:
+    return outcome.markers if isinstance(outcome, TransactionOutcome) else ()
+
+
+def _joined(both: Outcome, markers: tuple[MarkerRequest, ...]) -> TransactionOutcome:
+    parts = {field.name: getattr(both, field.name) for field in fields(both)}
+    return TransactionOutcome(**parts, markers=markers)
+
+
+NOTHING = TransactionOutcome()

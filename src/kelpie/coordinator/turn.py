@@ -1,0 +1,100 @@
+"""One event in the making: what it has led to so far. At its end it becomes an Outcome."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from kelpie.coordinator.config import GroupConfig
+from kelpie.coordinator.manners import Manners
+from kelpie.coordinator.outcome import Outcome, Record, Reply, Timer
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+
+
+class Turn:
+    def __init__(self, config: GroupConfig, manners: Manners, now: Instant) -> None:
+        self.config = config
+        self.manners = manners
+        self.now = now
+        self._at_once: list[Reply] = []
+        self._replies: list[Reply] = []
+        self._refusals: list[tuple[Any, Callable[[ErrorCode], Any]]] = []
+        self._timers: dict[Hashable, Instant | None] = {}
+        self._records: tuple[Record, ...] = ()
+        self._written: Callable[[Turn], None] | None = None
+        self._failed: Callable[[ErrorCode, Turn], None] | None = None
+        self._producer: tuple[int, int] | None = None
+        self._abandoned: list[Any] = []
+
+    def answer(self, to: Any, response: Any) -> None:
+        """Answers now, whatever becomes of the records of this turn."""
+        self._at_once.append(Reply(to, response))
+
+    def answer_when_written(self, to: Any, response: Any, otherwise: Callable[[ErrorCode], Any]) -> None:
+        """Answers once the records of this turn are written; now, if there are none.
+
+        If they cannot be written, `otherwise` makes the answer from the error of the append.
+        """
+        self._replies.append(Reply(to, response))
+        self._refusals.append((to, otherwise))
+
+    def abandon(self, to: Any) -> None:
+        """Kafka forgets this call."""
+        self._abandoned.append(to)
+
+    def wake(self, key: Hashable, at: Instant | None) -> None:
+        """Sets the timer of this key, or takes it away."""
+        self._timers[key] = at
+
+    @property
+    def writes(self) -> bool:
+        return bool(self._records)
+
+    def write(
+        self,
+        records: Iterable[Record],
+        *,
+        written: "Callable[[Turn], None] | None" = None,
+        failed: "Callable[[ErrorCode, Turn], None] | None" = None,
+        producer: tuple[int, int] | None = None,
+    ) -> None:
+        assert not self.writes, "an event writes one batch at most"
+        self._records = tuple(records)
+        assert self._records, "nothing to write"
+        self._written, self._failed, self._producer = written, failed, producer
+
+    def outcome(self) -> Outcome:
+        if not self.writes:
+            return Outcome(
+                replies=(*self._at_once, *self._replies),
+                timers=self._set_timers(),
+                abandoned=tuple(self._abandoned),
+            )
+        return Outcome(
+            records=self._records,
+            replies=tuple(self._replies),
+            timers=self._set_timers(),
+            written=None if self._written is None else self._when_written(self._written),
+            failed=self._when_failed,
+            producer=self._producer,
+            at_once=tuple(self._at_once),
+            abandoned=tuple(self._abandoned),
+        )
+
+    def _set_timers(self) -> tuple[Timer, ...]:
+        return tuple(Timer(key, at) for key, at in self._timers.items())
+
+    def _when_written(self, written: "Callable[[Turn], None]") -> Callable[[Instant], Outcome]:
+        def run(now: Instant) -> Outcome:
+            turn = Turn(self.config, self.manners, now)
+            written(turn)
+            return turn.outcome()
+
+        return run
+
+    def _when_failed(self, error: ErrorCode, now: Instant) -> Outcome:
+        turn = Turn(self.config, self.manners, now)
+        for to, otherwise in self._refusals:
+            turn.answer(to, otherwise(error))
+        if self._failed is not None:
+            self._failed(error, turn)
+        return turn.outcome()

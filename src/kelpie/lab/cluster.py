@@ -1,0 +1,271 @@
+"""A Kafka cluster in this process, on sockets of loopback.
+
+    async with Cluster(brokers=3) as cluster:
+        producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
+
+One event loop owns all of it: the loop that opened it. `SyncCluster` is the same for code without one.
+"""
+
+import asyncio
+import base64
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from kelpie.broker.fabric import ClusterSpec, Fabric
+from kelpie.broker.image import Endpoint
+from kelpie.broker.personas import persona as persona_named
+from kelpie.lab import ports
+from kelpie.lab.clock import Clock
+from kelpie.lab.control import Control
+from kelpie.lab.driver import Driver
+from kelpie.lab.failures import LabDefect, LabError
+from kelpie.lab.faults import Faults
+from kelpie.lab.injection import Injection
+from kelpie.lab.listener import Listener
+from kelpie.lab.metrics import exposition
+from kelpie.model.time import Instant
+from kelpie.wire.framing import LARGEST_FRAME
+
+if TYPE_CHECKING:
+    from typing import Self
+
+log = logging.getLogger("kelpie.lab")
+
+MOST_BROKERS = 1000
+State = Mapping[str, Any]
+
+
+class Cluster(Injection):
+    """The cluster; what can be done to it is in `Injection`.
+
+    - `racks`: one for each broker.
+    - `offsets_partitions`: of `__consumer_offsets`; 50 as in Kafka if left out.
+    - `replication`: of all topics, internal ones too. If left out, internal topics get three replicas, or as
+      many as there are brokers, and others one.
+    - `config`: settings of all brokers by Kafka's names; they win over the arguments above.
+    - `persona`: the release that the brokers pass for: 0.9, 2.8, 3.9 or 4.3.
+    - `port`: of the first broker, the others take the next ones. If left out, ports that are free.
+    - `control_port`: where the HTTP control API listens; 0 for any free port, None for no control API.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        racks: Sequence[str | None] | None = None,
+        offsets_partitions: int | None = None,
+        replication: int | None = None,
+        config: Mapping[str, object] | None = None,
+        persona: str = "4.3",
+        port: int | None = None,
+        control_port: int | None = None,
+        first_node_id: int = 1,
+    ) -> None:
+        super().__init__()
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise LabError(f"A cluster of {brokers} brokers cannot be had; choose 1 to {MOST_BROKERS}.")
+        if racks is not None and len(racks) != brokers:
+            raise LabError(f"{len(racks)} racks were given for {brokers} brokers; give one for each.")
+        for what, value in (("offsets_partitions", offsets_partitions), ("replication", replication)):
+            if value is not None and value < 1:
+                raise LabError(f"{what} is {value}; it must be at least 1.")
+        if replication is not None and replication > brokers:
+            raise LabError(f"{replication} replicas need as many brokers; there are {brokers}.")
+        try:
+            self.persona = persona_named(persona)
+        except ValueError as error:
+            raise LabError(f"There is {error}.") from None
+        self.size = brokers
+        self.node_ids: tuple[int, ...] = tuple(range(first_node_id, first_node_id + brokers))
+        self.config = _defaults(brokers, offsets_partitions, replication) | _settings(config or {})
+        self.endpoints: dict[int, Endpoint] = {}
+        self._racks = racks
+        self._port = port
+        self._control_port = control_port
+        self._control: Control | None = None
+
+    # Beginning and end.
+
+    async def __aenter__(self) -> "Self":
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+        if error is None and self._driver is not None and self._driver.defects:
+            first = self._driver.defects[0]
+            raise LabDefect(
+                f"The lab went wrong {len(self._driver.defects)} times while it ran, first with {first!r}."
+            ) from first
+
+    async def open(self) -> "Self":
+        """Start all brokers. Raises LabError, and leaves nothing behind then."""
+        if self._driver is not None:
+            raise LabError("A cluster can be opened once; make another one.")
+        loop = asyncio.get_running_loop()
+        sockets = ports.bind_all(self.size, self._port)
+        try:
+            for at, (node_id, bound) in enumerate(zip(self.node_ids, sockets, strict=True)):
+                host, port = bound.getsockname()[:2]
+                rack = self._racks[at] if self._racks else None
+                self.endpoints[node_id] = Endpoint(node_id, host, port, rack)
+            clock = Clock()
+            fabric = self._new_fabric(clock.now())
+            self._driver = Driver(fabric, clock, loop)
+            self._faults = Faults(clock.now, self._topic_name)
+            largest = int(self.config.get("socket.request.max.bytes", LARGEST_FRAME))
+            for node_id, endpoint in self.endpoints.items():
+                self._listeners[node_id] = Listener(
+                    endpoint,
+                    self._driver,
+                    self._faults,
+                    self.persona,
+                    neighbours=self._neighbours,
+                    largest_frame=largest,
+                )
+            for listener in self._listeners.values():
+                listener.open(sockets[0])
+                del sockets[0]
+            if self._control_port is not None:
+                self._control = Control(self)
+                self._control.open(self._control_port)
+            self._driver.touched()
+        except BaseException:
+            for bound in sockets:
+                bound.close()
+            await self.close()
+            raise
+        log.info("Kafka %s, %d brokers: %s", self.persona.name, self.size, self.bootstrap_servers)
+        return self
+
+    async def close(self) -> None:
+        """Ends everything. Closing twice is harmless."""
+        if self._control is not None:
+            await self._control.close()
+            self._control = None
+        if self._driver is not None:
+            self._driver.close()
+        await self._end()
+
+    # What one wants to know of it.
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{broker.host}:{broker.port}" for broker in self.endpoints.values())
+
+    @property
+    def control_address(self) -> str | None:
+        """Where the control API is, as the beginning of a URL."""
+        return None if self._control is None else self._control.address
+
+    @property
+    def fabric(self) -> Fabric:
+        return self.driver.fabric
+
+    def is_alive(self, node_id: int) -> bool:
+        self._check_known(node_id)
+        return self.fabric.is_alive(node_id)
+
+    def describe(self) -> dict[str, Any]:
+        """Brokers, topics with their partitions, and groups, as plain data."""
+        described: dict[str, Any] = self.fabric.describe()
+        return described
+
+    def metrics(self) -> str:
+        """What Prometheus reads."""
+        return exposition({node: own.meter for node, own in self._listeners.items()}, self.describe())
+
+    async def wait_until(self, condition: Callable[[State], object], limit_s: float = 30.0) -> dict[str, Any]:
+        """Come back, with its description, when the cluster fulfils the condition. Raises TimeoutError."""
+        came_true: asyncio.Future[dict[str, Any]] = self.driver.loop.create_future()
+
+        def look() -> None:
+            if came_true.done():
+                return
+            try:
+                state = self.describe()
+                if condition(state):
+                    came_true.set_result(state)
+            except Exception as error:
+                came_true.set_exception(error)
+
+        self.driver.watchers.append(look)
+        try:
+            look()
+            return await asyncio.wait_for(came_true, limit_s)
+        except TimeoutError:
+            raise TimeoutError(f"It did not come true within {limit_s} s.") from None
+        finally:
+            self.driver.watchers.remove(look)
+
+    async def wait_for_group(
+        self, group: str, state: str = "Stable", *, members: int | None = None, limit_s: float = 30.0
+    ) -> dict[str, Any]:
+        """Come back, with its description, when the group is in this state (with so many members)."""
+
+        def found(cluster: State) -> dict[str, Any] | None:
+            for described in cluster["groups"]:
+                if described["group"] == group and described["state"] == state:
+                    there = self._members(described)
+                    return {**described, "members": there} if members in (None, there) else None
+            return None
+
+        try:
+            described = found(await self.wait_until(found, limit_s))
+        except TimeoutError:
+            raise TimeoutError(f"Group {group!r} did not become {state} within {limit_s} s.") from None
+        assert described is not None
+        return described
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication: int | None = None,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        """Raises LabError where the cluster will not have it."""
+        replicas = replication or int(self.config.get("default.replication.factor", 1))
+        settings = _settings(config or {})
+        self._do(lambda fabric, now: fabric.create_topic(name, partitions, replicas, now, config=settings))
+
+    # Parts.
+
+    def _new_fabric(self, now: Instant) -> Fabric:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        spec = ClusterSpec(tuple(self.endpoints.values()), self.persona.name, self.config, cluster_id)
+        return Fabric(spec, now=now, new_id=lambda: str(uuid.uuid4()))
+
+    def _members(self, group: State) -> int:
+        host = self.fabric.broker(group["coordinator"]).groups.hosts[group["partition"]]
+        return len(host.shard.describe(group["group"], 0).members)
+
+    def _neighbours(self) -> list[Endpoint]:
+        return [broker for broker in self.endpoints.values() if self.fabric.is_alive(broker.node_id)]
+
+    def _topic_name(self, topic_id: bytes) -> str | None:
+        return self.fabric.controller.image.names.get(topic_id)
+
+
+def _defaults(brokers: int, offsets_partitions: int | None, replication: int | None) -> dict[str, str]:
+    internal = min(3, brokers) if replication is None else replication
+    settings = {
+        "offsets.topic.replication.factor": str(internal),
+        "transaction.state.log.replication.factor": str(internal),
+        "transaction.state.log.min.isr": str(min(2, internal)),
+    }
+    if replication is not None:
+        settings["default.replication.factor"] = str(replication)
+    if offsets_partitions is not None:
+        settings["offsets.topic.num.partitions"] = str(offsets_partitions)
+    return settings
+
+
+def _settings(given: Mapping[str, object]) -> dict[str, str]:
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
+    }

@@ -1,0 +1,262 @@
+"""The control API: the faults over HTTP, for people with curl and for tests in other languages.
+
+    GET    /state                                    brokers, topics, groups
+    GET    /metrics                                  for Prometheus
+    POST   /brokers/{id}/kill|stop|start|restart     also isolate, rejoin, freeze, thaw
+    POST   /partitions/{topic}/{p}/leaderless        also elect {"unclean": true}, isr {"isr": [1]}
+    GET    /faults                                   all, with how often they struck
+    POST   /faults                                   a new one: see below
+    GET    /faults/{id}
+    DELETE /faults/{id}                              lift it
+
+A new fault is an object with a filter and one action:
+
+    {"api": "Heartbeat", "group": "billing-*", "count": 3, "error": 16}
+    {"api": "Fetch", "node": 2, "delay_ms": 500}      null: until it is lifted
+    {"api": "OffsetCommit", "disconnect": true, "after": true}
+    {"silence": true}, {"observe": true}, {"stall": true, "client": "app-*", "duration_s": 20}
+    {"slow_load_ms": 5000, "partition": 12}, {"lag": 2, "topic": "orders", "partition": 0}
+    {"lose_offsets": "group"}, {"expire_offsets": "group"}    null: of all groups
+
+Names in paths are percent-encoded. A refusal is {"error": "what is wrong"} with a status of 4xx. The API has
+no password: it listens on loopback only, and refuses what a web page in a browser would send.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from kelpie.lab import ports
+from kelpie.lab.acceptor import Acceptor
+from kelpie.lab.failures import LabError
+from kelpie.lab.faults import Fault, Observation
+from kelpie.lab.http import MOST_HEADER_BYTES, Refused, Request, Response, read_request
+from kelpie.lab.metrics import CONTENT_TYPE
+from kelpie.lab.orders import Body, fault_ordered
+
+if TYPE_CHECKING:
+    from kelpie.lab.cluster import Cluster
+
+log = logging.getLogger("kelpie.lab")
+
+_MOST_CLIENTS = 64
+_WRITE_LIMIT_S = 10.0
+_METHODS: dict[str, tuple[str, ...]] = {
+    "state": ("GET",),
+    "metrics": ("GET",),
+    "brokers": ("POST",),
+    "partitions": ("POST",),
+    "faults": ("GET", "POST", "DELETE"),
+}
+
+
+class Control:
+    """The server of the control API of one cluster."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._acceptor: Acceptor | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+        self.address = ""
+
+    def open(self, port: int) -> None:
+        """Raises LabError when the port cannot be had."""
+        bound = ports.bind(port)
+        try:
+            self._acceptor = Acceptor(bound, self._new_client, self._cluster.driver.loop)
+        except OSError as error:
+            bound.close()
+            raise LabError(f"Port {port} of {ports.HOST} cannot be had ({error.strerror}).") from None
+        self.address = f"http://{ports.HOST}:{bound.getsockname()[1]}"
+
+    async def close(self) -> None:
+        if self._acceptor is not None:
+            self._acceptor.close()
+            await self._acceptor.settled()
+        for task in tuple(self._clients):
+            task.cancel()
+        while self._clients:
+            await asyncio.wait(self._clients)
+
+    def _new_client(self) -> asyncio.StreamReaderProtocol:
+        loop = self._cluster.driver.loop
+        reader = asyncio.StreamReader(MOST_HEADER_BYTES, loop)
+        return asyncio.StreamReaderProtocol(reader, self._client, loop)
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        try:
+            with contextlib.suppress(ConnectionError, TimeoutError, asyncio.CancelledError):
+                if len(self._clients) > _MOST_CLIENTS:
+                    await _send(writer, _refusal(503, "Too many connections."), keep_alive=False)
+                else:
+                    await self._serve(reader, writer)
+        finally:
+            self._clients.discard(task)
+            writer.transport.abort() if task.cancelling() else writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                request = await read_request(reader)
+            except Refused as refused:
+                await _send(writer, _refusal(refused.status, str(refused)), keep_alive=False)
+                return
+            if request is None:
+                return
+            response = await self._answer(request)
+            keep = request.keep_alive
+            await _send(writer, response, keep_alive=keep, with_body=request.method != "HEAD")
+            if not keep:
+                return
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            return await self._route(request)
+        except Refused as refused:
+            allow = {"Allow": refused.allow} if refused.allow else {}
+            return _refusal(refused.status, str(refused), allow)
+        except LabError as error:
+            return _refusal(409 if "already" in str(error) else 400, str(error))
+        except Exception as error:
+            self._cluster.driver.defect("the control API failed", error)
+            return _refusal(500, f"The lab went wrong: {error!r}")
+
+    async def _route(self, request: Request) -> Response:
+        known = _METHODS.get(request.path[0]) if request.path else None
+        if known is None:
+            raise Refused(404, f"There is no such path. There are /{', /'.join(_METHODS)}.")
+        method = "GET" if request.method == "HEAD" else request.method
+        if method not in known:
+            raise Refused(405, f"{method} cannot be done here.", allow=", ".join(known))
+        cluster = self._cluster
+        match (method, *request.path):
+            case ("GET", "state"):
+                return _json(200, cluster.describe())
+            case ("GET", "metrics"):
+                return Response(200, cluster.metrics().encode(), CONTENT_TYPE)
+            case ("POST", "brokers", node, action):
+                return _json(200, await self._broker(_number(node, "broker"), action))
+            case ("POST", "partitions", topic, partition, action):
+                body = Body.parse(request.body)
+                return _json(200, self._partition(topic, _number(partition, "partition"), action, body))
+            case ("GET", "faults"):
+                return _json(200, {"faults": [described(fault) for fault in cluster.faults]})
+            case ("POST", "faults"):
+                fault = fault_ordered(cluster, Body.parse(request.body))
+                return _json(201, described(fault))
+            case ("GET", "faults", wanted):
+                return _json(200, described(self._fault(wanted)))
+            case ("DELETE", "faults", wanted):
+                fault = self._fault(wanted)
+                fault.lift()
+                return _json(200, described(fault))
+        raise Refused(404, f"{method} /{'/'.join(request.path)} does not exist.")
+
+    async def _broker(self, node_id: int, action: str) -> dict[str, Any]:
+        cluster = self._cluster
+        if node_id not in cluster.node_ids:
+            raise Refused(404, f"There is no broker {node_id}; there are {list(cluster.node_ids)}.")
+        actions: dict[str, Callable[[int], Any | Awaitable[Any]]] = {
+            "kill": cluster.kill,
+            "stop": cluster.stop,
+            "start": cluster.start,
+            "restart": cluster.restart,
+            "isolate": cluster.isolate,
+            "rejoin": cluster.rejoin,
+            "freeze": cluster.freeze_metadata,
+            "thaw": cluster.thaw_metadata,
+        }
+        do = actions.get(action)
+        if do is None:
+            raise Refused(404, f"A broker cannot {action!r}; it can {', '.join(actions)}.")
+        done = do(node_id)
+        if isinstance(done, Awaitable):
+            done = await done
+        return {"node_id": node_id, "alive": cluster.is_alive(node_id), **_caused(done)}
+
+    def _partition(self, topic: str, partition: int, action: str, body: Body) -> dict[str, Any]:
+        cluster = self._cluster
+        fault: Fault | None = None
+        match action:
+            case "leaderless":
+                body.end()
+                fault = cluster.make_leaderless(topic, partition)
+            case "elect":
+                unclean = body.switch("unclean")
+                body.end()
+                cluster.elect(topic, partition, unclean=unclean)
+            case "isr":
+                isr = body.numbers("isr")
+                body.end()
+                fault = cluster.shrink_isr(topic, partition, isr)
+            case _:
+                raise Refused(404, f"A partition has no {action!r}; it has leaderless, elect and isr.")
+        return {"topic": topic, **cluster.describe()["topics"][topic][partition], **_caused(fault)}
+
+    def _fault(self, wanted: str) -> Fault:
+        fault = self._cluster.faults.all.get(_number(wanted, "fault"))
+        if fault is None:
+            raise Refused(404, f"There is no fault {wanted}.")
+        return fault
+
+
+def described(fault: Fault) -> dict[str, Any]:
+    """A fault as plain data. Of what was observed, the latest."""
+    plain: dict[str, Any] = {
+        "id": fault.id,
+        "what": fault.what,
+        "hits": fault.hits,
+        "active": fault.active,
+    }
+    if isinstance(fault, Observation):
+        plain["requests"] = [
+            {
+                "at": seen.at,
+                "node": seen.node_id,
+                "api_key": seen.header.api_key,
+                "version": seen.header.api_version,
+                "correlation_id": seen.header.correlation_id,
+                "client": seen.header.client_id,
+            }
+            for seen in fault.requests[-100:]
+        ]
+    return plain
+
+
+def _caused(fault: object) -> dict[str, Any]:
+    return {"fault": fault.id} if isinstance(fault, Fault) else {}
+
+
+def _number(text: str, what: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 10:
+        raise Refused(404, f"{text!r} is not the number of a {what}.")
+    return int(text)
+
+
+def _json(status: int, data: Any) -> Response:
+    return Response(status, json.dumps(data, ensure_ascii=False, default=_plain).encode() + b"\n")
+
+
+def _plain(value: Any) -> Any:
+    """Describes what JSON has no word for."""
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    body = json.dumps({"error": message}, ensure_ascii=False).encode() + b"\n"
+    return Response(status, body, headers=headers or {})
+
+
+async def _send(
+    writer: asyncio.StreamWriter, response: Response, *, keep_alive: bool, with_body: bool = True
+) -> None:
+    writer.write(response.encoded(keep_alive=keep_alive, with_body=with_body))
+    await asyncio.wait_for(writer.drain(), _WRITE_LIMIT_S)

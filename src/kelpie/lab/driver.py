@@ -1,0 +1,103 @@
+"""Drives a fabric on one event loop: hands it the requests, wakes it when it wants to be woken.
+
+Nobody else touches the fabric, and nobody enters it twice: an answer that leaves while the fabric works is
+written to its connection at once, but the connection's next request waits for a later turn of the loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from kelpie.broker.call import Call
+from kelpie.broker.fabric import Fabric
+from kelpie.lab.clock import Clock
+from kelpie.model.time import Instant
+
+T = TypeVar("T")
+log = logging.getLogger("kelpie.lab")
+
+_TICKS_A_TURN = 64
+_DEFECTS_KEPT = 100
+_AFTER_A_DEFECT_MS = 100
+"""A timer that fails again and again must not take the loop for itself."""
+
+
+class Driver:
+    def __init__(self, fabric: Fabric, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+        self.fabric = fabric
+        self.clock = clock
+        self.loop = loop
+        self.defects: list[BaseException] = []
+        """What went wrong inside the lab; the first of many."""
+        self.watchers: list[Callable[[], None]] = []
+        """Called after whatever may have changed the cluster."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: Instant = 0
+        self._follow_up: asyncio.Handle | None = None
+        self._closed = False
+
+    def deliver(self, node_id: int, call: Call) -> None:
+        """One request to one broker. It answers through the call, now or later."""
+        try:
+            self.fabric.handle(node_id, call, self.clock.now())
+        except Exception as error:
+            self.defect(f"broker {node_id} failed on {type(call.message).__name__}", error)
+            call.refuse()
+        self.touched()
+
+    def change(self, change: Callable[[Fabric, Instant], T]) -> T:
+        """Does something to the fabric from outside, and sees to what follows."""
+        try:
+            return change(self.fabric, self.clock.now())
+        finally:
+            self.touched()
+
+    def touched(self) -> None:
+        if self._follow_up is None and not self._closed:
+            self._follow_up = self.loop.call_soon(self._follow)
+
+    def close(self) -> None:
+        self._closed = True
+        for handle in (self._timer, self._follow_up):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._follow_up = None
+
+    def defect(self, what: str, error: BaseException) -> None:
+        log.error("defect: %s", what, exc_info=error)
+        if len(self.defects) < _DEFECTS_KEPT:
+            self.defects.append(error)
+
+    def _follow(self) -> None:
+        """Runs what is due, and sets the timer for what is due next."""
+        self._follow_up = None
+        deadline = self._tick_what_is_due()
+        for watcher in tuple(self.watchers):
+            watcher()
+        if deadline is None:
+            return
+        # A timer that is too early costs one idle turn; setting it anew with every request costs more.
+        if self._timer is None or deadline < self._timer_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_at = deadline
+            self._timer = self.loop.call_later(self.clock.seconds_until(deadline), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._follow()
+
+    def _tick_what_is_due(self) -> Instant | None:
+        deadline = self.fabric.next_deadline()
+        for _ in range(_TICKS_A_TURN):
+            now = self.clock.now()
+            if deadline is None or deadline > now:
+                break
+            try:
+                self.fabric.tick(now)
+            except Exception as error:
+                self.defect("a timer failed", error)
+                return now + _AFTER_A_DEFECT_MS
+            deadline = self.fabric.next_deadline()
+        return deadline

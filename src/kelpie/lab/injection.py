@@ -1,0 +1,251 @@
+"""What can be done to a cluster, and undone: every method that causes a fault gives it."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from kelpie.broker.fabric import Fabric
+from kelpie.broker.image import OFFSETS_TOPIC
+from kelpie.errors import ErrorCode
+from kelpie.lab.failures import LabError
+from kelpie.lab.faults import Action, Fault, Observation, RequestFault, Stall
+from kelpie.lab.machinery import Machinery
+from kelpie.lab.matching import Filter
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+
+class Injection(Machinery):
+    """The faults of a cluster. Filters take shell patterns; what is left out matches everything."""
+
+    # Brokers.
+
+    async def kill(self, node_id: int) -> Fault:
+        """The broker dies without a word: connections break, its peers notice when its session ends.
+
+        Lifting the fault starts it again. It strikes once for each connection that broke.
+        """
+        return await self._put_down(node_id, abruptly=True)
+
+    async def stop(self, node_id: int) -> Fault:
+        """The broker shuts down in order: hands over what it leads, answers, and closes. Else as `kill`."""
+        return await self._put_down(node_id, abruptly=False)
+
+    async def start(self, node_id: int) -> None:
+        """Start a broker that is down: same port, same data."""
+        self._check_known(node_id)
+        if self.driver.fabric.is_alive(node_id):
+            raise LabError(f"Broker {node_id} is up already.")
+        self._bring_up(node_id)
+
+    async def restart(self, node_id: int) -> None:
+        """Stop a broker in order and start it again."""
+        await self.stop(node_id)
+        await self.start(node_id)
+
+    def isolate(self, node_id: int) -> Fault:
+        """Cut a broker off from controller and peers; clients still reach it. Lifting joins it again."""
+        self._check_known(node_id)
+        self._do(lambda fabric, now: fabric.isolate(node_id, now))
+        return self._circumstance(
+            f"broker {node_id} isolated", Filter(node=node_id), lambda: self.rejoin(node_id)
+        )
+
+    def rejoin(self, node_id: int) -> None:
+        self._check_known(node_id)
+        self._do(lambda fabric, now: fabric.rejoin(node_id, now))
+
+    def freeze_metadata(self, node_id: int) -> Fault:
+        """The broker learns nothing new about the cluster until it is thawed."""
+        self._check_known(node_id)
+        self._do(lambda fabric, _: fabric.freeze_metadata(node_id))
+        return self._circumstance(
+            f"metadata of broker {node_id} frozen", Filter(node=node_id), lambda: self.thaw_metadata(node_id)
+        )
+
+    def thaw_metadata(self, node_id: int) -> None:
+        self._check_known(node_id)
+        self._do(lambda fabric, now: fabric.thaw_metadata(node_id, now))
+
+    def lag(self, node_id: int, topic: str | None = None, partition: int = 0) -> Fault:
+        """The broker stops fetching what it follows: all, or one partition. Lifting lets it catch up."""
+        self._check_known(node_id)
+        which = None if topic is None else self._partition(topic, partition)
+        self._do(lambda fabric, _: fabric.lag(node_id, which))
+        return self._circumstance(
+            f"broker {node_id} does not follow {which or 'anything'}",
+            Filter(api="Produce", topic=topic),
+            lambda: self._do(partial(_catch_up, node_id, which)),
+        )
+
+    # Partitions.
+
+    def shrink_isr(self, topic: str, partition: int, isr: Sequence[int]) -> Fault:
+        """The other replicas fall behind, and so out of the ISR. Lifting lets them catch up."""
+        which = self._partition(topic, partition)
+        others = [node for node in self._replicas(which) if node not in isr]
+        if not set(isr) <= set(self._replicas(which)) or not isr:
+            raise LabError(f"{which} has replicas on {self._replicas(which)}; choose some of them.")
+        self._do(lambda fabric, now: fabric.shrink_isr(which, isr, now))
+
+        def catch_up() -> None:
+            for node_id in others:
+                self._do(partial(_catch_up, node_id, which))
+
+        return self._circumstance(f"ISR of {which} is {list(isr)}", Filter(topic=topic), catch_up)
+
+    def make_leaderless(self, topic: str, partition: int) -> Fault:
+        """The partition has no leader until one is elected. Lifting elects one, as cleanly as can be."""
+        which = self._partition(topic, partition)
+        self._do(lambda fabric, now: fabric.make_leaderless(which, now))
+        what = f"{which} has no leader"
+        if topic != OFFSETS_TOPIC:
+            return self._circumstance(what, Filter(topic=topic), lambda: self._elect_if_need_be(which))
+        # No request names this topic: groups meet it as a coordinator that is not there.
+        fault = self._added(Fault(what, lambda: self._elect_if_need_be(which)))
+        self.faults.count_errors(ErrorCode.COORDINATOR_NOT_AVAILABLE, fault)
+        return fault
+
+    def elect(self, topic: str, partition: int, *, unclean: bool = False) -> None:
+        """Elect a leader anew: one in sync, or, uncleanly, any living replica, which may lose records."""
+        which = self._partition(topic, partition)
+        self._do(lambda fabric, now: fabric.elect(which, now, unclean=unclean))
+
+    # Coordinators.
+
+    def slow_load(self, delay_ms: int, partition: int | None = None) -> Fault:
+        """Coordinators take this long to load a partition of the offsets topic (one, or each).
+
+        It strikes with each answer that says so.
+        """
+        if delay_ms < 0:
+            raise LabError(f"A delay of {delay_ms} ms cannot be.")
+        self._do(lambda fabric, _: fabric.slow_load(delay_ms, partition))
+        where = "each partition" if partition is None else f"partition {partition}"
+        fault = self._added(
+            Fault(
+                f"loading {where} of {OFFSETS_TOPIC} takes {delay_ms} ms",
+                lambda: self._do(lambda fabric, _: fabric.slow_load(0, partition)),
+            )
+        )
+        self.faults.count_errors(self.persona.loading, fault)
+        return fault
+
+    def lose_offsets(self, group: str) -> Fault:
+        """The group's committed offsets are gone, as if they had never been. It cannot be undone."""
+        self._do(lambda fabric, now: fabric.lose_offsets(group, now))
+        return self._happened(f"offsets of {group} lost")
+
+    def expire_offsets(self, group: str | None = None) -> Fault:
+        """Offsets expire now that would expire one day: of one group, or of all. It cannot be undone."""
+        self._do(lambda fabric, now: fabric.expire_offsets(group, now))
+        return self._happened(f"offsets of {group or 'all groups'} expired")
+
+    # Connections and requests.
+
+    def stall(
+        self,
+        *,
+        client: str | None = None,
+        group: str | None = None,
+        node: int | None = None,
+        duration_s: float | None = None,
+    ) -> Stall:
+        """Read and write nothing on these connections, for a while or until lifted: a garbage collection."""
+        if duration_s is not None and duration_s <= 0:
+            raise LabError(f"A stall of {duration_s} s cannot be.")
+        stall = Stall(self._filter(node=node, client=client, group=group), self._review_all)
+        self._added(stall)
+        self._review_all()
+        if duration_s is not None:
+            self.driver.loop.call_later(duration_s, stall.lift)
+        return stall
+
+    def fail(
+        self,
+        error: ErrorCode | int,
+        *,
+        api: int | str | None = None,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        group: str | None = None,
+        count: int | None = None,
+        after: bool = False,
+    ) -> RequestFault:
+        """Answer matching requests with an error; with `after`, the broker does its work all the same."""
+        try:
+            action = Action("error", ErrorCode(error), after=after)
+        except ValueError:
+            raise LabError(f"Kafka has no error {error}.") from None
+        return self.strike(self._filter(api, node, client, topic, group), action, count)
+
+    def delay(
+        self,
+        delay_ms: int | None,
+        *,
+        api: int | str | None = None,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        group: str | None = None,
+        count: int | None = None,
+        after: bool = False,
+    ) -> RequestFault:
+        """Hold matching requests (with `after`, their answers) so long; None: until lifted."""
+        if delay_ms is not None and delay_ms < 0:
+            raise LabError(f"A delay of {delay_ms} ms cannot be.")
+        action = Action("delay", delay_ms=delay_ms, after=after)
+        return self.strike(self._filter(api, node, client, topic, group), action, count)
+
+    def silence(
+        self,
+        *,
+        api: int | str | None = None,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        group: str | None = None,
+        count: int | None = None,
+        after: bool = False,
+    ) -> RequestFault:
+        """Never answer matching requests. Their connections stay mute: answers cannot overtake each other."""
+        action = Action("silence", after=after)
+        return self.strike(self._filter(api, node, client, topic, group), action, count)
+
+    def disconnect(
+        self,
+        *,
+        api: int | str | None = None,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        group: str | None = None,
+        count: int | None = None,
+        after: bool = False,
+    ) -> RequestFault:
+        """Break the connection instead of an answer; with `after`, the work is done and the answer lost."""
+        action = Action("disconnect", after=after)
+        return self.strike(self._filter(api, node, client, topic, group), action, count)
+
+    def observe(
+        self,
+        *,
+        api: int | str | None = None,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        group: str | None = None,
+    ) -> Observation:
+        """Collect matching requests as they come."""
+        wanted = self._filter(api, node, client, topic, group)
+        return self._added(Observation(wanted, self.faults.name_of))
+
+    def strike(self, wanted: Filter, action: Action, count: int | None = None) -> RequestFault:
+        """Any action for any filter; the methods above are shorter."""
+        if count is not None and count < 1:
+            raise LabError(f"A fault that strikes {count} times is none.")
+        return self._added(RequestFault(wanted, action, count, self.faults.name_of))
+
+
+def _catch_up(node_id: int, partition: TopicPartition | None, fabric: Fabric, now: Instant) -> None:
+    fabric.catch_up(node_id, partition, now)

@@ -1,0 +1,4 @@
+"""Time as machines see it: an argument, never a clock."""
+
+Instant = int
+"""Milliseconds since 1970 (UTC)."""

@@ -1,0 +1,29 @@
+"""Logs of `__transaction_state` as an earlier coordinator may have left them."""
+
+from kelpie.coordinator.outcome import Record
+from kelpie.coordinator.transactions.metadata import Facts
+from kelpie.coordinator.transactions.records import record_of
+from kelpie.coordinator.transactions.states import State
+from kelpie.model.names import TopicPartition
+from tests.coordinator.transactions.driver import START
+
+
+def log_with(
+    transactional_id: str,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    state: State = State.EMPTY,
+    joined: frozenset[TopicPartition] = frozenset(),
+    value_version: int = 1,
+) -> list[Record]:
+    facts = Facts(
+        state=state,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        timeout_ms=60_000,
+        updated_at=START - 10,
+        started_at=-1 if state is State.EMPTY else START - 10,
+        partitions=joined,
+    )
+    return [record_of(transactional_id, facts, value_version)]

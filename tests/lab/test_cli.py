@@ -1,0 +1,138 @@
+"""`kelpie lab` as a person uses it."""
+
+import argparse
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kelpie.cli import lab
+from kelpie.cli.command import CommandError
+
+_PROGRAM = """
+import argparse, sys
+from kelpie.cli import lab
+from kelpie.cli.command import CommandError
+parser = argparse.ArgumentParser(prog="kelpie")
+lab.register(parser.add_subparsers(required=True))
+arguments = parser.parse_args()
+try:
+    sys.exit(arguments.run(arguments))
+except CommandError as error:
+    sys.exit(f"kelpie lab: {error}")
+"""
+
+
+@contextmanager
+def _started(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The program, and what it says until it is ready."""
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", _PROGRAM, "lab", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = ""
+            for line in process.stdout:
+                said += line
+                if "Ctrl-C" in line:
+                    break
+            yield process, said
+        finally:
+            process.kill()
+
+
+def _run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser(prog="kelpie")
+    lab.register(parser.add_subparsers(required=True))
+    parsed = parser.parse_args(["lab", *arguments])
+    status: int = parsed.run(parsed)
+    return status
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_up_serves_until_it_is_told_to_end(sign: int) -> None:
+    """It prints where to connect, keeps quiet, and goes cleanly."""
+    with _started("up", "--brokers", "2", "--persona", "2.8", "--config", "num.partitions=4") as (
+        process,
+        said,
+    ):
+        found = re.search(r"bootstrap  127\.0\.0\.1:(\d+),127\.0\.0\.1:\d+\n", said)
+        control = re.search(r"control    (http://127\.0\.0\.1:\d+)\n", said)
+        assert found, said
+        assert control, said
+        assert max(map(len, said.splitlines())) <= 80
+        socket.create_connection(("127.0.0.1", int(found[1])), 5).close()
+        with urllib.request.urlopen(f"{control[1]}/state", timeout=5) as answer:
+            assert json.load(answer)["persona"] == "2.8"
+        process.send_signal(sign)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_up_tells_more_on_request() -> None:
+    """One line for each thing that happens."""
+    with _started("up", "--brokers", "1", "-v") as (process, said):
+        found = re.search(r"bootstrap  127\.0\.0\.1:(\d+)", said)
+        assert found
+        with socket.create_connection(("127.0.0.1", int(found[1])), 5) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert client.recv(1) == b""
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        logged = process.stderr.read()
+        assert process.wait(20) == 0
+    assert re.search(
+        r"broker 1 closes the connection of 127\.0\.0\.1:\d+: a frame of 1195725856 bytes", logged
+    )
+
+
+MISTAKES = [
+    (["up", "--brokers", "0"], "A cluster of 0 brokers cannot be had"),
+    (["up", "--persona", "7"], "no persona '7'"),
+    (["up", "--config", "nonsense"], "--config 'nonsense' is no setting"),
+    (["up", "--config", "=x"], "is no setting"),
+    (["up", "--port", "0"], "Port 0 does not exist"),
+    (["up", "--port", "65535", "--brokers", "3"], "Port 65536 does not exist"),
+    (["up", "--control-port", "99999"], "Port 99999 does not exist"),
+    (["run", "nothing"], "There is no scenario 'nothing'. There are: coordinator-outage"),
+    (["run", "coordinator-outage", "--persona", "1.0"], "cannot be played with persona '1.0'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes_get_one_clear_sentence(arguments: list[str], message: str) -> None:
+    """Which fits the terminal, and no traceback."""
+    with pytest.raises(CommandError) as refused:
+        _run(*arguments)
+    text = str(refused.value)
+    assert message in " ".join(text.split())
+    assert max(map(len, f"kelpie lab: {text}".splitlines())) <= 80
+
+
+def test_a_taken_port_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """And what else can be done."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=f"Port {port} of"):
+            _run("up", "--brokers", "1", "--port", str(port))
+    assert capsys.readouterr().out == ""
+
+
+def test_scenarios_are_listed_and_played(capsys: pytest.CaptureFixture[str]) -> None:
+    """`list` names what `run` takes; all of it fits the terminal."""
+    assert _run("list") == 0
+    assert capsys.readouterr().out.startswith("coordinator-outage\n")
+    assert _run("run", "coordinator-outage") == 0
+    said = capsys.readouterr().out
+    assert "Kafka 0.9" in said
+    assert said.endswith("All as expected.\n")
+    assert max(map(len, said.splitlines())) <= 80
