@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test check lint bench fuzz lock clean
+.PHONY: setup demo test check lint bench fuzz differential lock clean
 
 setup: $(READY)
 
@@ -33,6 +33,11 @@ check: lint test
 # make bench ONLY=codec runs one benchmark.
 bench: $(READY)
 	$(BIN)/python -m bench $(ONLY)
+
+# make differential N=5000 compares more random group histories, lab against real Kafka 4.
+N ?= 1000
+differential: $(READY)
+	$(BIN)/python -m tests.differential $(N)
 
 # make fuzz FRAMES=5000000 goes on longer.
 FRAMES ?= 1000000

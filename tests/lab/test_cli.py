@@ -33,7 +33,7 @@ except CommandError as error:
 @contextmanager
 def _started(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The program, and what it says until it is ready."""
-    command = [sys.executable, "-X", "dev", "-W", "error", "-c", _PROGRAM, "lab", *arguments]
+    command = [sys.executable, "-W", "error", "-c", _PROGRAM, "lab", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

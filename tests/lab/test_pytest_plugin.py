@@ -75,7 +75,7 @@ def test_nothing_is_left():
 def test_fixtures_are_made_marked_and_parametrised(tmp_path: Path) -> None:
     """In a project that has nothing but the plugin; mistakes are told in one line."""
     (tmp_path / "test_suite.py").write_text(SUITE)
-    command = [sys.executable, "-m", "pytest", "-p", "kelpie.lab.pytest_plugin", "--strict-markers"]
+    command = [sys.executable, "-m", "pytest", "-p", "kelpie.pytest_plugin", "--strict-markers"]
     ended = subprocess.run(
         [*command, "-W", "error", "-p", "no:cacheprovider", "-q", "-ra", "test_suite.py"],
         cwd=tmp_path,
@@ -92,6 +92,6 @@ def test_fixtures_are_made_marked_and_parametrised(tmp_path: Path) -> None:
 
 def test_the_plugin_loads_nothing_until_it_is_used() -> None:
     """Every run of pytest pays for the import of a plugin, also where nobody needs Kafka."""
-    code = "import sys, kelpie.lab.pytest_plugin as plugin; print('kelpie.lab.cluster' in sys.modules)"
+    code = "import sys, kelpie.pytest_plugin as plugin; print('kelpie.lab.cluster' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"

@@ -102,7 +102,11 @@ class Broker:
             replica = None
         if replica is None:
             replica = self.replicas[partition] = Replica(
-                partition, self.node_id, topic_id, self._least_in_sync(partition)
+                partition,
+                self.node_id,
+                topic_id,
+                least_in_sync=self._least_in_sync(partition),
+                knows_epochs=self.persona.magic >= 2,
             )
         if replica.state != state:
             epoch = replica.leader_epoch

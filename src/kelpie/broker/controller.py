@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 from kelpie.broker import elections, placement, topic_names
 from kelpie.broker.image import NO_LEADER, Endpoint, Image, PartitionImage, TopicImage
-from kelpie.broker.settings import Settings, invalid
+from kelpie.broker.personas import Persona
+from kelpie.broker.settings import Settings, invalid, unknown_to_topics
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 
@@ -32,11 +33,11 @@ class Controller:
         cluster_id: str,
         settings: Settings,
         *,
-        keeps_elr: bool,
+        persona: Persona,
         new_topic_id: Callable[[], bytes],
     ) -> None:
         self._settings = settings
-        self._keeps_elr = keeps_elr
+        self._persona = persona
         self._new_topic_id = new_topic_id
         self._next_producer_id = 0
         self.image = Image(
@@ -192,6 +193,8 @@ class Controller:
         topic_names.check(name, self.image.topics, Declined)
         for key, value in config.items():
             reason = invalid(key, value)
+            if unknown_to_topics(key, old=self._persona.name != "4.3"):
+                reason = f"Unknown topic config name: {key}"
             if reason:
                 raise Declined(ErrorCode.INVALID_CONFIG, reason)
         if assignment:
@@ -273,7 +276,7 @@ class Controller:
         return elections.Rules(
             self.image.alive,
             min_isr=int(self._settings.topic(config, "min.insync.replicas")),
-            keeps_elr=self._keeps_elr,
+            keeps_elr=self._persona.keeps_elr,
             unclean=self._settings.topic(config, "unclean.leader.election.enable") == "true",
         )
 

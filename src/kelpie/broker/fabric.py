@@ -44,14 +44,18 @@ class Fabric:
         self._controller = Controller(
             spec.brokers,
             spec.cluster_id or "kelpie-lab",
-            Settings(spec.settings),
-            keeps_elr=self.persona.keeps_elr,
+            Settings(spec.settings, self.persona.settings),
+            persona=self.persona,
             new_topic_id=lambda: bytes.fromhex(new_id().replace("-", "")),
         )
         image = self._controller.image
         self._brokers = {
             endpoint.node_id: Broker(
-                endpoint.node_id, Settings(spec.settings), self.persona, image, _Reach(self, endpoint.node_id)
+                endpoint.node_id,
+                Settings(spec.settings, self.persona.settings),
+                self.persona,
+                image,
+                _Reach(self, endpoint.node_id),
             )
             for endpoint in spec.brokers
         }

@@ -88,11 +88,19 @@ class Persona:
     tells_of_other_hosts: bool
     """Later than 0.9: a partition that another broker holds is not led here (6), no longer unknown (3)."""
 
+    commits_to_any_partition: bool
+    """0.9 looks whether the topic of a committed offset exists, not whether the partition does."""
+    answers_commits_once: bool
+    """Up to 3.9 a partition that is named twice in OffsetCommit is answered once."""
+    settings: Mapping[str, str]
+    """Defaults of broker settings that are not those of Kafka 4."""
+
     @property
     def knows_api_versions(self) -> bool:
         return 18 in self.versions
 
 
+_ANY_TIMESTAMP = {"log.message.timestamp.after.max.ms": str(2**63 - 1)}
 _MANNERS: dict[str, dict[str, object]] = {
     "0.9": {
         "magic": 0,
@@ -100,15 +108,25 @@ _MANNERS: dict[str, dict[str, object]] = {
         "sync_while_loading": 16,
         "loading": 16,
         "tells_of_other_hosts": False,
+        "commits_to_any_partition": True,
+        "settings": {
+            "group.max.session.timeout.ms": "30000",
+            "offsets.retention.minutes": "1440",
+            "replica.lag.time.max.ms": "10000",
+            "unclean.leader.election.enable": "true",
+            **_ANY_TIMESTAMP,
+        },
     },
-    "2.8": {"sync_while_loading": 27, "isr_of_leaderless": True},
+    "2.8": {"sync_while_loading": 27, "isr_of_leaderless": True, "settings": _ANY_TIMESTAMP},
     "3.9": {
         "sync_while_loading": 27,
         "isr_of_leaderless": True,
         "forwards_creation": "unless controller",
+        "settings": _ANY_TIMESTAMP,
         "strict_min_isr": True,
     },
     "4.3": {
+        "answers_commits_once": False,
         "keeps_elr": True,
         "isr_of_leaderless": True,
         "forwards_creation": "always",
@@ -125,6 +143,9 @@ _USUAL: dict[str, object] = {
     "forwards_creation": "never",
     "strict_min_isr": False,
     "tells_of_other_hosts": True,
+    "commits_to_any_partition": False,
+    "answers_commits_once": True,
+    "settings": {},
 }
 
 

@@ -40,13 +40,16 @@ class Replica:
         partition: TopicPartition,
         node_id: int,
         topic_id: bytes = NO_UUID,
+        *,
         least_in_sync: Callable[[], int] = lambda: 1,
+        knows_epochs: bool = True,
     ) -> None:
         self.partition = partition
         self.node_id = node_id
         self.topic_id = topic_id
         """A topic of the same name that was created anew is another one."""
         self._least_in_sync = least_in_sync
+        self._knows_epochs = knows_epochs
         self.epoch_start_offset = 0
         """Where the log ended when this replica began to lead."""
         self.log = ReplicaLog(partition)
@@ -84,7 +87,8 @@ class Replica:
             self.advance(now)
 
     def _begin_to_lead(self) -> None:
-        self.log.begin_epoch(self.leader_epoch)
+        if self._knows_epochs:
+            self.log.begin_epoch(self.leader_epoch)
         self.epoch_start_offset = self.log.end_offset
         self.followers = {}
 
@@ -193,7 +197,8 @@ class Replica:
             ):
                 end = leader.log.end_offset_for_epoch(self.log.last_epoch)
         else:
-            # Messages without epochs, before Kafka 0.11: only what was committed is surely the leader's too.
+            # Before Kafka 0.11 there are no epochs: what was committed is taken for the leader's too. After
+            # an unclean election it need not be, and the logs differ for ever (KAFKA-1211).
             self.log.truncate_to(min(self.high_watermark, leader.log.end_offset))
         self.high_watermark = min(self.high_watermark, self.log.end_offset)
         self._aligned = True

@@ -145,4 +145,9 @@ class Replication:
         members = tuple(node for node in members if node in controller.image.alive)
         if members == replica.state.isr:
             return False
-        return controller.alter_isr(replica.partition, leader.node_id, replica.leader_epoch, members)
+        if not controller.alter_isr(replica.partition, leader.node_id, replica.leader_epoch, members):
+            return False
+        state = controller.image.partition(replica.partition)
+        if state is not None and state.leader_epoch == replica.leader_epoch:
+            replica.apply(state, now)  # It hears the answer, even if no image reaches it.
+        return True

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from kelpie.broker.controller import Declined
 from kelpie.broker.settings import (
     BROKER_DEFAULTS,
+    DYNAMIC,
     NUMBERS,
     SWITCHES,
     TOPIC_TO_BROKER,
     invalid,
+    unknown_to_topics,
 )
 from kelpie.errors import ErrorCode
 
@@ -70,7 +72,7 @@ def _of_broker(broker: "Broker", name: str) -> list[Entry]:
             f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}",
         )
     layers: list[tuple[Mapping[str, str], int]] = [
-        (BROKER_DEFAULTS, DEFAULT),
+        (broker.settings.defaults, DEFAULT),
         ({"broker.id": name, "node.id": name, **broker.settings.given}, STATIC),
         (configs.get("", {}), DYNAMIC_DEFAULT),
         (configs.get(name, {}), DYNAMIC_BROKER),
@@ -83,17 +85,25 @@ def _of_broker(broker: "Broker", name: str) -> list[Entry]:
 
 
 def _inherited(broker: "Broker", key: str) -> int:
-    return STATIC if TOPIC_TO_BROKER.get(key, key) in broker.settings.given else DEFAULT
+    configs = broker.image.broker_config
+    name = TOPIC_TO_BROKER.get(key, "")
+    if name in configs.get(str(broker.node_id), {}):
+        return DYNAMIC_BROKER
+    if name in configs.get("", {}):
+        return DYNAMIC_DEFAULT
+    return STATIC if name in broker.settings.given else DEFAULT
 
 
 def change(broker: "Broker", kind: int, name: str, config: Mapping[str, str], *, dry_run: bool) -> None:
     """Replaces the settings of a resource. Raises Declined when a value, or the resource, cannot be."""
     for key, value in config.items():
+        if kind == TOPIC and unknown_to_topics(key, old=broker.persona.name != "4.3"):
+            raise Declined(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
+        if kind == BROKER and key in BROKER_DEFAULTS and key not in DYNAMIC:
+            raise Declined(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({key})")
         reason = invalid(key, value)
         if reason:
             raise Declined(ErrorCode.INVALID_CONFIG, reason)
-        if kind == TOPIC and key not in TOPIC_TO_BROKER and key in BROKER_DEFAULTS:
-            raise Declined(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
     controller = broker.links.controller()
     if controller is None:
         raise Declined(ErrorCode.NOT_CONTROLLER, "The controller cannot be reached.")

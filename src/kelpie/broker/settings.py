@@ -1,10 +1,15 @@
 """Settings of brokers and topics by Kafka's names: their defaults, their types, and who may change them.
 
-Only settings that change what the lab does are listed; others are accepted, kept and shown, as Kafka keeps
-settings of plugins. A topic setting falls back to the broker's, whose name differs for some.
+Of a broker's settings only those are listed that change what the lab does; others
+are accepted, kept and shown, as Kafka keeps settings of plugins. A topic has Kafka's settings and no others;
+each falls back to the broker's, whose name differs for some.
 """
 
 from collections.abc import Mapping
+
+from kelpie.broker.log import LogConfig
+
+FOR_EVER = str(2**63 - 1)
 
 BROKER_DEFAULTS: Mapping[str, str] = {
     "auto.create.topics.enable": "true",
@@ -45,43 +50,72 @@ BROKER_DEFAULTS: Mapping[str, str] = {
     "unclean.leader.election.enable": "false",
 }
 
-TOPIC_TO_BROKER: Mapping[str, str] = {
-    "cleanup.policy": "log.cleanup.policy",
-    "compression.type": "compression.type",
-    "delete.retention.ms": "log.cleaner.delete.retention.ms",
-    "max.message.bytes": "message.max.bytes",
-    "message.timestamp.type": "log.message.timestamp.type",
-    "min.insync.replicas": "min.insync.replicas",
-    "retention.bytes": "log.retention.bytes",
-    "retention.ms": "log.retention.ms",
-    "segment.bytes": "log.segment.bytes",
-    "segment.ms": "log.roll.ms",
-    "unclean.leader.election.enable": "unclean.leader.election.enable",
-}
-TOPIC_ONLY: Mapping[str, str] = {"compression.type": "producer"}
+_TOPIC_TABLE = """
+cleanup.policy                           log.cleanup.policy                  delete
+compression.gzip.level                   =                                   -1
+compression.lz4.level                    =                                   9
+compression.type                         =                                   producer
+compression.zstd.level                   =                                   3
+delete.retention.ms                      log.cleaner.delete.retention.ms     86400000
+file.delete.delay.ms                     log.segment.delete.delay.ms         60000
+flush.messages                           log.flush.interval.messages         for ever
+flush.ms                                 log.flush.interval.ms               for ever
+follower.replication.throttled.replicas  .                                   nothing
+index.interval.bytes                     log.index.interval.bytes            4096
+leader.replication.throttled.replicas    .                                   nothing
+local.retention.bytes                    log.local.retention.bytes           -2
+local.retention.ms                       log.local.retention.ms              -2
+max.compaction.lag.ms                    log.cleaner.max.compaction.lag.ms   for ever
+max.message.bytes                        message.max.bytes                   1048588
+message.timestamp.after.max.ms           log.message.timestamp.after.max.ms  3600000
+message.timestamp.before.max.ms          log.message.timestamp.before.max.ms for ever
+message.timestamp.type                   log.message.timestamp.type          CreateTime
+min.cleanable.dirty.ratio                log.cleaner.min.cleanable.ratio     0.5
+min.compaction.lag.ms                    log.cleaner.min.compaction.lag.ms   0
+min.insync.replicas                      =                                   1
+preallocate                              log.preallocate                     false
+remote.log.copy.disable                  .                                   false
+remote.log.delete.on.disable             .                                   false
+remote.storage.enable                    .                                   false
+retention.bytes                          log.retention.bytes                 -1
+retention.ms                             log.retention.ms                    604800000
+segment.bytes                            log.segment.bytes                   1073741824
+segment.index.bytes                      log.index.size.max.bytes            10485760
+segment.jitter.ms                        log.roll.jitter.ms                  0
+segment.ms                               log.roll.ms                         604800000
+unclean.leader.election.enable           =                                   false
+"""
+"""A topic's setting, the broker's that it falls back to (= of the same name, . none), and the default."""
 
-NUMBERS = frozenset(name for name, value in BROKER_DEFAULTS.items() if value.lstrip("-").isdigit()) | {
-    name for name, broker in TOPIC_TO_BROKER.items() if BROKER_DEFAULTS.get(broker, "x").lstrip("-").isdigit()
+_ROWS = [line.split(maxsplit=2) for line in _TOPIC_TABLE.split("\n") if line]
+_WORDS = {"for ever": FOR_EVER, "nothing": ""}
+TOPIC_DEFAULTS: Mapping[str, str] = {name: _WORDS.get(value, value) for name, _, value in _ROWS}
+TOPIC_TO_BROKER: Mapping[str, str] = {
+    name: name if broker == "=" else broker for name, broker, _ in _ROWS if broker != "."
 }
-SWITCHES = frozenset(name for name, value in BROKER_DEFAULTS.items() if value in ("true", "false")) | {
-    "unclean.leader.election.enable"
-}
-CHOICES: Mapping[str, frozenset[str]] = {
-    "cleanup.policy": frozenset({"delete", "compact", "compact,delete", "delete,compact"}),
-    "message.timestamp.type": frozenset({"CreateTime", "LogAppendTime"}),
-    "compression.type": frozenset({"uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"}),
-}
+BROKER_TO_TOPIC: Mapping[str, str] = {broker: name for name, broker in TOPIC_TO_BROKER.items()}
+OLD_TOPIC_SETTINGS = frozenset(
+    {"message.downconversion.enable", "message.format.version", "message.timestamp.difference.max.ms"}
+)
+"""Gone with Kafka 4, and without effect here."""
+
+_DEFAULTS = {**TOPIC_DEFAULTS, **BROKER_DEFAULTS}
+NUMBERS = frozenset(name for name, value in _DEFAULTS.items() if value.lstrip("-").isdigit())
+SWITCHES = frozenset(name for name, value in _DEFAULTS.items() if value in ("true", "false"))
+DYNAMIC = frozenset(BROKER_TO_TOPIC) | {"producer.id.expiration.ms"}
+"""What can be changed while a broker runs, of the settings that are listed here."""
 
 
 class Settings:
-    """The settings of one broker, static ones under dynamic ones."""
+    """The settings of one broker: dynamic ones over static ones over the defaults of its release."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
+    def __init__(self, given: Mapping[str, str], defaults: Mapping[str, str] | None = None) -> None:
         self.given = dict(given)
         self.dynamic: Mapping[str, str] = {}
+        self.defaults: Mapping[str, str] = {**BROKER_DEFAULTS, **(defaults or {})}
 
     def text(self, name: str) -> str:
-        for source in (self.dynamic, self.given, BROKER_DEFAULTS):
+        for source in (self.dynamic, self.given, self.defaults):
             if name in source:
                 return source[name]
         raise KeyError(name)
@@ -96,24 +130,30 @@ class Settings:
         """A topic's setting: its own, or the broker's."""
         if name in config:
             return config[name]
-        broker = TOPIC_TO_BROKER.get(name, name)
-        for source in (self.dynamic, self.given, BROKER_DEFAULTS):
-            if broker in source:
+        broker = TOPIC_TO_BROKER.get(name)
+        for source in (self.dynamic, self.given, self.defaults):
+            if broker is not None and broker in source:
                 return source[broker]
-        return TOPIC_ONLY[name]
+        return TOPIC_DEFAULTS[name]
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
-        """All settings of a topic that matter here."""
-        return {name: self.topic(config, name) for name in TOPIC_TO_BROKER} | dict(config)
+        """All settings of a topic."""
+        return {name: self.topic(config, name) for name in TOPIC_DEFAULTS} | dict(config)
+
+
+def unknown_to_topics(name: str, *, old: bool) -> bool:
+    """Whether Kafka refuses a setting of this name for a topic. `old`: releases before 4."""
+    return name not in TOPIC_DEFAULTS and not (old and name in OLD_TOPIC_SETTINGS)
 
 
 def invalid(name: str, value: str) -> str | None:
     """Why a value cannot be: a sentence as Kafka's, or None."""
-    if name in NUMBERS and not value.lstrip("-").isdigit():
+    if name in NUMBERS and not value.removeprefix("-").isdigit():
         return f"Invalid value {value} for configuration {name}: Not a number of type LONG"
     if name in SWITCHES and value not in ("true", "false"):
         return f"Invalid value {value} for configuration {name}: Expected value to be either true or false"
-    if name in CHOICES and value.replace(" ", "") not in CHOICES[name]:
-        allowed = ", ".join(sorted(CHOICES[name]))
-        return f"Invalid value {value} for configuration {name}: String must be one of: {allowed}"
+    try:
+        LogConfig.of({BROKER_TO_TOPIC.get(name, name): value})
+    except ValueError as error:
+        return str(error)
     return None

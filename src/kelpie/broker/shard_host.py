@@ -100,6 +100,7 @@ class ShardHost:
                 records,
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
+                base_sequence=outcome.sequence,
                 transactional=outcome.producer is not None,
             )
         appended = replica.log.append_batch(

@@ -74,5 +74,5 @@ def beaten(error: ErrorCode = ErrorCode.NONE) -> HeartbeatResponse:
 
 
 def _nullable(protocol: str | None, version: int) -> str | None:
-    """Before version 7 the protocol cannot be null; Kafka sends no text then."""
-    return protocol if protocol is not None or version >= 7 else ""
+    """Before version 7 the protocol cannot be null and Kafka sends no text; from then on, no text is null."""
+    return protocol or (None if version >= 7 else "")

@@ -63,7 +63,7 @@ def commit(shard: ShardState, turn: Turn, to: Any, request: OffsetCommitRequest,
                 commits[TopicPartition(topic.name, each.partition_index)] = CommittedOffset(
                     each.committed_offset,
                     each.committed_leader_epoch,
-                    each.committed_metadata or "",
+                    _metadata(each, turn),
                     _commit_timestamp(each, turn),
                     _expire_timestamp(each, request.retention_time_ms, turn),
                     topic.topic_id,
@@ -211,6 +211,9 @@ def _write(
     shard.offsets.begin(group_id, partitions, transactional)
 
     def written(turn: Turn) -> None:
+        for partition in partitions:
+            if commits[partition].metadata is None:
+                shard.offsets.drop_metadata(group_id, partition)
         fetching.release(shard, turn, group_id)
 
     def failed(error: ErrorCode, turn: Turn) -> None:
@@ -224,7 +227,13 @@ def _write(
 
     version = turn.manners.offset_value_version
     records = [offset_record(group_id, partition, each, version) for partition, each in commits.items()]
-    turn.write(records, written=written, failed=failed, producer=producer)
+    sequence = turn.manners.commit_sequence
+    turn.write(records, written=written, failed=failed, producer=producer, sequence=sequence)
+
+
+def _metadata(partition: OffsetCommitRequestPartition, turn: Turn) -> str | None:
+    given = partition.committed_metadata
+    return given if given is not None or turn.manners.keeps_null_metadata else ""
 
 
 def _is_too_large(metadata: str | None, turn: Turn) -> bool:

@@ -39,8 +39,9 @@ def described(shard: ShardState, group_id: str, version: int) -> DescribedGroup:
 
 
 def listed(shard: ShardState, states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
-    """All groups, or those in these states and of these types, however they are spelt."""
-    wanted_states = {state.lower() for state in states}
+    """All groups, or those in these states and of these types; how states are spelt matters up to 2.8."""
+    spelt = str if shard.manners.spells_states_exactly else str.lower
+    wanted_states = {spelt(state) for state in states}
     if types and GROUP_TYPE not in {each.lower() for each in types}:
         return []
     return [
@@ -51,7 +52,7 @@ def listed(shard: ShardState, states: Collection[str], types: Collection[str]) -
             group_type=GROUP_TYPE,
         )
         for group in shard.groups.values()
-        if not wanted_states or _state_name(shard, group).lower() in wanted_states
+        if not wanted_states or spelt(_state_name(shard, group)) in wanted_states
     ]
 
 

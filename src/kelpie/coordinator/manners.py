@@ -103,6 +103,8 @@ class Manners:
     """4.0: LeaveGroup is answered once the record of the emptied group is written."""
     describes_assignments: bool = True
     """4.0: DescribeGroups shows assignments also while the group is not Stable."""
+    spells_states_exactly: bool = False
+    """2.6 to 2.8: ListGroups finds no group in the state "stable", only in "Stable"."""
 
     # Offsets.
     simple_groups: bool = True
@@ -113,6 +115,10 @@ class Manners:
     """2.5 to 2.8: TxnOffsetCommit checks member and generation each only if it is given."""
     unreplicated_is_unstable: bool = False
     """Scala: RequireStable is UNSTABLE_OFFSET_COMMIT while a plain commit is being written. 4.0: it waits."""
+    commit_sequence: int = -1
+    """Scala, since 0.11: batches of offsets begin with sequence number 0, though no producer counts."""
+    keeps_null_metadata: bool = False
+    """0.9: an offset without metadata is answered without, until it is read from the log, which has ""."""
     every_offset_expires: bool = False
     """Before 2.1 (KIP-211): each offset expires on its own, also those of live groups."""
     group_goes_with_last_offset: bool = False
@@ -139,6 +145,7 @@ MANNERS_3_9 = Manners(
     describes_assignments=False,
     commit_names_missing_group=False,
     unreplicated_is_unstable=True,
+    commit_sequence=0,
     group_goes_with_last_offset=True,
 )
 MANNERS_2_8 = replace(
@@ -146,6 +153,7 @@ MANNERS_2_8 = replace(
     release="2.8",
     rejoin_changes_timeouts=False,
     refuses_unknown_instances=False,
+    spells_states_exactly=True,
     transaction_checks_what_is_given=True,
 )
 MANNERS_0_9 = replace(
@@ -170,5 +178,6 @@ MANNERS_0_9 = replace(
     state_before_member=True,
     sync_renews=frozenset({State.COMPLETING_REBALANCE, State.STABLE}),
     simple_groups=False,
+    keeps_null_metadata=True,
     every_offset_expires=True,
 )

@@ -1,7 +1,8 @@
 """Committed offsets of all groups of a shard, and those that transactions still hold back.
 
-Only `replay`, `forget` and `end_transaction` change what is kept, and only as the log says. Beside them is
-what is on its way into the log (`begin`, `settle`), which no replay knows of.
+Only `replay`, `forget` and `end_transaction` change what is kept, and only as the log says; `drop_metadata` is
+for Kafka 0.9, which knew more than its log. Beside them is what is on its way into the log (`begin`,
+`settle`), which no replay knows of.
 
 A transactional offset is pending until its producer's marker. On COMMIT it replaces the committed one only if
 its record lies further on in the log: compaction may have kept an older one.
@@ -9,7 +10,7 @@ its record lies further on in the log: compaction may have kept an older one.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kelpie.coordinator.outcome import Record
 from kelpie.model.names import TopicPartition
@@ -23,7 +24,7 @@ from kelpie.wire.schema import NO_UUID
 class CommittedOffset:
     offset: int
     leader_epoch: int
-    metadata: str
+    metadata: str | None
     commit_timestamp: Instant
     expire_timestamp: Instant | None = None
     topic_id: bytes = NO_UUID
@@ -49,6 +50,12 @@ class OffsetStore:
     ) -> None:
         offsets = self.committed if producer_id == -1 else self.pending.setdefault(producer_id, {})
         offsets.setdefault(group_id, {})[partition] = found
+
+    def drop_metadata(self, group_id: str, partition: TopicPartition) -> None:
+        """The client gave none, though the log has an empty text for it."""
+        offsets = self.of(group_id)
+        if partition in offsets:
+            offsets[partition] = replace(offsets[partition], metadata=None)
 
     def forget(self, group_id: str, partition: TopicPartition) -> None:
         """A tombstone takes pending offsets along."""
@@ -139,7 +146,7 @@ def offset_record(group_id: str, partition: TopicPartition, commit: CommittedOff
     value = OffsetCommitValue(
         offset=commit.offset,
         leader_epoch=commit.leader_epoch,
-        metadata=commit.metadata,
+        metadata=commit.metadata or "",
         commit_timestamp=commit.commit_timestamp,
         expire_timestamp=-1 if commit.expire_timestamp is None else commit.expire_timestamp,
         topic_id=commit.topic_id,

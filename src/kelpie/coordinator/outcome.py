@@ -49,6 +49,8 @@ class Outcome:
     failed: "Callable[[ErrorCode, Instant], Outcome] | None" = None
     producer: tuple[int, int] | None = None
     """Producer id and epoch: the records are written as part of this producer's transaction."""
+    sequence: int = -1
+    """The sequence number with which the batch begins."""
     at_once: tuple[Reply, ...] = ()
     """Sent right away, whatever becomes of the records."""
     abandoned: tuple[Any, ...] = ()
@@ -65,6 +67,7 @@ class Outcome:
             first.written,
             first.failed,
             first.producer,
+            first.sequence,
             self.at_once + other.at_once,
             self.abandoned + other.abandoned,
         )

@@ -23,6 +23,7 @@ class Turn:
         self._written: Callable[[Turn], None] | None = None
         self._failed: Callable[[ErrorCode, Turn], None] | None = None
         self._producer: tuple[int, int] | None = None
+        self._sequence = -1
         self._abandoned: list[Any] = []
 
     def answer(self, to: Any, response: Any) -> None:
@@ -56,11 +57,13 @@ class Turn:
         written: "Callable[[Turn], None] | None" = None,
         failed: "Callable[[ErrorCode, Turn], None] | None" = None,
         producer: tuple[int, int] | None = None,
+        sequence: int = -1,
     ) -> None:
         assert not self.writes, "an event writes one batch at most"
         self._records = tuple(records)
         assert self._records, "nothing to write"
-        self._written, self._failed, self._producer = written, failed, producer
+        self._written, self._failed = written, failed
+        self._producer, self._sequence = producer, sequence
 
     def outcome(self) -> Outcome:
         if not self.writes:
@@ -76,6 +79,7 @@ class Turn:
             written=None if self._written is None else self._when_written(self._written),
             failed=self._when_failed,
             producer=self._producer,
+            sequence=self._sequence,
             at_once=tuple(self._at_once),
             abandoned=tuple(self._abandoned),
         )

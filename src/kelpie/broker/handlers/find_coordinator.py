@@ -18,7 +18,7 @@ from kelpie.wire.api.find_coordinator import Coordinator, FindCoordinatorRequest
 if TYPE_CHECKING:
     from kelpie.broker.broker import Broker
 
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
 NOWHERE = Endpoint(-1, "", -1)
 
@@ -37,7 +37,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
                         host=node.host,
                         port=node.port,
                         error_code=code,
-                        error_message="",  # Kafka leaves it at its default, whatever the code.
+                        error_message=_INVALID if _is_unheard_of(request.key_type) else "",
                     )
                     for key, code, node in found
                 ]
@@ -56,11 +56,20 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     )
 
 
+_INVALID = (
+    "This most likely occurs because of a request being malformed by the client library or the message was "
+    "sent to an incompatible broker. See the broker logs for more details."
+)
 _MESSAGES = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.INVALID_REQUEST: "Unknown coordinator type in FindCoordinator request",
+    ErrorCode.INVALID_REQUEST: _INVALID,
 }
+
+
+def _is_unheard_of(key_type: int) -> bool:
+    """Not even a share partition, which Kafka knows, and refuses here without a word."""
+    return key_type not in (*TOPICS, SHARE)
 
 
 def look_up(

@@ -54,18 +54,21 @@ def _name(broker: "Broker", group: OffsetFetchRequestGroup, version: int) -> Non
 
 def _with_ids(broker: "Broker", to: Relay) -> Relay:
     """Fills in ids for names, where all offsets of a group were asked for; a deleted topic is left out. An id
-    that is not known is an error of its partitions.
+    that is not known is an error of its partitions, which stand at the end.
     """
 
     def then(group: OffsetFetchResponseGroup) -> None:
+        known, unknown = [], []
         for topic in group.topics:
             found = broker.image.topic(topic.name)
-            if topic.topic_id == NO_UUID and found is not None:
+            if found is not None:
                 topic.topic_id = found.topic_id
-            elif found is None:
+                known.append(topic)
+            elif topic.topic_id != NO_UUID:
                 for part in topic.partitions:
                     part.error_code = ErrorCode.UNKNOWN_TOPIC_ID
-        group.topics = [topic for topic in group.topics if topic.topic_id != NO_UUID]
+                unknown.append(topic)
+        group.topics = known + unknown
         to.answer(group)
 
     return Relay(then)

@@ -1,0 +1,339 @@
+"""One connection to a broker: requests in, answers out.
+
+A broker works on one request of a connection at a time, as Kafka does: the next one is not looked at before
+the answer of the one before has been given, so answers leave in the order of the requests. Whoever sends what
+cannot be understood, or asks for what this release does not know, loses the connection; that is all Kafka has
+to say to it. The exception is ApiVersions in too new a version (KIP-511), whose answer every client can read.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kelpie.broker.call import Call
+from kelpie.broker.image import Endpoint
+from kelpie.broker.refusals import refusal
+from kelpie.errors import ErrorCode
+from kelpie.lab.faults import RequestFault
+from kelpie.lab.metrics import errors_in
+from kelpie.wire.api.api_versions import ApiVersion, ApiVersionsResponse
+from kelpie.wire.api.metadata import MetadataResponseBroker
+from kelpie.wire.apis import NAMES
+from kelpie.wire.framing import (
+    API_VERSIONS,
+    Frames,
+    RequestHeader,
+    UnsupportedVersion,
+    decode_request,
+    decode_request_header,
+    encode_response,
+)
+from kelpie.wire.malformed import Malformed
+
+if TYPE_CHECKING:
+    from kelpie.lab.listener import Listener
+
+log = logging.getLogger("kelpie.lab")
+
+_PRODUCE = 0
+_METADATA = 3
+_MOST_WAITING_FRAMES = 64
+_MOST_WAITING_BYTES = 1 << 20
+
+
+class Connection(asyncio.Protocol):
+    """One connection: its requests that wait, and the one that the broker works on."""
+
+    __slots__ = (
+        "__weakref__",
+        "_busy",
+        "_client_host",
+        "_faults",
+        "_frames",
+        "_held",
+        "_meter",
+        "_pumping",
+        "_reading",
+        "_serial",
+        "_stalled",
+        "_transport",
+        "_waiting",
+        "_waiting_bytes",
+        "_writable",
+        "client_id",
+        "closed",
+        "groups",
+        "listener",
+        "node_id",
+        "peer",
+    )
+
+    def __init__(self, listener: "Listener") -> None:
+        self.listener = listener
+        self.node_id = listener.node_id
+        self.client_id: str | None = None
+        """As the latest request gave it."""
+        self.groups: set[str] = set()
+        """The groups that this connection has spoken for."""
+        self.closed = False
+        self.peer = ""
+        self._faults = listener.faults
+        self._meter = listener.meter
+        self._frames = Frames(listener.largest_frame)
+        self._waiting: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._serial = 0
+        self._busy = False
+        self._pumping = False
+        self._writable = True
+        self._reading = True
+        self._stalled = False
+        self._held: list[bytes] = []
+        self._client_host = ""
+        self._transport: asyncio.Transport
+
+    # What the transport says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername") or ("unknown", 0)
+        self._client_host = f"/{peer[0]}"
+        self.peer = f"{peer[0]}:{peer[1]}"
+        self._meter.connections += 1
+        self._meter.connections_accepted += 1
+        self.listener.connections.add(self)
+        if not self.listener.is_open:
+            self.close(abruptly=True)  # Accepted in the very moment in which the broker died.
+        elif self._faults.stalls:
+            self.review()
+
+    def data_received(self, data: bytes) -> None:
+        if self.closed:
+            return
+        self._meter.bytes_in += len(data)
+        try:
+            frames = self._frames.feed(data)
+        except Malformed as error:
+            self._reject(str(error))
+            return
+        if frames:
+            self._waiting.extend(frames)
+            self._waiting_bytes += sum(map(len, frames))
+            self._pump()
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._pump()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        del error
+        self._forget()
+        self.listener.lost(self)
+
+    # What the lab does to it.
+
+    def close(self, *, abruptly: bool = False) -> None:
+        self._forget()
+        if abruptly:
+            self._transport.abort()
+        else:
+            self._transport.close()
+
+    def review(self) -> None:
+        """Looks again whether a stall holds this connection: then nothing is read and nothing is written."""
+        stalled = self._faults.is_stalled(self)
+        if stalled == self._stalled or self.closed:
+            return
+        self._stalled = stalled
+        if not stalled:
+            held, self._held = self._held, []
+            self._transport.writelines(held)
+        self._pump()
+
+    # Requests in, answers out.
+
+    def _pump(self) -> None:
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            while self._waiting and not (self._busy or self._stalled or self.closed) and self._writable:
+                frame = self._waiting.popleft()
+                self._waiting_bytes -= len(frame)
+                self._take(frame)
+        finally:
+            self._pumping = False
+        reading = not self._stalled and (
+            len(self._waiting) < _MOST_WAITING_FRAMES and self._waiting_bytes < _MOST_WAITING_BYTES
+        )
+        if reading != self._reading and not self.closed:
+            self._reading = reading
+            if reading:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _take(self, frame: bytes) -> None:
+        try:
+            header, message = self._understood(frame)
+        except (Malformed, UnsupportedVersion) as error:
+            self._refuse_to_understand(frame, error)
+            return
+        self.client_id = header.client_id
+        group = getattr(message, "group_id", None)
+        if group is not None:
+            self.groups.add(group)
+        if self._faults.stalls:
+            self.review()
+            if self._stalled:
+                self._waiting.appendleft(frame)
+                self._waiting_bytes += len(frame)
+                return
+        self._meter.requests[header.api_key] += 1
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("broker %d < %s %s %r", self.node_id, self.peer, _named(header), message)
+        self._busy = True
+        self._serial += 1
+        answer = partial(self._answer, self._serial, header)
+        call = Call(header, message, self._client_host, answer, partial(self._refused, self._serial))
+        struck = self._faults.strike(self, header, message) if self._faults.watching else None
+        if struck is None:
+            self.listener.driver.deliver(self.node_id, call)
+        else:
+            self._suffer(struck, call, self._serial)
+
+    def _understood(self, frame: bytes) -> tuple[RequestHeader, Any]:
+        header, _ = decode_request_header(frame)
+        spoken = self.listener.persona.versions.get(header.api_key)
+        if spoken is None or header.api_version not in spoken:
+            raise UnsupportedVersion(header)
+        return decode_request(frame)
+
+    def _refuse_to_understand(self, frame: bytes, error: Exception) -> None:
+        if isinstance(error, UnsupportedVersion) and error.header.api_key == API_VERSIONS:
+            known = self.listener.persona.versions.get(API_VERSIONS)
+            if known is not None and known.last is not None and error.header.api_version > known.last:
+                # As ApiVersionsRequest.getErrorResponse: the versions of this one API, in version 0.
+                own = ApiVersion(api_key=API_VERSIONS, min_version=known.first, max_version=known.last)
+                response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
+                self._meter.requests[API_VERSIONS] += 1
+                self._meter.errors[API_VERSIONS, ErrorCode.UNSUPPORTED_VERSION] += 1
+                self._write(encode_response(API_VERSIONS, 0, error.header.correlation_id, response))
+                return
+        if isinstance(error, UnsupportedVersion):
+            reason = f"{_named(error.header)} is unknown to Kafka {self.listener.persona.name}"
+        else:
+            reason = f"{error}; the request begins with {frame[:16].hex(' ')}"
+        self._reject(reason)
+
+    def _suffer(self, fault: RequestFault, call: Call, serial: int) -> None:
+        """A fault has struck this request."""
+        action = fault.action
+        hand_over = partial(self._hand_over, call, serial)
+        log.info("broker %d: %s strikes %s of %s", self.node_id, fault, _named(call.header), self.peer)
+        if action.after:
+            # The broker does its work; what is hit is the answer.
+            true_answer = call.answer
+            call.answer = lambda response: self._suffer_answer(fault, call, serial, true_answer, response)
+            self.listener.driver.deliver(self.node_id, call)
+        elif action.kind == "error":
+            self._answer_with_error(call, action.code)
+        elif action.kind == "delay":
+            fault.hold(hand_over, action.delay_ms)
+        elif action.kind == "disconnect":
+            self.close(abruptly=True)
+
+    def _suffer_answer(
+        self, fault: RequestFault, call: Call, serial: int, true_answer: Any, response: Any
+    ) -> None:
+        if self.closed or serial != self._serial:
+            return
+        action = fault.action
+        if action.kind == "error":
+            call.answer = true_answer
+            self._answer_with_error(call, action.code)
+        elif action.kind == "delay":
+            fault.hold(partial(true_answer, response), action.delay_ms)
+        elif action.kind == "disconnect":
+            self.close(abruptly=True)
+
+    def _hand_over(self, call: Call, serial: int) -> None:
+        if not self.closed and serial == self._serial:
+            self.listener.driver.deliver(self.node_id, call)
+
+    def _answer_with_error(self, call: Call, code: ErrorCode) -> None:
+        if call.header.api_key == _PRODUCE and call.message.acks == 0:
+            # There is no answer that could carry the error: Kafka closes the connection.
+            self.close()
+        else:
+            response = refusal(call.header, call.message, code)
+            if call.header.api_key == _METADATA:
+                # Without brokers in it, clients would drop the answer before they see the error.
+                response.brokers = [_introduced(broker) for broker in self.listener.neighbours()]
+            call.answer(response)
+
+    def _answer(self, serial: int, header: RequestHeader, response: Any) -> None:
+        if self.closed:
+            return
+        if serial != self._serial or not self._busy:
+            error = RuntimeError(f"{_named(header)} of {self.peer} was answered twice")
+            self.listener.driver.defect(f"broker {self.node_id}", error)
+            return
+        if response is not None:
+            try:
+                encoded = encode_response(header.api_key, header.api_version, header.correlation_id, response)
+            except Exception as error:
+                self.listener.driver.defect(f"broker {self.node_id} cannot say {_named(header)}", error)
+                self.close()
+                return
+            errors = errors_in(response)
+            if errors:
+                for code in set(errors):
+                    self._meter.errors[header.api_key, code] += 1
+                self._faults.answered(self.node_id, errors)
+            if log.isEnabledFor(logging.DEBUG):
+                log.debug("broker %d > %s %s %r", self.node_id, self.peer, _named(header), response)
+            self._write(encoded)
+        self._busy = False
+        if self._waiting and not self._pumping:
+            # Not now: the fabric may be in the middle of something.
+            self.listener.driver.loop.call_soon(self._pump)
+
+    def _write(self, encoded: bytes) -> None:
+        self._meter.bytes_out += len(encoded)
+        if self._stalled:
+            self._held.append(encoded)
+        else:
+            self._transport.write(encoded)
+
+    def _refused(self, serial: int) -> None:
+        if serial == self._serial and not self.closed:
+            self._reject("the broker refused the request")
+
+    def _reject(self, reason: str) -> None:
+        self._meter.rejected += 1
+        log.info("broker %d closes the connection of %s: %s", self.node_id, self.peer, reason)
+        self.close()
+
+    def _forget(self) -> None:
+        self.closed = True
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        self._held.clear()
+
+
+def _introduced(broker: Endpoint) -> MetadataResponseBroker:
+    return MetadataResponseBroker(
+        node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack
+    )
+
+
+def _named(header: RequestHeader) -> str:
+    name = NAMES.get(header.api_key, f"API {header.api_key}")
+    return f"{name} v{header.api_version} of client {header.client_id!r}"
