@@ -111,7 +111,14 @@ class StubFabric:
         self.done.append(("start", node_id))
 
     def create_topic(
-        self, name: str, partitions: int, replication: int, now: Instant, *, config: dict[str, str]
+        self,
+        name: str,
+        partitions: int,
+        replication: int,
+        now: Instant,
+        *,
+        config: dict[str, str],
+        assignment: Any = None,
     ) -> None:
         if name in self.topics:
             raise Declined(ErrorCode.TOPIC_ALREADY_EXISTS, "it exists")

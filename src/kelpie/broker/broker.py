@@ -4,7 +4,7 @@
 broker begins to lead, to follow or to forget. Nothing here knows a socket or a clock.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from kelpie.broker import handlers
@@ -26,18 +26,6 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
-INTERNAL_CONFIG: Mapping[str, Mapping[str, str]] = {
-    OFFSETS_TOPIC: {
-        "cleanup.policy": "compact",
-        "compression.type": "producer",
-        "segment.bytes": "104857600",
-    },
-    TRANSACTIONS_TOPIC: {
-        "cleanup.policy": "compact",
-        "compression.type": "uncompressed",
-        "segment.bytes": "104857600",
-    },
-}
 _PREFIX = {OFFSETS_TOPIC: "offsets.topic", TRANSACTIONS_TOPIC: "transaction.state.log"}
 
 
@@ -111,8 +99,8 @@ class Broker:
         if replica.state != state:
             epoch = replica.leader_epoch
             replica.apply(state, now)
-            if replica.leads and replica.leader_epoch != epoch:
-                self.links.appended(partition)  # Followers must hear of it, though nothing is new.
+            if replica.leader_epoch != epoch:
+                self.links.appended(partition)  # Who follows now fetches, though nothing is new.
 
     def _least_in_sync(self, partition: TopicPartition) -> Callable[[], int]:
         """What the high watermark waits for."""
@@ -193,7 +181,7 @@ class Broker:
 
     def create_missing_topic(self, name: str, now: Instant) -> None:
         """A client asked for a topic that is not there. Raises Declined."""
-        if name in INTERNAL_CONFIG:
+        if name in _PREFIX:
             self.create_internal_topic(name, now)
             return
         controller = self.links.controller()
@@ -214,11 +202,22 @@ class Broker:
         replication = self.settings.number(f"{_PREFIX[name]}.replication.factor")
         if self.persona.creates_offsets_topic_short:
             replication = min(replication, len(controller.image.alive))
-        config = dict(INTERNAL_CONFIG[name])
-        if name == TRANSACTIONS_TOPIC:
-            config["min.insync.replicas"] = self.settings.text("transaction.state.log.min.isr")
         try:
-            controller.create_topic(name, partitions, replication, config)
+            controller.create_topic(name, partitions, replication, self._internal_config(name))
         except Declined:
             return
         self.links.publish(now)
+
+    def _internal_config(self, name: str) -> dict[str, str]:
+        config = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": self.settings.text(f"{_PREFIX[name]}.segment.bytes"),
+        }
+        if name == TRANSACTIONS_TOPIC:
+            config["compression.type"] = "uncompressed"
+            config["min.insync.replicas"] = self.settings.text("transaction.state.log.min.isr")
+            config["unclean.leader.election.enable"] = "false"
+        elif self.persona.magic == 0:
+            config["compression.type"] = "uncompressed"
+        return config

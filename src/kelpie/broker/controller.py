@@ -49,6 +49,9 @@ class Controller:
             names=MappingProxyType({}),
             controller_id=min(broker.node_id for broker in brokers),
         )
+        if persona.keeps_elr:
+            # KIP-966: who may lead must not hang on one broker's own idea of it, so it becomes the cluster's.
+            self.set_broker_config("", {"min.insync.replicas": settings.text("min.insync.replicas")})
 
     # Brokers
 
@@ -118,7 +121,11 @@ class Controller:
 
     def elect(self, partition: TopicPartition, *, unclean: bool) -> None:
         """An election that somebody asked for (ElectLeaders)."""
-        state = self._known(partition)
+        state = self.image.partition(partition)
+        if state is None:
+            known = partition.topic in self.image.topics
+            what = f"partition as {partition}" if known else f"topic as {partition.topic}"
+            raise Declined(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such {what}")
         alive = self.image.alive
         if not unclean:
             preferred = elections.prefer(state, alive)

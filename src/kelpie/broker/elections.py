@@ -56,9 +56,14 @@ def prefer(state: PartitionImage, alive: Collection[int]) -> PartitionImage:
 
 
 def with_isr(state: PartitionImage, isr: Collection[int], rules: Rules) -> PartitionImage:
-    """The leader says who is in sync. The order is that of the replicas."""
-    members = tuple(node for node in state.replicas if node in isr)
-    return _settled(state, members, rules)
+    """The leader says who is in sync."""
+    return _settled(state, ordered(state, isr), rules)
+
+
+def ordered(state: PartitionImage, isr: Collection[int]) -> tuple[int, ...]:
+    """Whoever stays keeps its place, whoever comes back goes to the end, in every release of Kafka."""
+    kept = tuple(node for node in state.isr if node in isr)
+    return (*kept, *(node for node in state.replicas if node in isr and node not in kept))
 
 
 def leaderless(state: PartitionImage) -> PartitionImage:

@@ -88,6 +88,10 @@ class Persona:
     tells_of_other_hosts: bool
     """Later than 0.9: a partition that another broker holds is not led here (6), no longer unknown (3)."""
 
+    ignores_the_unknown: bool
+    """0.9.0.x gives no answer to an API or version that it does not know, ApiVersions among them, and serves
+    the connection on: its network thread trips before it can close. Later releases close.
+    """
     commits_to_any_partition: bool
     """0.9 looks whether the topic of a committed offset exists, not whether the partition does."""
     answers_commits_once: bool
@@ -108,6 +112,7 @@ _MANNERS: dict[str, dict[str, object]] = {
         "sync_while_loading": 16,
         "loading": 16,
         "tells_of_other_hosts": False,
+        "ignores_the_unknown": True,
         "commits_to_any_partition": True,
         "settings": {
             "group.max.session.timeout.ms": "30000",
@@ -143,6 +148,7 @@ _USUAL: dict[str, object] = {
     "forwards_creation": "never",
     "strict_min_isr": False,
     "tells_of_other_hosts": True,
+    "ignores_the_unknown": False,
     "commits_to_any_partition": False,
     "answers_commits_once": True,
     "settings": {},

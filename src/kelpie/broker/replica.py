@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from kelpie.broker import elections
 from kelpie.broker.image import PartitionImage
 from kelpie.broker.log import LogConfig, ReplicaLog
 from kelpie.errors import ErrorCode
@@ -160,7 +161,7 @@ class Replica:
             elif node in fetching and not behind:
                 members.add(node)
         members.add(self.node_id)
-        return tuple(node for node in self.state.replicas if node in members)
+        return elections.ordered(self.state, members)
 
     def low_watermark(self, alive: Collection[int]) -> int:
         """Where all living replicas begin at the latest; what is before is gone everywhere."""

@@ -141,10 +141,10 @@ class Replication:
             return False
         limit = leader.settings.number("replica.lag.time.max.ms")
         members = replica.in_sync(now, limit, fetching)
-        controller = self._fabric.controller
-        members = tuple(node for node in members if node in controller.image.alive)
         if members == replica.state.isr:
             return False
+        controller = self._fabric.controller
+        members = tuple(node for node in members if node in controller.image.alive)
         if not controller.alter_isr(replica.partition, leader.node_id, replica.leader_epoch, members):
             return False
         state = controller.image.partition(replica.partition)

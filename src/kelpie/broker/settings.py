@@ -46,6 +46,7 @@ BROKER_DEFAULTS: Mapping[str, str] = {
     "transaction.state.log.min.isr": "2",
     "transaction.state.log.num.partitions": "50",
     "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.segment.bytes": "104857600",
     "transactional.id.expiration.ms": "604800000",
     "unclean.leader.election.enable": "false",
 }

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from kelpie.broker.log import Refusal
-from kelpie.broker.replica import Replica
+from kelpie.broker.replica import Lost, Replica
 from kelpie.coordinator.outcome import Outcome
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -27,6 +27,8 @@ class ShardHost:
         self._broker = broker
         self._replica = replica
         self._timers: set[Hashable] = set()
+        self._writes: dict[Hashable, Lost] = {}
+        """Those that are not committed yet, and how to tell whoever waits that they are lost to it."""
         self.shard = shard
         self.epoch = epoch
         self.active = False
@@ -56,8 +58,10 @@ class ShardHost:
         self.shard.replay_marker(producer_id, committed)
 
     def unload(self, now: Instant) -> None:
-        """Another broker leads now; whoever waits is told to look for it."""
+        """Another broker leads now, or this one anew; whoever waits is told to look for it."""
         self._clear_timers()
+        for lost in list(self._writes.values()):
+            lost(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
         if self.active:
             self.active = False
             gone = self.shard.unloaded()
@@ -119,6 +123,7 @@ class ShardHost:
         def committed(at: Instant) -> None:
             nonlocal waiting
             self._broker.timers.cancel(key)
+            self._writes.pop(key, None)
             for index, record in enumerate(outcome.records):
                 self._replay(record.key, record.value, first + index, producer_id)
             if waiting and self.active:
@@ -128,6 +133,7 @@ class ShardHost:
         def lost(code: ErrorCode, at: Instant) -> None:
             nonlocal waiting
             self._broker.timers.cancel(key)
+            self._writes.pop(key, None)
             if waiting:
                 waiting = False
                 self._fail(outcome, code, at)
@@ -138,6 +144,7 @@ class ShardHost:
                 waiting = False
                 self._fail(outcome, ErrorCode.REQUEST_TIMED_OUT, at)
 
+        self._writes[key] = lost
         self._broker.timers.set(key, now + settings.number("offsets.commit.timeout.ms"), late)
         replica.when_committed(end, committed, lost, now)
         self._broker.appended(replica, now)

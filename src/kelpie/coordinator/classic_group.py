@@ -191,9 +191,8 @@ class ClassicGroup:
         try:
             for member in self.members.values():
                 blob = member.metadata(self.protocol)
-                if prefixed.number(blob, "version of Subscription") < 0:
-                    return None
-                # Every version begins with the fields of version 0; what follows them is not needed.
+                prefixed.number(blob, "version of Subscription")
+                # Every version, even one below 0, is read as version 0, whose fields all begin with.
                 topics.update(compiler.decode_prefix(Subscription, 0, blob, prefixed.SIZE)[0].topics)
         except Malformed:
             return None

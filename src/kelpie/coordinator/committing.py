@@ -213,7 +213,7 @@ def _write(
     def written(turn: Turn) -> None:
         for partition in partitions:
             if commits[partition].metadata is None:
-                shard.offsets.drop_metadata(group_id, partition)
+                shard.offsets.without_metadata.add((group_id, partition))
         fetching.release(shard, turn, group_id)
 
     def failed(error: ErrorCode, turn: Turn) -> None:

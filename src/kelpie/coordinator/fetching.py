@@ -7,6 +7,7 @@ With `require_stable` (KIP-447) an offset that a transaction is about to change 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kelpie.coordinator.offsets import CommittedOffset
@@ -95,6 +96,8 @@ def offsets_of(
             unstable = require_stable and not gone and _is_unstable(shard, group_id, partition)
             committed = _ABSENT if unstable else found.get(partition, _ABSENT)
             error = ErrorCode.UNSTABLE_OFFSET_COMMIT if unstable else ErrorCode.NONE
+            if (group_id, partition) in shard.offsets.without_metadata:
+                committed = replace(committed, metadata=None)
             partitions.append(_partition(index, committed, error))
         answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
     return OffsetFetchResponseGroup(group_id=group_id, topics=answered)

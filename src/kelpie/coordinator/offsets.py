@@ -1,8 +1,8 @@
 """Committed offsets of all groups of a shard, and those that transactions still hold back.
 
-Only `replay`, `forget` and `end_transaction` change what is kept, and only as the log says; `drop_metadata` is
-for Kafka 0.9, which knew more than its log. Beside them is what is on its way into the log (`begin`,
-`settle`), which no replay knows of.
+Only `replay`, `forget` and `end_transaction` change what is kept, and only as the log says. Beside them is
+what is on its way into the log (`begin`, `settle`), and what Kafka 0.9 knew beyond it (`without_metadata`):
+of these no replay knows.
 
 A transactional offset is pending until its producer's marker. On COMMIT it replaces the committed one only if
 its record lies further on in the log: compaction may have kept an older one.
@@ -10,7 +10,7 @@ its record lies further on in the log: compaction may have kept an older one.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kelpie.coordinator.outcome import Record
 from kelpie.model.names import TopicPartition
@@ -40,6 +40,8 @@ class OffsetStore:
         self.committed: dict[str, Offsets] = {}
         self.pending: dict[int, dict[str, Offsets]] = {}
         """By producer id, then group."""
+        self.without_metadata: set[tuple[str, TopicPartition]] = set()
+        """Offsets that came without, though the log has an empty text. Only Kafka 0.9 remembers that."""
         self._on_the_way: dict[str, Counter[TopicPartition]] = {}
         self._on_the_way_in_transactions: dict[str, Counter[TopicPartition]] = {}
 
@@ -50,16 +52,12 @@ class OffsetStore:
     ) -> None:
         offsets = self.committed if producer_id == -1 else self.pending.setdefault(producer_id, {})
         offsets.setdefault(group_id, {})[partition] = found
-
-    def drop_metadata(self, group_id: str, partition: TopicPartition) -> None:
-        """The client gave none, though the log has an empty text for it."""
-        offsets = self.of(group_id)
-        if partition in offsets:
-            offsets[partition] = replace(offsets[partition], metadata=None)
+        self.without_metadata.discard((group_id, partition))
 
     def forget(self, group_id: str, partition: TopicPartition) -> None:
         """A tombstone takes pending offsets along."""
         _remove(self.committed, group_id, partition)
+        self.without_metadata.discard((group_id, partition))
         for producer_id, offsets in list(self.pending.items()):
             _remove(offsets, group_id, partition)
             if not offsets:

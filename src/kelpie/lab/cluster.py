@@ -227,11 +227,19 @@ class Cluster(Injection):
         partitions: int = 1,
         replication: int | None = None,
         config: Mapping[str, object] | None = None,
+        assignment: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """Raises LabError where the cluster will not have it."""
+        """Raises LabError where the cluster will not have it.
+
+        `assignment`: the replicas of each partition, the one to lead first; it wins over the numbers.
+        """
         replicas = replication or int(self.config.get("default.replication.factor", 1))
         settings = _settings(config or {})
-        self._do(lambda fabric, now: fabric.create_topic(name, partitions, replicas, now, config=settings))
+        self._do(
+            lambda fabric, now: fabric.create_topic(
+                name, partitions, replicas, now, config=settings, assignment=assignment
+            )
+        )
 
     # Parts.
 

@@ -3,7 +3,8 @@
 A broker works on one request of a connection at a time, as Kafka does: the next one is not looked at before
 the answer of the one before has been given, so answers leave in the order of the requests. Whoever sends what
 cannot be understood, or asks for what this release does not know, loses the connection; that is all Kafka has
-to say to it. The exception is ApiVersions in too new a version (KIP-511), whose answer every client can read.
+to say to it. The exceptions: ApiVersions in too new a version (KIP-511), whose answer every client can read;
+and Kafka 0.9, which does not answer what it does not know, and goes on.
 """
 
 import asyncio
@@ -228,6 +229,10 @@ class Connection(asyncio.Protocol):
                 return
         if isinstance(error, UnsupportedVersion):
             reason = f"{_named(error.header)} is unknown to Kafka {self.listener.persona.name}"
+            if self.listener.persona.ignores_the_unknown:
+                self._meter.rejected += 1
+                log.info("broker %d leaves %s without an answer: %s", self.node_id, self.peer, reason)
+                return
         else:
             reason = f"{error}; the request begins with {frame[:16].hex(' ')}"
         self._reject(reason)

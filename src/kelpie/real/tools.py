@@ -11,7 +11,7 @@ _CLASS = re.compile(r"\w+(\.\w+)+")
 # Whoever gives one of these means another address than ours. Some tools take a list of broker ids by the same
 # name as others the brokers' addresses; an address has a port.
 _ADDRESS = re.compile(
-    r"(--bootstrap-server|--bootstrap-controller|--zookeeper|-server)\b|--broker-list[ =]\S*:"
+    r" (--bootstrap-server|--bootstrap-controller|--zookeeper|-server)[ =]| --broker-list[ =]\S*:"
 )
 
 
@@ -23,15 +23,10 @@ def resolve(
     connect = tool.connect
     if connect == "--zookeeper" and "--new-consumer" in arguments:
         connect = "--bootstrap-server"  # 0.9 knew both worlds.
-    if connect is None or any(map(_ADDRESS.match, _with_values(arguments))):
+    if connect is None or _ADDRESS.search(" ".join(["", *arguments])):
         return tool.main, list(arguments)
     address = zookeeper if connect in ("--zookeeper", "-server") else bootstrap
     return tool.main, [connect, address or "", *arguments]
-
-
-def _with_values(arguments: Sequence[str]) -> list[str]:
-    """Each argument with the one after it, which is its value if it takes one."""
-    return [f"{one} {two}" for one, two in zip(arguments, [*arguments[1:], ""], strict=True)]
 
 
 def _find(release: Release, name: str) -> Tool:

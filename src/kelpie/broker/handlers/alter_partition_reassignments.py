@@ -27,7 +27,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
         return
     responses = [
         ReassignableTopicResponse(
-            name=topic.name, partitions=[_move(controller, topic.name, it) for it in topic.partitions]
+            name=topic.name, partitions=[_move(broker, controller, topic.name, it) for it in topic.partitions]
         )
         for topic in request.topics
     ]
@@ -35,13 +35,16 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     call.answer(AlterPartitionReassignmentsResponse(error_code=ErrorCode.NONE, responses=responses))
 
 
-def _move(controller: Controller, topic: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
+def _move(
+    broker: "Broker", controller: Controller, topic: str, asked: ReassignablePartition
+) -> ReassignablePartitionResponse:
     partition = TopicPartition(topic, asked.partition_index)
     try:
         if asked.replicas is None:
             controller.cancel_reassignment(partition)
         else:
             controller.reassign(partition, asked.replicas)
+            broker.links.appended(partition)  # A new replica has everything to fetch.
     except Declined as declined:
         return ReassignablePartitionResponse(
             partition_index=asked.partition_index, error_code=declined.code, error_message=declined.message

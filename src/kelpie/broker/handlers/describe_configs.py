@@ -45,7 +45,6 @@ def _describe(
 
 
 def _result(entry: resources.Entry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
-    synonym = DescribeConfigsSynonym(name=entry.name, value=entry.value, source=entry.source)
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -53,7 +52,11 @@ def _result(entry: resources.Entry, request: DescribeConfigsRequest) -> Describe
         is_default=entry.source == resources.DEFAULT,
         config_source=entry.source,
         is_sensitive=False,
-        synonyms=[synonym] if request.include_synonyms else [],
+        synonyms=[
+            DescribeConfigsSynonym(name=it.name, value=it.value, source=it.source) for it in entry.synonyms
+        ]
+        if request.include_synonyms
+        else [],
         config_type=entry.kind,
         documentation=None,
     )

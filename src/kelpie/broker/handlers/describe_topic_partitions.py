@@ -73,7 +73,7 @@ def _described(
                 replica_nodes=list(state.replicas),
                 isr_nodes=list(state.isr),
                 eligible_leader_replicas=list(state.elr),
-                last_known_elr=[],
+                last_known_elr=list(state.last_leader),
                 offline_replicas=[node for node in state.replicas if node not in alive],
             )
         )

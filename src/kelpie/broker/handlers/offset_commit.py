@@ -15,6 +15,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -30,6 +31,8 @@ BY_ID = 10
 
 def handle(broker: "Broker", call: Call, now: Instant) -> None:
     request: OffsetCommitRequest = call.message
+    if broker.persona.answers_commits_once:
+        request = _each_once(request)
     known, refused = _sort(broker, request, call.version)
     if call.version == 0:
         _to_zookeeper(broker, request.group_id, known, refused)
@@ -58,6 +61,21 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
 Place = tuple[str, bytes, int]
 
 
+def _each_once(request: OffsetCommitRequest) -> OffsetCommitRequest:
+    """Of a partition that is named twice, what was said last: Scala put them into a map."""
+    topics: dict[str, dict[int, OffsetCommitRequestPartition]] = {}
+    for topic in request.topics:
+        named = topics.setdefault(topic.name, {})
+        named.update({part.partition_index: part for part in topic.partitions})
+    return replace(
+        request,
+        topics=[
+            OffsetCommitRequestTopic(name=name, partitions=list(parts.values()))
+            for name, parts in topics.items()
+        ],
+    )
+
+
 def _sort(
     broker: "Broker", request: OffsetCommitRequest, version: int
 ) -> tuple[list[OffsetCommitRequestTopic], dict[Place, ErrorCode]]:
@@ -74,8 +92,9 @@ def _sort(
             else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
         there = []
+        anywhere = found is not None and broker.persona.commits_to_any_partition
         for part in topic.partitions:
-            if image.partition(TopicPartition(name, part.partition_index)) is None:
+            if not anywhere and image.partition(TopicPartition(name, part.partition_index)) is None:
                 refused[topic.name, topic.topic_id, part.partition_index] = unknown
             else:
                 there.append(part)

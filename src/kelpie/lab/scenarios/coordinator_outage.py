@@ -58,7 +58,9 @@ async def run(stage: Stage) -> None:
         f"Kafka {stage.persona}, brokers 0, 1 and 2; {_OFFSETS_TOPIC} has {_PARTITIONS} partitions "
         "with 2 replicas each."
     )
-    cluster.create_topic(_TOPIC, 6)
+    compacted = {"cleanup.policy": "compact", "segment.bytes": 104_857_600}
+    cluster.create_topic(_OFFSETS_TOPIC, config=compacted, assignment=_spread(_PARTITIONS, first=1))
+    cluster.create_topic(_TOPIC, assignment=_spread(6, first=2))
     clients = [await stage.client("scenario", address) for address in cluster.bootstrap_servers.split(",")]
     survivor = clients[0]
 
@@ -91,6 +93,20 @@ async def run(stage: Stage) -> None:
     await cluster.start(2)
     for group in groups:
         await _recover(stage, clients, group)
+
+
+def _spread(partitions: int, first: int) -> dict[int, tuple[int, int]]:
+    """Two replicas on three brokers, as Kafka up to 3.9 spread them (AdminUtils.assignReplicasToBrokers).
+
+    Kafka draws where to begin. These beginnings are those of a cluster of 0.9.0.1 whose outage was recorded,
+    so that the same groups are hit here as there.
+    """
+    rows = {}
+    for partition in range(partitions):
+        leader = (partition + first) % 3
+        shift = 1 + (first + partition // 3) % 2
+        rows[partition] = (leader, (leader + shift) % 3)
+    return rows
 
 
 def _choose(replicas: dict[int, tuple[int, ...]], dead: set[int]) -> list[_Group]:
