@@ -32,7 +32,7 @@ def test_first_call_creates_the_topic_and_the_next_finds_the_leader(persona: str
 
 @pytest.mark.parametrize(("persona", "version"), VERSIONS)
 def test_leaderless_partition_has_no_coordinator(persona: str, version: int) -> None:
-    """The outage of document 000: groups on hit partitions hear 15, the others go on."""
+    """Two of three brokers dead: groups on hit partitions hear 15, the others go on."""
     cluster = Cluster(persona=persona, settings={"unclean.leader.election.enable": "false"})
     find(cluster, 1, "any")
     hit = partition_for("billing", 4)
