@@ -1,0 +1,42 @@
+"""`kafka`: each test runs twice, against the lab and against real Kafka, and must see the same."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+pytest.register_assert_rewrite("tests.clients.scenarios", "tests.clients.clusters")
+
+from kelpie.lab import SyncCluster  # noqa: E402
+from kelpie.real.cluster import RealCluster  # noqa: E402
+from tests.clients.clusters import BROKERS, SETTINGS, Kafka, Lab, Real  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def _lab() -> Iterator[Lab]:
+    with SyncCluster(BROKERS, config=SETTINGS) as cluster:
+        yield Lab(cluster)
+
+
+@pytest.fixture(scope="session")
+def _real(real_kafka: Callable[..., RealCluster]) -> Callable[[], Real]:
+    """The pool's cluster for these settings; it gives another one should a test have ruined it."""
+    known: dict[int, Real] = {}
+
+    def cluster() -> Real:
+        settings = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
+        shared = real_kafka("4.3.1", BROKERS, **settings)
+        return known.setdefault(id(shared), Real(shared))
+
+    return cluster
+
+
+@pytest.fixture(params=["lab", pytest.param("real", marks=pytest.mark.real)])
+def kafka(request: pytest.FixtureRequest) -> Iterator[Kafka]:
+    """Three brokers that all tests share; those that a test has killed are up again before the next one."""
+    cluster: Kafka
+    if request.param == "lab":
+        cluster = request.getfixturevalue("_lab")
+    else:
+        cluster = request.getfixturevalue("_real")()
+    yield cluster
+    cluster.heal()
