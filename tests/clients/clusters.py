@@ -16,6 +16,7 @@ from kelpie.wire.api.create_topics import CreatableTopic, CreatableTopicConfig, 
 from kelpie.wire.api.describe_groups import DescribedGroup, DescribeGroupsRequest
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.lab.client import Client
 
 BROKERS = 3
@@ -148,6 +149,18 @@ class Kafka(ABC):
     def is_stable(self, group: str, members: int) -> bool:
         described = self.group(group)
         return described.group_state == "Stable" and len(described.members) == members
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        (answer,) = self._ask(
+            self.coordinator_of(group),
+            OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=None)]),
+            8,
+        ).groups
+        return {
+            (topic.name, partition.partition_index): partition.committed_offset
+            for topic in answer.topics
+            for partition in topic.partitions
+        }
 
     @staticmethod
     def wait_until(condition: Callable[[], object], limit_s: float = 90.0) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from kelpie.real.cluster import RealCluster
+from kelpie.real.failures import RealError
 from tests.differential.generator import Generator
 from tests.differential.running import both, differences
 from tests.differential.script import Script, read
@@ -31,8 +32,12 @@ def main() -> int:
         generators = [Generator(options.seed + number) for number in range(options.count)]
         scripts = [each.timed_script() if options.timed else each.script() for each in generators]
     config = {name.replace("_", "."): value for name, value in REAL_CONFIG.items()}
-    with RealCluster(config=config) as real:
-        return asyncio.run(_run(real.bootstrap_servers, scripts, options.most))
+    try:
+        with RealCluster(config=config) as real:
+            return asyncio.run(_run(real.bootstrap_servers, scripts, options.most))
+    except RealError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
 
 
 async def _run(address: str, scripts: list[Script], most: int) -> int:

@@ -11,7 +11,8 @@ Scripts with timers have the step `lapse`: nothing is asked until a timer has fi
 (`hold`), so that all have fired that were set by the steps before. These steps must be quick (`AT_MOST_S`);
 if the machine was too slow, the script proves nothing and is played again.
 
-One thing runs by a timer even without delay: the end of a group's first rebalance. Its state shows it.
+Two things run by a timer even without delay: the end of a group's first rebalance, and of one for which no
+member is left, only ids that were given out. The group's state shows them.
 """
 
 import asyncio
@@ -143,7 +144,7 @@ class Side:
             described = await self._describe(group)
             if len(self._asked) > 1:
                 described = await self._describe(group)
-        if self._states.get(group, "Dead") in ("Dead", "Empty"):
+        if self._states.get(group, "Dead") in ("Dead", "Empty") or not described.members:
             described = await self._wait_while(group, "PreparingRebalance", described)
         self._states[group] = described.group_state
         return self._seen(number, described)

@@ -73,7 +73,10 @@ class KafkaJvm:
             f"{libraries}/*:{py4j}",
             main,
             heap_mb=256,
-            options=(f"-Dlog4j2.configurationFile={self._logging.as_uri()}",),
+            options=(
+                f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
+                f"-Djava.io.tmpdir={self._logging.parent}",  # Codecs unpack libraries there, and leave them.
+            ),
         )
 
     def tool(self, bootstrap: str, name: str, *arguments: str, stdin: str = "") -> Said:

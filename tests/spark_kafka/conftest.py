@@ -33,7 +33,8 @@ def spark(
     }
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("SPARK_LOCAL_IP", ports.HOST)
-        environment.setenv("PYSPARK_SUBMIT_ARGS", "--driver-java-options -XX:-UsePerfData pyspark-shell")
+        options = f"-XX:-UsePerfData -Djava.io.tmpdir={folder}"
+        environment.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-java-options '{options}' pyspark-shell")
         builder = SparkSession.builder.master("local[2]").appName("kelpie-tests")
         session = builder.config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

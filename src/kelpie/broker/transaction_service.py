@@ -160,7 +160,7 @@ class TransactionService:
 
     @property
     def verifies(self) -> bool:
-        """Whether coordinators of groups have to ask before they write offsets into a transaction."""
+        """Whether leaders have to ask before they write records or offsets into a transaction."""
         manners = MANNERS.get(self._broker.persona.name)
         return manners is not None and manners.verifies_offsets
 

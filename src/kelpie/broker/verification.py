@@ -1,14 +1,16 @@
-"""Before a group's coordinator writes offsets into a transaction, it asks the coordinator of that transaction
-whether the group is part of it (KIP-890; Kafka 3.8 and later). TxnOffsetCommit v5 adds the group instead.
+"""Before a leader writes records or offsets into a transaction, it asks the coordinator of that transaction
+whether the partition is part of it (KIP-890; Kafka 3.6 and later for records, 3.8 for offsets). Produce v12
+and TxnOffsetCommit v5 add the partition instead.
 
-Follows CoordinatorPartitionWriter.maybeStartTransactionVerification and AddPartitionsToTxnManager of Kafka
-4. A log in which the transaction is open already has its proof.
+Follows ReplicaManager.handleProduceAppend, CoordinatorPartitionWriter.maybeStartTransactionVerification and
+AddPartitionsToTxnManager of Kafka 4. A log in which the transaction is open already has its proof.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kelpie.broker.log import VerificationGuard
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Relay
 from kelpie.errors import ErrorCode
@@ -16,13 +18,70 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.wire.api.txn_offset_commit import TxnOffsetCommitRequest
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.records import BatchHeader, read_batches
 
 if TYPE_CHECKING:
     from kelpie.broker.broker import Broker
 
-ADDS_GROUP = 5
-KNOWS_ABORTABLE = 4
+ADDS_GROUP, ADDS_PARTITIONS = 5, 12
+OFFSETS_KNOW_ABORTABLE, PRODUCE_KNOWS_ABORTABLE = 4, 11
+_TRY_AGAIN = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+Producer = tuple[int, int, int]
+"""Id, epoch and first sequence of what is to be written."""
+Proof = VerificationGuard | ErrorCode | None
+"""What to append with, or why not to. None: the transaction is open in this log."""
 _NO_SEQUENCE = -1
+
+
+def verify_records(
+    broker: "Broker",
+    transactional_id: str,
+    data: Mapping[TopicPartition, bytes],
+    *,
+    version: int,
+    now: Instant,
+    then: Callable[[Mapping[TopicPartition, Proof]], None],
+) -> None:
+    """Calls `then` with a proof for each partition that is led here and gets transactional records."""
+    adds = version >= ADDS_PARTITIONS
+    guards: dict[TopicPartition, VerificationGuard] = {}
+    proofs: dict[TopicPartition, Proof] = {}
+    producers = set()
+    for partition, records in data.items():
+        replica, producer = broker.replicas.get(partition), _producer(records)
+        if replica is None or not replica.leads or producer is None:
+            continue
+        guard = replica.log.begin_verification(*producer, supports_epoch_bump=adds)
+        proofs[partition] = guard
+        if guard is not None:
+            guards[partition] = guard
+            producers.add(producer[:2])
+    if not guards:
+        then(proofs)
+        return
+
+    def verified(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        for partition, error in errors.items():
+            told = _told(error, knows_abortable=version >= PRODUCE_KNOWS_ABORTABLE)
+            if told in _TRY_AGAIN:
+                told = ErrorCode.NOT_ENOUGH_REPLICAS  # What producers of every age try again after.
+            proofs[partition] = guards[partition] if told is ErrorCode.NONE else told
+        then(proofs)
+
+    if len(producers) > 1:
+        verified(dict.fromkeys(guards, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    else:
+        _ask(broker, transactional_id, producers.pop(), list(guards), adds=adds, now=now, then=verified)
 
 
 def verify_offsets(
@@ -36,30 +95,56 @@ def verify_offsets(
     group = TopicPartition(OFFSETS_TOPIC, broker.groups.partition_of(request.group_id))
     adds = version >= ADDS_GROUP
     replica = broker.replicas[group]
-    guard = replica.log.begin_verification(
-        request.producer_id, request.producer_epoch, _NO_SEQUENCE, supports_epoch_bump=adds
-    )
+    producer = request.producer_id, request.producer_epoch
+    guard = replica.log.begin_verification(*producer, _NO_SEQUENCE, supports_epoch_bump=adds)
     if guard is None or not broker.transactions.verifies:
         then(ErrorCode.NONE)
         return
-    coordinator = _coordinator(broker, request.transactional_id)
+
+    def verified(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        then(_told(errors[group], knows_abortable=version >= OFFSETS_KNOW_ABORTABLE))
+
+    _ask(broker, request.transactional_id, producer, [group], adds=adds, now=now, then=verified)
+
+
+def _producer(records: bytes) -> Producer | None:
+    """Of transactional records. What cannot be read is for the log to refuse."""
+    try:
+        for batch in read_batches(records, crc=False):
+            header = batch.header
+            if isinstance(header, BatchHeader) and header.is_transactional and header.producer_id >= 0:
+                return header.producer_id, header.producer_epoch, header.base_sequence
+    except Malformed:
+        pass
+    return None
+
+
+def _ask(
+    broker: "Broker",
+    transactional_id: str,
+    producer: tuple[int, int],
+    partitions: Sequence[TopicPartition],
+    *,
+    adds: bool,
+    now: Instant,
+    then: Callable[[Mapping[TopicPartition, ErrorCode]], None],
+) -> None:
+    """Asks the coordinator of the transaction, wherever it is."""
+    coordinator = _coordinator(broker, transactional_id)
+    host: ShardHost | ErrorCode
     if isinstance(coordinator, ErrorCode):
-        then(coordinator)
-        return
-    host = coordinator.transactions.host_for(request.transactional_id)
+        host = coordinator
+    else:
+        host = coordinator.transactions.host_for(transactional_id)
     if not isinstance(host, ShardHost):
-        then(host)
+        then(dict.fromkeys(partitions, host))
         return
-
-    def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
-        then(_told(errors[group], version))
-
     outcome = host.shard.verify_or_add(
-        Relay(verified),
-        request.transactional_id,
-        producer_id=request.producer_id,
-        producer_epoch=request.producer_epoch,
-        partitions=[group],
+        Relay(then),
+        transactional_id,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        partitions=partitions,
         verify_only=not adds,
         now=now,
     )
@@ -79,10 +164,10 @@ def _coordinator(broker: "Broker", transactional_id: str) -> "Broker | ErrorCode
     return broker.links.peer(leader.node_id) or ErrorCode.NETWORK_EXCEPTION
 
 
-def _told(error: ErrorCode, version: int) -> ErrorCode:
+def _told(error: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
     """Producers expect INVALID_PRODUCER_EPOCH here, and old ones do not know TRANSACTION_ABORTABLE."""
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    if error is ErrorCode.TRANSACTION_ABORTABLE and version < KNOWS_ABORTABLE:
+    if error is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
         return ErrorCode.INVALID_TXN_STATE
     return error

@@ -231,7 +231,11 @@ class RealCluster(Fleet):
             f"{self._libraries()}/*",
             main,
             heap_mb=heap_mb,
-            options=(f"-D{prop}={self._logging_file(logging).as_uri()}", *options),
+            options=(
+                f"-D{prop}={self._logging_file(logging).as_uri()}",
+                f"-Djava.io.tmpdir={self.root}",  # Codecs unpack libraries; a killed JVM leaves them there.
+                *options,
+            ),
         )
 
     def _command(self, node: Node) -> Sequence[str]:

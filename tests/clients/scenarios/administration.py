@@ -3,7 +3,7 @@
 import pytest
 
 from tests.clients.clusters import Kafka
-from tests.clients.contract import GroupAdmin, Refused
+from tests.clients.contract import Consumer, Group, GroupAdmin, Refused
 from tests.clients.scenarios.scenario import Scenario, name, numbered, poll_until, share, take, values
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -17,6 +17,13 @@ INVALID_CONFIG = 40
 NON_EMPTY_GROUP = 68
 GROUP_ID_NOT_FOUND = 69
 ELECTION_NOT_NEEDED = 84
+
+
+def _as_they_say(described: Group, **members: Consumer) -> bool:
+    """Whether the group is stable and each of its members, by client id, owns what it says it owns."""
+    return described.state == "Stable" and {(it.client_id, it.partitions) for it in described.members} == {
+        (client_id, member.assignment()) for client_id, member in members.items()
+    }
 
 
 class TopicAdministration(Scenario):
@@ -104,13 +111,8 @@ class TopicAdministration(Scenario):
             one.subscribe(topic)
             two.subscribe(topic)
             poll_until([one, two], lambda: share([one, two], 4))
-            poll_until([one, two], lambda: kafka.is_stable(group, members=2))
-            described = admin.describe_group(group)
-            assert (described.state, described.assignor) == ("Stable", "range")
-            assert {(member.client_id, member.partitions) for member in described.members} == {
-                ("one", one.assignment()),
-                ("two", two.assignment()),
-            }
+            poll_until([one, two], lambda: _as_they_say(admin.describe_group(group), one=one, two=two))
+            assert admin.describe_group(group).assignor == "range"
             assert group in admin.groups()
             one.commit(dict.fromkeys(one.assignment(), 1))
             assert admin.offsets(group) == {(topic, partition): 1 for partition in one.assignment()}

@@ -2,14 +2,17 @@
 
 acks=0 has no answer, except that a failure closes the connection. acks=1 is answered after the append,
 acks=−1 when the high watermark has passed it, or with REQUEST_TIMED_OUT when it does not in time.
+Transactional records are verified first (verification.py).
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kelpie.broker.call import Call
 from kelpie.broker.image import INTERNAL_TOPICS
 from kelpie.broker.log import Refusal
 from kelpie.broker.replica import Replica
+from kelpie.broker.verification import Proof, verify_records
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -37,7 +40,32 @@ ADMIN_CLIENT = "__admin_client"
 
 def handle(broker: "Broker", call: Call, now: Instant) -> None:
     request: ProduceRequest = call.message
-    produce = _Produce(broker, call, request)
+    if request.transactional_id is None or not broker.transactions.verifies:
+        _append(broker, call, {}, now)
+        return
+    data = {
+        TopicPartition(_name(broker, call, topic), it.index): bytes(it.records or b"")
+        for topic in request.topic_data
+        for it in topic.partition_data
+    }
+    verify_records(
+        broker,
+        request.transactional_id,
+        data,
+        version=call.version,
+        now=now,
+        then=lambda proofs: _append(broker, call, proofs, now),
+    )
+
+
+def _name(broker: "Broker", call: Call, topic: TopicProduceData) -> str:
+    """Empty for an id that nobody knows."""
+    return broker.image.names.get(topic.topic_id, "") if call.version >= BY_ID else topic.name
+
+
+def _append(broker: "Broker", call: Call, proofs: Mapping[TopicPartition, Proof], now: Instant) -> None:
+    request: ProduceRequest = call.message
+    produce = _Produce(broker, call, request, proofs)
     response = ProduceResponse(responses=[produce.topic(topic, now) for topic in request.topic_data])
     response.node_endpoints = produce.endpoints()
     if request.acks == NO_ACKS:
@@ -50,15 +78,22 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
 
 
 class _Produce:
-    def __init__(self, broker: "Broker", call: Call, request: ProduceRequest) -> None:
+    def __init__(
+        self,
+        broker: "Broker",
+        call: Call,
+        request: ProduceRequest,
+        proofs: Mapping[TopicPartition, Proof],
+    ) -> None:
         self._broker = broker
         self._call = call
         self._request = request
+        self._proofs = proofs
         self._leaders: set[int] = set()
         self.waiting: list[tuple[Replica, int, PartitionProduceResponse]] = []
 
     def topic(self, data: TopicProduceData, now: Instant) -> TopicProduceResponse:
-        name = self._broker.image.names.get(data.topic_id, "") if self._call.version >= BY_ID else data.name
+        name = _name(self._broker, self._call, data)
         responses = [self._partition(TopicPartition(name, it.index), it, now) for it in data.partition_data]
         return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=responses)
 
@@ -80,12 +115,17 @@ class _Produce:
         refused = self._broker.refuses_write(replica, all_acks=acks == ALL_ACKS)
         if refused is not None:
             return self._refused(partition, refused)
+        proof = self._proofs.get(partition)
+        if isinstance(proof, ErrorCode):
+            return self._refused(partition, proof)
         appended = replica.log.append_as_leader(
             data.records or b"",
             leader_epoch=replica.leader_epoch,
             now=now,
             config=self._broker.log_config(partition),
             produce_version=self._call.version,
+            verify=self._broker.transactions.verifies,
+            guard=proof,
         )
         if isinstance(appended, Refusal):
             return self._refused(partition, appended.error_code, appended)
