@@ -1,0 +1,101 @@
+"""All rules on all cases; and what belongs together: one cause, and everyone whom it hits."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kelpie.doctor.case import Case, ClusterView
+from kelpie.doctor.finding import Finding, Severity, Undetermined
+from kelpie.doctor.rule import ClusterRule, Rule
+from kelpie.doctor.rules import rules
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A rule that could not decide about a group (None: the cluster), and what is missing."""
+
+    code: str
+    name: str
+    group: str | None
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Findings with the same code and cause."""
+
+    code: str
+    name: str
+    cause: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> Severity:
+        return max(finding.severity for finding in self.findings)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(sorted({it.group for it in self.findings if it.group is not None}))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    cluster: ClusterView
+    groups: tuple[str, ...]
+    """All that were looked at."""
+    findings: tuple[Finding, ...]
+    """Worst first."""
+    open: tuple[Open, ...]
+
+    @property
+    def worst(self) -> Severity | None:
+        return max((finding.severity for finding in self.findings), default=None)
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """Worst first, then by how many groups they hit."""
+        by_cause: dict[tuple[str, str], list[Finding]] = {}
+        for finding in self.findings:
+            by_cause.setdefault((finding.code, finding.cause), []).append(finding)
+        incidents = [
+            Incident(code, found[0].name, cause, tuple(found)) for (code, cause), found in by_cause.items()
+        ]
+        return tuple(sorted(incidents, key=lambda it: (-it.severity, it.code, -len(it.findings), it.cause)))
+
+
+def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
+    """One group: what the live doctor and the pipeline call alike."""
+    findings: list[Finding] = []
+    undecided: list[Open] = []
+    for rule in rules().values():
+        if isinstance(rule, Rule):
+            _sort(rule, case.group, [rule.judge(case)], findings, undecided)
+    return findings, undecided
+
+
+def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
+    findings: list[Finding] = []
+    undecided: list[Open] = []
+    for rule in rules().values():
+        if isinstance(rule, ClusterRule):
+            judged = rule.judge(cluster, cases)
+            _sort(rule, None, judged if isinstance(judged, Sequence) else [judged], findings, undecided)
+    for case in cases:
+        found, unknown = diagnose(case)
+        findings += found
+        undecided += unknown
+    findings.sort(key=lambda it: (-it.severity, it.code, it.cause, it.group or ""))
+    return Diagnosis(cluster, tuple(case.group for case in cases), tuple(findings), tuple(undecided))
+
+
+def _sort(
+    rule: Rule | ClusterRule,
+    group: str | None,
+    judgements: Iterable[object],
+    findings: list[Finding],
+    undecided: list[Open],
+) -> None:
+    for judgement in judgements:
+        if isinstance(judgement, Finding):
+            findings.append(judgement)
+        elif isinstance(judgement, Undetermined):
+            undecided.append(Open(rule.code, rule.name, group, judgement.missing))

@@ -1,0 +1,106 @@
+"""What a rule says. Data first: renderers make text of it.
+
+A verdict is present (a Finding), absent, or undetermined, and then it says what is missing. Too little data
+is never the same as all is well.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from kelpie.model.time import Instant
+
+
+class Severity(IntEnum):
+    """How bad. The exit status of `kelpie doctor` follows from the worst finding."""
+
+    NOTICE = 1
+    """Worth knowing; nothing is lost yet."""
+    WARNING = 2
+    """It will hurt, or hurts a little."""
+    CRITICAL = 3
+    """Groups do not consume, or data is lost."""
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Verdict(StrEnum):
+    PRESENT = "present"
+    ABSENT = "absent"
+    UNDETERMINED = "undetermined"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A raw value that was seen: what, when, where."""
+
+    text: str
+    source: str = ""
+    at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to do now. `command` has this cluster's own names in it, ready to be pasted."""
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault that is there. `group` is None when it concerns the cluster as a whole."""
+
+    code: str
+    name: str
+    severity: Severity
+    group: str | None
+    summary: str
+    """One sentence with names and numbers: "Group billing-1 has no coordinator: …"."""
+    why: str
+    """What follows from it, for whom."""
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...] = ()
+    cause: str = ""
+    """Findings with the same code and cause are one incident: "__consumer_offsets-25"."""
+    brokers: tuple[int, ...] = ()
+    partitions: tuple[str, ...] = ()
+    """As Kafka writes them: "orders-3"."""
+    members: tuple[str, ...] = ()
+    since: Instant | None = None
+    until: Instant | None = None
+    """Set when it is over."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.PRESENT
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Looked for, and not there."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Undetermined:
+    """Nobody can say, and this is what would have to be known."""
+
+    missing: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.UNDETERMINED
+
+
+ABSENT = Absent()
+
+Judgement = Finding | Absent | Undetermined
+
+
+def undetermined(*missing: str) -> Undetermined:
+    return Undetermined(missing)

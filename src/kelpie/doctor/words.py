@@ -1,0 +1,53 @@
+"""Small pieces of the sentences that findings are made of."""
+
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from kelpie.doctor.case import ClusterView
+from kelpie.model.time import Instant
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
+
+
+def listed(things: Sequence[object], last: str = "and") -> str:
+    """With three of them: "1, 2 and 3"."""
+    words = [str(thing) for thing in things]
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """Three, for example: "3 groups"."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def quoted(name: str) -> str:
+    """A name as a shell takes it, whatever is in it."""
+    return shlex.quote(name)
+
+
+def connecting(cluster: ClusterView) -> str:
+    """The option that leads a command to this cluster, with a blank after it."""
+    return f"-b {quoted(cluster.bootstrap or 'BROKER:9092')} "
+
+
+def moment(at: Instant | None) -> str:
+    if at is None:
+        return "at a time that is not known"
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def duration(ms: float) -> str:
+    """As a person says it: "412 ms", "8.5 s", "12 min", "3 h 20 min", "6 d 4 h"."""
+    seconds = ms / 1000
+    if seconds < 1:
+        return f"{ms:.0f} ms"
+    if seconds < _MINUTE_S:
+        return f"{seconds:.3g} s"
+    if seconds < _HOUR_S:
+        return f"{seconds / _MINUTE_S:.3g} min"
+    for unit, name, part, part_name in ((_DAY_S, "d", _HOUR_S, "h"), (_HOUR_S, "h", _MINUTE_S, "min")):
+        if seconds >= unit:
+            whole, rest = divmod(int(seconds), unit)
+            return f"{whole} {name}" + (f" {rest // part} {part_name}" if rest // part else "")
+    return ""

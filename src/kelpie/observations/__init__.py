@@ -1,0 +1,43 @@
+"""What was seen of a cluster and its groups: by a survey, in the offsets topic, in files. No judgement yet.
+
+Everything that can be observed becomes one of these rows, whoever saw it; `Observations` holds them all,
+and the doctor makes cases of it. Every row says when it was true (`at`, None if nobody knows) and where
+it is from (`source`, in words that lead a person there: "broker 1 (10.0.0.1:9092)", "clients/app.log:42",
+"segments/broker-2/__consumer_offsets-25/00000000000000000000.log@1204").
+
+Rows that come by the hundred thousand are tuples, the others dataclasses. All are immutable.
+"""
+
+from kelpie.observations.cluster import (
+    OFFSETS_TOPIC,
+    Broker,
+    CoordinatorAnswer,
+    PartitionView,
+    Setting,
+    Unasked,
+)
+from kelpie.observations.collection import Observations
+from kelpie.observations.events import Event, EventKind
+from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing, Member
+from kelpie.observations.positions import Commit, Committed, LogEnds, OpenTransaction
+
+__all__ = [
+    "OFFSETS_TOPIC",
+    "Broker",
+    "Commit",
+    "Committed",
+    "CoordinatorAnswer",
+    "Event",
+    "EventKind",
+    "Generation",
+    "GroupRemoved",
+    "GroupState",
+    "Listing",
+    "LogEnds",
+    "Member",
+    "Observations",
+    "OpenTransaction",
+    "PartitionView",
+    "Setting",
+    "Unasked",
+]

@@ -1,0 +1,101 @@
+"""Brokers, partitions as each broker sees them, answers about coordinators, and what could not be asked."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+OFFSETS_TOPIC = "__consumer_offsets"
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker, and whether it is there. `alive` is None when nothing tells."""
+
+    node_id: int
+    host: str = ""
+    port: int = -1
+    rack: str | None = None
+    alive: bool | None = None
+    reason: str = ""
+    """Why it is thought to be dead, or why nobody knows."""
+    release: str = ""
+    """What its API versions betray: "0.9", "2.8", "4.x"."""
+    at: Instant | None = None
+    source: str = ""
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}" if self.host else ""
+
+    def __str__(self) -> str:
+        """As people write it: "broker 2 (10.0.0.2:9092)"."""
+        return f"broker {self.node_id}" + (f" ({self.address})" if self.host else "")
+
+
+class PartitionView(NamedTuple):
+    """One partition, as one broker (or one tool) described it at one time."""
+
+    topic: str
+    partition: int
+    leader: int
+    """NO_LEADER when there is none."""
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    error: int = 0
+    leader_epoch: int = -1
+    offline: tuple[int, ...] = ()
+    eligible: tuple[int, ...] = ()
+    """Kafka 4: replicas out of sync that may still lead without loss (Elr)."""
+    told_by: int | None = None
+    """Node id of the broker that was asked, or None: a tool's output."""
+    at: Instant | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorAnswer:
+    """Who a broker says coordinates a group; or what the coordinator said when it was asked for the group.
+
+    `asked` is the API: FindCoordinator, DescribeGroups, OffsetFetch … `node_id` is −1 when nobody was named.
+    """
+
+    group: str
+    asked: str
+    error: ErrorCode
+    told_by: int | None = None
+    node_id: int = -1
+    address: str = ""
+    message: str = ""
+    at: Instant | None = None
+    source: str = ""
+
+
+class Setting(NamedTuple):
+    """One configuration value. `of` is "broker" (any of them), "broker 2", or "topic NAME"."""
+
+    of: str
+    name: str
+    value: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """Something that nobody could be asked, and why: part of every answer.
+
+    `kind` is broker, group, partition, topic, history, settings or file; `name` says which one.
+    """
+
+    kind: str
+    name: str
+    reason: str
+    at: Instant | None = None
+    source: str = ""

@@ -1,0 +1,47 @@
+"""All that was seen, from any number of places."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+
+from kelpie.observations.cluster import Broker, CoordinatorAnswer, PartitionView, Setting, Unasked
+from kelpie.observations.events import Event
+from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing
+from kelpie.observations.positions import Commit, Committed, LogEnds, OpenTransaction
+
+
+@dataclass(slots=True)
+class Observations:
+    """One list per kind of row. Rows are in the order in which they were seen, as far as that is known."""
+
+    brokers: list[Broker] = field(default_factory=list)
+    partitions: list[PartitionView] = field(default_factory=list)
+    listings: list[Listing] = field(default_factory=list)
+    answers: list[CoordinatorAnswer] = field(default_factory=list)
+    states: list[GroupState] = field(default_factory=list)
+    generations: list[Generation] = field(default_factory=list)
+    removals: list[GroupRemoved] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    committed: list[Committed] = field(default_factory=list)
+    ends: list[LogEnds] = field(default_factory=list)
+    transactions: list[OpenTransaction] = field(default_factory=list)
+    settings: list[Setting] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    unasked: list[Unasked] = field(default_factory=list)
+    known_groups: dict[str, str] = field(default_factory=dict)
+    """Groups that somebody knows of, and from where: an earlier survey, a log, a topic, a disk."""
+
+    def add(self, *others: "Observations") -> "Observations":
+        """Take over all rows of others. Returns itself."""
+        for other in others:
+            for each in fields(self):
+                mine, theirs = getattr(self, each.name), getattr(other, each.name)
+                if isinstance(mine, dict):
+                    for group, source in theirs.items():
+                        mine.setdefault(group, source)
+                else:
+                    mine.extend(theirs)
+        return self
+
+    @classmethod
+    def of(cls, others: Iterable["Observations"]) -> "Observations":
+        return cls().add(*others)

@@ -1,0 +1,91 @@
+"""Offsets: committed ones, the ends of logs, and transactions that hold readers back."""
+
+from typing import NamedTuple
+
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+NO_OFFSET = -1
+
+
+class Commit(NamedTuple):
+    """One record of the offsets topic: an offset was committed at a time, or removed (`offset` NO_OFFSET)."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    at: Instant | None
+    """The commit timestamp of the record; for a tombstone, the time of its batch."""
+    leader_epoch: int = -1
+    metadata: str = ""
+    expires: Instant | None = None
+    """Only very old clients ask for that."""
+    transactional: bool = False
+    source: str = ""
+
+    @property
+    def removed(self) -> bool:
+        return self.offset == NO_OFFSET
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+class Committed(NamedTuple):
+    """What the coordinator says is committed now. NO_OFFSET: nothing; `error` is Kafka's code."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    error: int = 0
+    leader_epoch: int = -1
+    metadata: str = ""
+    at: Instant | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+class LogEnds(NamedTuple):
+    """Where a partition begins and ends. What is not known is NO_OFFSET; `error` is Kafka's code, or 0."""
+
+    topic: str
+    partition: int
+    earliest: int = NO_OFFSET
+    latest: int = NO_OFFSET
+    """The high watermark."""
+    stable: int = NO_OFFSET
+    """The last stable offset: where readers of committed records stop."""
+    error: int = 0
+    leader_epoch: int = -1
+    last_written: Instant | None = None
+    """Timestamp of the newest record."""
+    at: Instant | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+class OpenTransaction(NamedTuple):
+    """A producer's transaction that is open in a partition, and so holds the last stable offset."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    started_at_offset: int
+    last_written: Instant | None = None
+    transactional_id: str = ""
+    coordinator_epoch: int = -1
+    state: str = ""
+    """What the transaction coordinator says; empty when nobody knows: then the transaction hangs."""
+    timeout_ms: int = -1
+    at: Instant | None = None
+    source: str = ""
