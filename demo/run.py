@@ -1,120 +1,134 @@
-"""The demo: what there is to show so far, from recordings of real Kafka. Needs no cluster and no network."""
+"""The demo: an outage in the lab, found, understood and repaired; then one of real Kafka, from files alone.
 
-import re
+Everything runs on this machine, on loopback, without a JVM. What follows a $ is what a person would type.
+"""
+
+import os
+import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from kelpie.errors import describe
+from confluent_kafka import Consumer, Producer
+
+from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for
-from kelpie.wire import offsets_topic
-from kelpie.wire.apis import api
-from kelpie.wire.framing import decode_request, decode_response
-from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey
-from kelpie.wire.records import read_all_records
 
-sys.path.insert(
-    0, str(Path(__file__).resolve().parent.parent)
-)  # the recordings and their reader live with the tests
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # The recordings live with the tests.
 
 from tests.evidence import unpacked
-from tests.recording import conversation, java_tools
-from tests.recording.proxy import REQUEST
 
-DEAD = ("broker-1", "broker-2")
-STEPS = {
-    "FindCoordinator",
-    "JoinGroup",
-    "SyncGroup",
-    "OffsetFetch",
-    "ListOffsets",
-    "OffsetCommit",
-    "LeaveGroup",
-}
+TOPIC, RECORDS, LATER = "orders", 600, 90
+OFFSETS_PARTITIONS = 50
+GROUPS = [f"billing-{number}" for number in range(6)]
+RECORDING = "kafka-4.3.1-coordinator-outage"
+REPORT_LINES, STORY_LINES = 38, 27
+PATIENCE_S = 30.0
 
 
 def main() -> int:
-    print("1. How a consumer finds its place\n")
-    print("   A Java 4.3.1 console consumer joined group 'classic' on a real broker;")
-    print("   Kelpie's codec reads the frames that they exchanged:\n")
-    for line in journey("--group classic --from-beginning"):
-        print(f"   {line}")
-    outage(unpacked("kafka-0.9.0.1-coordinator-outage"))
-    print("\nWhat comes next is in ROADMAP.md.")
+    with tempfile.TemporaryDirectory(prefix="kelpie-demo-") as state:
+        os.environ["KELPIE_STATE"] = state  # The doctor remembers what it has seen, here for a minute.
+        outage_in_the_lab()
+    recorded_outage()
     return 0
 
 
-def outage(evidence: Path) -> None:
-    print("\n2. Kafka 0.9.0.1 with two of three brokers dead\n")
-    print("   What each consumer heard when it asked for its coordinator, the partition")
-    print("   of __consumer_offsets that its name hashes to, and what the disks of the")
-    print("   dead brokers still know of it:\n")
-    commits = last_commits(evidence)
-    for log in sorted((evidence / "logs").glob("client-*.during.log")):
-        group = log.name.removeprefix("client-").removesuffix(".during.log")
-        heard = re.findall(r"body=\{group_id=.*?responseBody=\{error_code=(\d+)", log.read_text())
-        print(f"   {group}, partition {partition_for(group, 50)}: {describe(int(heard[-1]))}")
-        found = sorted(commits.get(group, {}).items())
-        for at in range(0, len(found), 3):
-            print(
-                "      " + "   ".join(f"{t}-{p} committed {offset}" for (t, p), offset in found[at : at + 3])
-            )
+def outage_in_the_lab() -> None:
+    tell("1. A cluster of three brokers, in this process; unmodified clients use it.")
+    config = {"group.initial.rebalance.delay.ms": 0}
+    with SyncCluster(
+        brokers=3, offsets_partitions=OFFSETS_PARTITIONS, replication=2, config=config
+    ) as cluster:
+        cluster.create_topic(TOPIC, partitions=3, replication=3)
+        produce(cluster, RECORDS)
+        for group in GROUPS:
+            read(cluster, group, RECORDS)
+        print(f"   {len(GROUPS)} groups have each read {RECORDS} records, and committed.")
+        kelpie("doctor", "-b", cluster.bootstrap_servers)
+
+        tell("2. Two brokers die.")
+        hit = stricken(cluster)
+        for node in (2, 3):
+            cluster.kill(node)
+        kelpie("doctor", "-b", cluster.bootstrap_servers, lines=REPORT_LINES)
+        print("   …")
+
+        tell(f"3. Move {hit[0]} to a healthy coordinator, with its place.")
+        said = kelpie("rehome", "-b", cluster.bootstrap_servers, hit[0], "--apply")
+        new = next(line.split("=")[1].split()[0] for line in said.splitlines() if "group.id=" in line)
+        produce(cluster, LATER)
+        came = read(cluster, new, LATER + 1, limit_s=5.0)
+        print(f"\n   {LATER} records were written meanwhile. A consumer of {new} was given {came}.")
 
 
-def journey(scene: str) -> Iterator[str]:
-    """The requests of one run of the console consumer that concern its group, each with its answer."""
-    waiting: dict[tuple[int, int], tuple[int, int, Any]] = {}
-    for it in conversation.load(java_tools.FILE):
-        if scene not in it.scene:
-            continue
-        if it.direction == REQUEST:
-            header, message = decode_request(it.frame)
-            waiting[it.connection, header.correlation_id] = (header.api_key, header.api_version, message)
-            continue
-        key, version, asked = waiting.pop((it.connection, int.from_bytes(it.frame[:4])))
-        name = api(key).name
-        if name in STEPS:
-            _, answer = decode_response(key, version, it.frame)
-            yield f"{f'{name} v{version}':<20}{told(name, asked, answer)}"
+def recorded_outage() -> None:
+    tell("4. An outage of real Kafka 4.3.1, from files alone: logs, tools' outputs, disks.")
+    kelpie("doctor", "--evidence", str(unpacked(RECORDING)), lines=STORY_LINES)
+    print("\n   … and so on. `kelpie explain` lists what the doctor knows; docs/doctor.md says more.")
 
 
-def told(name: str, asked: Any, answer: Any) -> str:
-    match name:
-        case "FindCoordinator":
-            found = answer.coordinators[0]
-            return f"{describe(found.error_code)}, node {found.node_id}"
-        case "JoinGroup":
-            return f"{describe(answer.error_code)}, generation {answer.generation_id}"
-        case "OffsetFetch":
-            return offsets((p.partition_index, p.committed_offset) for p in parts(answer.groups[0]))
-        case "ListOffsets":
-            return offsets((p.partition_index, p.offset) for p in parts(answer))
-        case "OffsetCommit":
-            return offsets((p.partition_index, p.committed_offset) for p in parts(asked))
-        case _:
-            return describe(answer.error_code)
+def tell(text: str) -> None:
+    print(f"\n{text}\n", flush=True)
 
 
-def parts(message: Any) -> list[Any]:
-    return [partition for topic in message.topics for partition in topic.partitions]
+def kelpie(*arguments: str, lines: int | None = None) -> str:
+    """Run a command as a person would, and show what it says."""
+    shown = [argument if not argument.startswith("/") else "DIR" for argument in arguments]
+    print(f"   $ kelpie {' '.join(shown)}\n", flush=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "kelpie", *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    said = done.stdout + done.stderr
+    for line in said.splitlines()[:lines]:
+        print(f"   {line}".rstrip())
+    return said
 
 
-def offsets(pairs: Iterator[tuple[int, int]]) -> str:
-    return ", ".join(f"partition {index}: {offset}" for index, offset in pairs)
+def stricken(cluster: SyncCluster) -> list[str]:
+    """The groups whose partition of the offsets topic has no replica on broker 1."""
+    lost = {number for number, nodes in replicas(cluster).items() if 1 not in nodes}
+    return [group for group in GROUPS if partition_for(group, OFFSETS_PARTITIONS) in lost]
 
 
-def last_commits(evidence: Path) -> dict[str, dict[tuple[str, int], int]]:
-    """What the offsets topic on the dead brokers' disks says each group had committed."""
-    last: dict[str, dict[tuple[str, int], int]] = {}
-    for broker in DEAD:
-        for segment in sorted((evidence / "segments" / broker).glob("__consumer_offsets-*/*.log")):
-            for record in read_all_records(segment.read_bytes()):
-                record_type, key = offsets_topic.decode_key(record.key)
-                value = offsets_topic.decode_value(record_type, record.value)
-                if isinstance(key, OffsetCommitKey) and value is not None:
-                    last.setdefault(key.group, {})[key.topic, key.partition] = value.offset
-    return last
+def replicas(cluster: SyncCluster) -> dict[int, Sequence[int]]:
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+    metadata = AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=PATIENCE_S)
+    offsets_topic = metadata.topics["__consumer_offsets"]
+    return {number: partition.replicas for number, partition in offsets_topic.partitions.items()}
+
+
+def produce(cluster: SyncCluster, count: int) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for number in range(count):
+        producer.produce(TOPIC, f"order {number}", partition=number % 3)
+    producer.flush(PATIENCE_S)
+
+
+def read(cluster: SyncCluster, group: str, count: int, limit_s: float = PATIENCE_S) -> int:
+    """Read so many records in a group, or what comes in time, commit, and leave. How many came."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([TOPIC])
+    came, deadline = 0, time.monotonic() + limit_s
+    try:
+        while came < count and time.monotonic() < deadline:
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                came += 1
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return came
 
 
 if __name__ == "__main__":

@@ -73,6 +73,27 @@ def test_time_that_nobody_knows() -> None:
     assert list_offset(cluster, partition, -7, version=11).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
+@pytest.mark.parametrize("version", [1, 6])
+@pytest.mark.parametrize("timestamp", [MAX, EARLIEST_LOCAL, TIERED, PENDING, -7])
+def test_before_3_0_they_are_times_like_any_other(timestamp: int, version: int) -> None:
+    """No record is older than that, so the first one is found; in version 0, no segment is so old."""
+    cluster, partition = filled("2.8")
+    answer = list_offset(cluster, partition, timestamp, version=version)
+    assert (answer.error_code, answer.timestamp, answer.offset) == (0, START, 0)
+    for persona in ("0.9", "2.8"):
+        cluster, partition = filled(persona)
+        answer = list_offset(cluster, partition, timestamp, version=0)
+        assert (answer.error_code, answer.old_style_offsets) == (0, [])
+
+
+def test_version_0_finds_nothing_old_in_a_log_without_records() -> None:
+    """The file is as old as the partition, not older than everything."""
+    cluster = Cluster(persona="2.8")
+    partition = cluster.create()
+    assert list_offset(cluster, partition, START - 1, version=0).old_style_offsets == []
+    assert list_offset(cluster, partition, LATEST, version=0).old_style_offsets == [0]
+
+
 @pytest.mark.parametrize("persona", ["0.9", "2.8", "3.9"])
 def test_version_0_lists_the_beginnings_of_segments(persona: str) -> None:
     """Newest first, the end in front of them, and no more than asked for."""

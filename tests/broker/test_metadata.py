@@ -128,13 +128,11 @@ def test_all_topics_are_asked_for_in_two_ways(persona: str) -> None:
         assert metadata(cluster, 1, version=1).topics == []
 
 
-@pytest.mark.parametrize(
-    ("persona", "on_controller", "elsewhere"), [("0.9", 5, 5), ("2.8", 5, 5), ("3.9", 5, 3), ("4.3", 3, 3)]
-)
-def test_topic_that_is_asked_for_is_created(persona: str, on_controller: int, elsewhere: int) -> None:
-    """Who creates it says 5; who leaves that to the controller says 3; the next request finds it."""
+@pytest.mark.parametrize(("persona", "code"), [("0.9", 5), ("2.8", 5), ("3.9", 5), ("4.3", 3)])
+def test_topic_that_is_asked_for_is_created(persona: str, code: int) -> None:
+    """With ZooKeeper every broker creates it itself and says 5; with KRaft, 3. The next request finds it."""
     cluster = Cluster(persona=persona)
-    for node, name, code in ((1, "one", on_controller), (2, "two", elsewhere)):
+    for node, name in ((1, "one"), (2, "two")):
         answer = metadata(cluster, node, name, version=0)
         assert (answer.topics[0].error_code, answer.topics[0].partitions) == (code, [])
         assert metadata(cluster, node, name, version=0).topics[0].error_code == ErrorCode.NONE
@@ -160,12 +158,29 @@ def test_broker_may_forbid_creation(persona: str) -> None:
         assert found == (0 if (persona, name) == ("0.9", OFFSETS_TOPIC) else UNKNOWN)
 
 
-@pytest.mark.parametrize(("persona", "code"), [("0.9", 38), ("2.8", 38), ("3.9", 38), ("4.3", 3)])
+@pytest.mark.parametrize(("persona", "code"), [("2.8", 38), ("3.9", 38), ("4.3", 3)])
 def test_too_few_brokers_for_the_default_replication(persona: str, code: int) -> None:
     """A broker that creates by itself knows why it could not; Kafka 4 does not wait to learn it."""
     cluster = Cluster(2, persona, {"default.replication.factor": "3"})
     for _ in range(2):
         assert metadata(cluster, 1, "orders", version=0).topics[0].error_code == code
+        assert metadata(cluster, 1, OFFSETS_TOPIC, version=0).topics[0].error_code == code
+
+
+def test_kafka_0_9_trips_over_a_topic_for_which_there_are_too_few_brokers() -> None:
+    """Nothing in the answer is told, not even the brokers. The offsets topic takes what there is."""
+    cluster = Cluster(2, "0.9", {"default.replication.factor": "3"})
+    cluster.create("there", replication=2)
+    for names in (["orders"], ["there", "orders"], ["a b"]):
+        answer = metadata(cluster, 1, *names, version=0)
+        assert answer.brokers == []
+        assert [(it.name, it.error_code, it.partitions) for it in answer.topics] == [
+            (name, ErrorCode.UNKNOWN_SERVER_ERROR, []) for name in names
+        ]
+    for names in (["there"], ["there", OFFSETS_TOPIC], []):
+        answer = metadata(cluster, 1, *names, version=0)
+        assert len(answer.brokers) == 2
+        assert ErrorCode.UNKNOWN_SERVER_ERROR not in [it.error_code for it in answer.topics]
 
 
 @pytest.mark.parametrize("persona", PERSONAS)

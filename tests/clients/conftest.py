@@ -1,14 +1,33 @@
 """`kafka`: each test runs twice, against the lab and against real Kafka, and must see the same."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from kafka.net.inet import KafkaNetSocket
 
 pytest.register_assert_rewrite("tests.clients.scenarios", "tests.clients.clusters")
 
 from kelpie.lab import SyncCluster  # noqa: E402
 from kelpie.real.cluster import RealCluster  # noqa: E402
 from tests.clients.clusters import BROKERS, SETTINGS, Kafka, Lab, Real  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_when_refused() -> Iterator[None]:
+    """kafka-python leaves the socket of a refused connection to the garbage collector, which complains."""
+    connect = KafkaNetSocket.sock_connect
+
+    async def close_at_failure(self: KafkaNetSocket, net: Any, sock: Any, *rest: Any, **options: Any) -> Any:
+        try:
+            return await connect(self, net, sock, *rest, **options)
+        except BaseException:
+            sock.close()
+            raise
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KafkaNetSocket, "sock_connect", close_at_failure)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from tests.clients.drivers.aiokafka import CLIENT
 from tests.clients.scenarios.administration import TopicAdministration
 from tests.clients.scenarios.consuming import Consuming
-from tests.clients.scenarios.failover import Failover
 from tests.clients.scenarios.groups import Groups, StaticMembership
 from tests.clients.scenarios.producing import Producing
 from tests.clients.scenarios.transactions import Transactions
@@ -16,6 +15,5 @@ class TestAioKafka(
     StaticMembership,
     Transactions,
     TopicAdministration,
-    Failover,
 ):
     client = CLIENT

@@ -3,7 +3,6 @@
 from tests.clients.drivers.confluent import CLIENT
 from tests.clients.scenarios.administration import GroupAdministration, TopicAdministration
 from tests.clients.scenarios.consuming import Consuming
-from tests.clients.scenarios.failover import Failover
 from tests.clients.scenarios.groups import CooperativeMembership, Groups, StaticMembership
 from tests.clients.scenarios.producing import Producing
 from tests.clients.scenarios.transactions import Transactions
@@ -18,6 +17,5 @@ class TestConfluent(
     Transactions,
     TopicAdministration,
     GroupAdministration,
-    Failover,
 ):
     client = CLIENT

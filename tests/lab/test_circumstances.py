@@ -74,6 +74,21 @@ def _offset(client: Client, group: str) -> int:
     return offset
 
 
+def test_a_broker_behind_a_wall_is_alive_and_cannot_be_reached(
+    cluster: SyncCluster, clients: dict[int, Client]
+) -> None:
+    """Others go on listing it as alive and leading; lifted, it takes connections again."""
+    _topic(clients[2], "orders")
+    with cluster.wall_off(2) as fault:
+        assert fault.hits == 1
+        with pytest.raises(ConnectionRefusedError):
+            Client(cluster, node=1)
+        listed = clients[1].ask(MetadataRequest(topics=[]), 1).brokers
+        assert {broker.node_id for broker in listed} == {1, 2, 3}
+    with Client(cluster, node=1) as client:
+        assert client.ask(MetadataRequest(topics=[]), 1).brokers
+
+
 def test_a_frozen_broker_does_not_know_what_is_new(cluster: SyncCluster, clients: dict[int, Client]) -> None:
     """Its neighbours do; thawed, it does too."""
     with cluster.freeze_metadata(2) as fault:

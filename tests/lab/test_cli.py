@@ -10,6 +10,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -101,7 +102,9 @@ MISTAKES = [
     (["up", "--port", "0"], "Port 0 does not exist"),
     (["up", "--port", "65535", "--brokers", "3"], "Port 65536 does not exist"),
     (["up", "--control-port", "99999"], "Port 99999 does not exist"),
-    (["run", "nothing"], "There is no scenario 'nothing'. There are: coordinator-outage"),
+    (["run", "nothing"], "There is no scenario 'nothing'. There are: "),
+    (["run", "slow-poll", "--hold", "0"], "--hold 0: give the seconds to wait at most, more than 0."),
+    (["up", "--log", "/proc/nowhere"], "The logs cannot be written to /proc/nowhere"),
     (["run", "coordinator-outage", "--persona", "1.0"], "cannot be played with persona '1.0'"),
 ]
 
@@ -130,9 +133,43 @@ def test_a_taken_port_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 def test_scenarios_are_listed_and_played(capsys: pytest.CaptureFixture[str]) -> None:
     """`list` names what `run` takes; all of it fits the terminal."""
     assert _run("list") == 0
-    assert capsys.readouterr().out.startswith("coordinator-outage\n")
+    listed = capsys.readouterr().out
+    assert "coordinator-outage\n    Two brokers die;" in listed
+    assert max(map(len, listed.splitlines())) <= 80
     assert _run("run", "coordinator-outage") == 0
     said = capsys.readouterr().out
     assert "Kafka 0.9" in said
     assert said.endswith("All as expected.\n")
     assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_scenario_holds_while_somebody_looks(tmp_path: Path) -> None:
+    """It prints what to type, keeps the fault, and goes on with Enter."""
+    command = [sys.executable, "-W", "error", "-c", _PROGRAM, "lab", "run", "idle-members", "--hold"]
+    command += ["--log", str(tmp_path / "logs")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        said = ""
+        for line in process.stdout:
+            said += line
+            if "Enter goes on" in line:
+                break
+        found = re.search(r"kelpie doctor -b 127\.0\.0\.1:(\d+),", said)
+        assert found, said
+        socket.create_connection(("127.0.0.1", int(found[1])), 5).close()
+        rest, complaints = process.communicate("\n", timeout=20)
+    assert process.returncode == 0
+    assert rest.endswith("All as expected.\n")
+    assert complaints == ""
+    log = "".join(path.read_text() for path in (tmp_path / "logs").glob("broker-*.log"))
+    assert "with 4 members." in log
+
+
+def test_holding_ends_by_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may be there to press anything."""
+    with open("/dev/null") as nobody:
+        monkeypatch.setattr(sys, "stdin", nobody)
+        assert _run("run", "idle-members", "--hold", "0.2") == 0
+    assert "waiting for 0.2 s" in capsys.readouterr().out

@@ -72,8 +72,8 @@ def test_no_answer_where_the_protocol_has_none(cluster: SyncStubCluster) -> None
         assert client.ask(heartbeat("g")).error_code == 0
 
 
-@pytest.mark.parametrize("version", [5, 9, 127, 32767])
-def test_api_versions_from_the_future_gets_a_body_of_version_0(
+@pytest.mark.parametrize("version", [5, 9, 127, 32767, -1])
+def test_api_versions_that_is_not_spoken_gets_a_body_of_version_0(
     cluster: SyncStubCluster, version: int
 ) -> None:
     """KIP-511: every client can read it and ask again, on the same connection."""
@@ -98,6 +98,16 @@ def test_a_version_that_a_later_release_knows_is_too_new_for_an_older_persona() 
     with SyncStubCluster(1, persona="2.8") as cluster, Client(cluster) as client:
         client.send(ApiVersionsRequest(), 4)
         assert decode_response(18, 0, client.receive_frame())[1] == _unsupported(0, 3)
+
+
+def test_kafka_4_advertises_produce_of_old_and_does_not_serve_it() -> None:
+    """Old versions stay in the list for librdkafka's sake (KAFKA-18659)."""
+    message = ProduceRequest(acks=1, timeout_ms=1, topic_data=[])
+    with SyncStubCluster(1) as cluster, Client(cluster) as client:
+        (produce,) = [it for it in client.ask(ApiVersionsRequest()).api_keys if it.api_key == 0]
+        assert produce.min_version == 0
+        client.send(message, 2)
+        assert client.is_closed()
 
 
 def test_kafka_0_9_leaves_api_versions_without_an_answer() -> None:

@@ -3,10 +3,11 @@
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from kelpie.lab.scenarios import Stage, scenarios
+from kelpie.lab.scenarios import Moment, Stage, scenarios
 
 
 def _played(name: str, persona: str) -> tuple[list[str], list[str]]:
@@ -30,12 +31,18 @@ def test_the_coordinator_outage_goes_as_it_did(persona: str) -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize(("name", "persona"), [("slow-poll", "2.8"), ("static-member-fenced", "3.9")])
+def test_older_personas_can_be_played_with(name: str, persona: str) -> None:
+    """Members speak the versions of the release."""
+    assert _played(name, persona)[0] == []
+
+
 def test_every_scenario_says_what_it_is() -> None:
     """One line first, and more below, for `kelpie lab list`."""
     for name, scenario in scenarios().items():
         assert scenario.name == name
         assert scenario.summary.endswith(".")
-        assert max(map(len, scenario.description.splitlines())) <= 76
+        assert "\n\n" in scenario.description
         assert scenario.personas
 
 
@@ -54,6 +61,60 @@ def test_what_did_not_happen_is_kept() -> None:
         return stage
 
     assert asyncio.run(play()).failures == ["this is not"]
+
+
+def test_moments_are_shown_to_the_observer(tmp_path: Path) -> None:
+    """It sees the cluster as it is then, with the logs, and what should be found."""
+    seen: list[tuple[bool, dict[str, list[str]], int]] = []
+
+    async def look(moment: Moment) -> None:
+        log = (moment.logs / "broker-1.log").read_text()
+        finds = {code: list(groups) for code, groups in moment.finds.items()}
+        seen.append((moment.is_calm, finds, log.count("started")))
+
+    async def play() -> None:
+        async with Stage("2.8", lambda _: None, observer=look, logs=tmp_path / "logs") as stage:
+            cluster = await stage.cluster(1)
+            await stage.calm(cluster)
+            await stage.incident(cluster, {"KLP101": ["billing"]}, needs_logs=True)
+
+    asyncio.run(play())
+    assert seen == [(True, {}, 1), (False, {"KLP101": ["billing"]}, 1)]
+
+
+def test_logs_are_gone_with_the_stage() -> None:
+    """Unless somebody wants to keep them."""
+
+    async def play() -> Path:
+        async with Stage("4.3", lambda _: None) as stage:
+            await stage.cluster(1)
+            assert (stage.logs / "broker-1.log").exists()
+            return stage.logs
+
+    assert not asyncio.run(play()).exists()
+
+
+def test_an_actor_that_fails_fails_the_scenario() -> None:
+    """One that is still playing at the end is sent home."""
+    ended: list[str] = []
+
+    async def for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("sent home")
+
+    async def stumbles() -> None:
+        raise ValueError("stumbled")
+
+    async def play() -> None:
+        async with Stage("4.3", lambda _: None) as stage:
+            stage.actor(for_ever())
+            await asyncio.wait([stage.actor(stumbles())])
+
+    with pytest.raises(ValueError, match="stumbled"):
+        asyncio.run(play())
+    assert ended == ["sent home"]
 
 
 def test_scenarios_are_listed_without_a_cluster() -> None:

@@ -54,8 +54,15 @@ class Client:
         )
         return sent
 
+    def exchange(self, frame: bytes, name: str) -> bytes:
+        """Sends bytes as they are, and gives the frame that comes back."""
+        self._socket.sendall(frame)
+        answer = self._frame()
+        self._transcript.lines.append(f"{name}: {answer.hex(' ')}")
+        return answer
+
     def receive(self, sent: Sent) -> Any:
-        frame = self._exactly(int.from_bytes(self._exactly(4)))
+        frame = self._frame()
         correlation, response = decode_response(sent.api_key, sent.version, frame)
         assert correlation == sent.correlation
         if sent.kept:
@@ -85,6 +92,9 @@ class Client:
             return self._socket.recv(1) == b""
         except ConnectionError:
             return True
+
+    def _frame(self) -> bytes:
+        return self._exactly(int.from_bytes(self._exactly(4)))
 
     def _exactly(self, count: int) -> bytes:
         received = bytearray()

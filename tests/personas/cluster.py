@@ -21,6 +21,7 @@ _NEWEST = {
     "0.9": "Join 0 Sync 0 Heartbeat 0 Leave 0 Commit 2 FetchOffsets 1 Find 0 Describe 0 List 0",
     "2.8": "Join 7 Sync 5 Heartbeat 4 Leave 4 Commit 8 FetchOffsets 7 Find 3 Describe 5 List 4",
     "3.9": "Join 9 Sync 5 Heartbeat 4 Leave 5 Commit 9 FetchOffsets 9 Find 6 Describe 5 List 5",
+    "4.3": "Join 9 Sync 5 Heartbeat 4 Leave 5 Commit 9 FetchOffsets 9 Find 6 Describe 6 List 5",
 }
 
 

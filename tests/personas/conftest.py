@@ -51,7 +51,13 @@ def cluster(
     else:
         brokers = labs.get(persona)
         if brokers is None:
-            lab = SyncCluster(1, persona=persona, offsets_partitions=OFFSETS_PARTITIONS, config=CONFIG)
+            lab = SyncCluster(
+                1,
+                persona=persona,
+                offsets_partitions=OFFSETS_PARTITIONS,
+                config=CONFIG,
+                log_folder=request.getfixturevalue("tmp_path_factory").mktemp(f"logs-{persona}"),
+            )
             brokers = labs[persona] = lab.open()
     test = f"{request.node.parent.name}::{request.node.name}".replace(f"-{kind}", "")
     group = re.sub(r"\W+", "-", request.node.name.replace(f"-{kind}", "")).strip("-")

@@ -29,6 +29,7 @@ from tests.personas.outage import (
     described,
     hit_groups,
     is_on_disk,
+    metadata,
     prepare,
     settled,
 )
@@ -70,6 +71,7 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
         assemble(members[group])
         assert members[group].commit(10, topic=DATA_TOPIC) == 0
         refused_elsewhere(cluster, group, home)
+    creates_topics_anywhere(cluster)
     before = ask_everything(cluster, EVERYONE)
     assert {answer.error_code for heard in before.values() for answer in heard.values()} == {0}
 
@@ -80,6 +82,7 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
     for node in (2, 3):
         cluster.brokers.kill(node)
     settled(cluster, [SURVIVOR])
+    cannot_create_topics(cluster)
     during = ask_everything(cluster, [SURVIVOR])[SURVIVOR]
     rows = described("during")[OFFSETS_TOPIC]
     for partition, answer in during.items():
@@ -104,9 +107,9 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
             assert member.committed(topic=DATA_TOPIC) == (11, 0)
 
     cluster.brokers.start(2)
-    settled(cluster, [SURVIVOR, 2])
+    settled(cluster, [SURVIVOR, 2], in_sync=False)
     cluster.warm_up_everywhere(PARTITIONS, nodes=[SURVIVOR, 2])
-    ask_everything(cluster, [SURVIVOR, 2])
+    ask_everything(cluster, [SURVIVOR, 2], in_sync=False)
 
     cluster.brokers.start(3)
     settled(cluster, EVERYONE)
@@ -138,6 +141,22 @@ def test_the_scenario_of_the_lab_hits_the_groups_of_the_recording() -> None:
 def found(cluster: Cluster, group: str) -> object:
     with Client(cluster.ports[SURVIVOR - 1], cluster.transcript, "lookup") as client:
         return client.ask(FindCoordinatorRequest(key=group), 0)
+
+
+def creates_topics_anywhere(cluster: Cluster) -> None:
+    """Every broker creates what it is asked for, whichever of them is the controller."""
+    for node in EVERYONE:
+        with Client(cluster.ports[node - 1], cluster.transcript, f"creator at {node}") as client:
+            (topic,) = metadata(client, f"made-by-{node}", kept=False).topics
+            assert (topic.error_code, topic.partitions) == (5, [])
+
+
+def cannot_create_topics(cluster: Cluster) -> None:
+    """There are too few brokers left, and 0.9 trips over that: it tells nothing of what it was asked."""
+    with Client(cluster.ports[SURVIVOR - 1], cluster.transcript, "creator") as client:
+        for names in (["too-late"], [DATA_TOPIC, "too-late"], ["no name"]):
+            answer = metadata(client, *names)
+            assert (answer.brokers, {topic.error_code for topic in answer.topics}) == ([], {-1})
 
 
 def refused_elsewhere(

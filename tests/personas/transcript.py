@@ -12,7 +12,7 @@ from typing import Any
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WITHOUT_ORDER = ("members", "groups", "topics", "partitions")
 _MOST_LINES = 40
-_RANDOM = ("session_id",)
+_RANDOM = ("session_id", "cluster_id")
 
 
 class Transcript:

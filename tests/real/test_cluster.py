@@ -19,10 +19,10 @@ def test_killed_broker_comes_back_on_its_port_with_its_data(
     version: str, fresh_real_kafka: RealKafka, wait_until: Callable[..., None]
 ) -> None:
     """SIGKILL leaves a session behind; a start waits it out instead of failing on it."""
-    cluster = fresh_real_kafka(version, brokers=3)
+    cluster = fresh_real_kafka(version, brokers=2)
     survivor, victim = cluster.brokers[0], cluster.brokers[1]
     everybody = {int(node.name): node.port for node in cluster.brokers}
-    create = ("--create", "--topic", "hay", "--partitions", "3", "--replication-factor", "3")
+    create = ("--create", "--topic", "hay", "--partitions", "2", "--replication-factor", "2")
     assert cluster.tool("kafka-topics", *create).status == 0
     assert metadata.brokers(survivor.port, 10) == everybody
     wait_until(lambda: list(victim.data.glob("hay-*")))

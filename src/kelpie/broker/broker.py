@@ -4,12 +4,12 @@
 broker begins to lead, to follow or to forget. Nothing here knows a socket or a clock.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kelpie.broker import handlers
 from kelpie.broker.call import Call
-from kelpie.broker.controller import Declined
+from kelpie.broker.controller import Controller, Declined
 from kelpie.broker.deletions import Deletions
 from kelpie.broker.fetching import Fetching
 from kelpie.broker.group_service import GroupService
@@ -21,12 +21,16 @@ from kelpie.broker.replica import Replica
 from kelpie.broker.settings import Settings
 from kelpie.broker.timers import Timers
 from kelpie.broker.transaction_service import TransactionService, append_marker
+from kelpie.coordinator.notes import Note
 from kelpie.coordinator.transactions import MarkerRequest
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
 _PREFIX = {OFFSETS_TOPIC: "offsets.topic", TRANSACTIONS_TOPIC: "transaction.state.log"}
+
+LogKeeper = Callable[[int, TopicPartition, Note, Instant], None]
+"""Writes down what coordinators tell: which broker, of which partition, what, when."""
 
 
 class Broker:
@@ -46,6 +50,7 @@ class Broker:
         self.deletions = Deletions(self)
         self.load_delays: dict[int | None, int] = {}
         """Milliseconds that loading a group shard takes, by partition; under None for all others. A fault."""
+        self.log_keeper: LogKeeper | None = None
         self._log_configs: dict[str, tuple[Any, LogConfig]] = {}
 
     def handle(self, call: Call, now: Instant) -> None:
@@ -54,6 +59,12 @@ class Broker:
             call.refuse()
             return
         handler(self, call, now)
+
+    def tell(self, partition: TopicPartition, notes: Iterable[Note], now: Instant) -> None:
+        """What the coordinator on this partition has to say to whoever keeps the log."""
+        if self.log_keeper is not None:
+            for note in notes:
+                self.log_keeper(self.node_id, partition, note, now)
 
     # The image
 
@@ -184,29 +195,27 @@ class Broker:
         if name in _PREFIX:
             self.create_internal_topic(name, now)
             return
-        controller = self.links.controller()
-        if controller is None:
-            raise Declined(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The controller cannot be reached.")
-        controller.create_topic(name, -1, -1, {})
+        self._controller().create_topic(name, -1, -1, {})
         self.links.publish(now)
 
     def create_internal_topic(self, name: str, now: Instant) -> None:
-        """Too few brokers for its replicas: nothing is created, and whoever asked hears that it is not there.
+        """Too few brokers for its replicas: nothing is created. Raises Declined.
 
         Kafka 0.9 and 0.10 created it with as many replicas as there were brokers, and so it stayed.
         """
-        controller = self.links.controller()
-        if controller is None:
-            return
+        controller = self._controller()
         partitions = self.settings.number(f"{_PREFIX[name]}.num.partitions")
         replication = self.settings.number(f"{_PREFIX[name]}.replication.factor")
         if self.persona.creates_offsets_topic_short:
             replication = min(replication, len(controller.image.alive))
-        try:
-            controller.create_topic(name, partitions, replication, self._internal_config(name))
-        except Declined:
-            return
+        controller.create_topic(name, partitions, replication, self._internal_config(name))
         self.links.publish(now)
+
+    def _controller(self) -> Controller:
+        controller = self.links.controller()
+        if controller is None:
+            raise Declined(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The controller cannot be reached.")
+        return controller
 
     def _internal_config(self, name: str) -> dict[str, str]:
         config = {

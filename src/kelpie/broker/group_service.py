@@ -53,6 +53,7 @@ class GroupService:
             self._broker.links.new_id,
         )
         host = self._hosts[index] = ShardHost(self._broker, replica, shard, replica.leader_epoch)
+        host.begin(now)
         delays = self._broker.load_delays
         delay = delays.get(index, delays.get(None, 0))
         if not delay:

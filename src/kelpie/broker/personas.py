@@ -7,7 +7,6 @@ hold). An API that the lab does not serve is not advertised.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from kelpie.wire.apis import NAMES
 from kelpie.wire.schema import Versions
@@ -54,6 +53,7 @@ DescribeTopicPartitions       .     .      .      0
 """
 
 RELEASES = ("0.9", "2.8", "3.9", "4.3")
+PRODUCE = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,10 @@ class Persona:
     """0.9 to 1.1 answer NOT_COORDINATOR (16) while a coordinator loads, later COORDINATOR_LOAD_IN_PROGRESS
     (14).
     """
-    forwards_creation: Literal["never", "unless controller", "always"]
-    """Who creates a topic that Metadata asks for: a broker that does it itself knows how it went and says
-    LEADER_NOT_AVAILABLE (5); one that leaves it to the controller says UNKNOWN_TOPIC_OR_PARTITION (3).
+    forwards_creation: bool
+    """Who creates a topic that Metadata asks for: with ZooKeeper every broker does it itself, knows how it
+    went and says LEADER_NOT_AVAILABLE (5); with KRaft it leaves that to the controller and says
+    UNKNOWN_TOPIC_OR_PARTITION (3).
     """
     strict_min_isr: bool
     """Since 3.7 nothing is committed while fewer than min.insync.replicas are in sync, and a partition that
@@ -94,10 +95,25 @@ class Persona:
     """
     commits_to_any_partition: bool
     """0.9 looks whether the topic of a committed offset exists, not whether the partition does."""
+    refuses_unknown_times: bool
+    """Since 3.0 (KIP-734) a negative time that the version of ListOffsets does not know is refused. Before,
+    it was a time like any other, and every record is younger.
+    """
+    oldest_produce: int
+    """4.0 dropped Produce 0 to 2, but goes on to advertise them: librdkafka would compress nothing otherwise
+    (KAFKA-18659). Who sends them is cut off.
+    """
     answers_commits_once: bool
     """Up to 3.9 a partition that is named twice in OffsetCommit is answered once."""
     settings: Mapping[str, str]
     """Defaults of broker settings that are not those of Kafka 4."""
+
+    def serves(self, api_key: int, version: int) -> bool:
+        """Whether it answers: of what it advertises, all but the oldest Produce."""
+        spoken = self.versions.get(api_key)
+        if spoken is None or version not in spoken:
+            return False
+        return api_key != PRODUCE or version >= self.oldest_produce
 
     @property
     def knows_api_versions(self) -> bool:
@@ -114,6 +130,7 @@ _MANNERS: dict[str, dict[str, object]] = {
         "tells_of_other_hosts": False,
         "ignores_the_unknown": True,
         "commits_to_any_partition": True,
+        "refuses_unknown_times": False,
         "settings": {
             "group.max.session.timeout.ms": "30000",
             "offsets.retention.minutes": "1440",
@@ -122,11 +139,15 @@ _MANNERS: dict[str, dict[str, object]] = {
             **_ANY_TIMESTAMP,
         },
     },
-    "2.8": {"sync_while_loading": 27, "isr_of_leaderless": True, "settings": _ANY_TIMESTAMP},
+    "2.8": {
+        "sync_while_loading": 27,
+        "isr_of_leaderless": True,
+        "refuses_unknown_times": False,
+        "settings": _ANY_TIMESTAMP,
+    },
     "3.9": {
         "sync_while_loading": 27,
         "isr_of_leaderless": True,
-        "forwards_creation": "unless controller",
         "settings": _ANY_TIMESTAMP,
         "strict_min_isr": True,
     },
@@ -134,7 +155,8 @@ _MANNERS: dict[str, dict[str, object]] = {
         "answers_commits_once": False,
         "keeps_elr": True,
         "isr_of_leaderless": True,
-        "forwards_creation": "always",
+        "forwards_creation": True,
+        "oldest_produce": 3,
         "strict_min_isr": True,
     },
 }
@@ -145,11 +167,13 @@ _USUAL: dict[str, object] = {
     "isr_of_leaderless": False,
     "sync_while_loading": 14,
     "loading": 14,
-    "forwards_creation": "never",
+    "forwards_creation": False,
     "strict_min_isr": False,
     "tells_of_other_hosts": True,
     "ignores_the_unknown": False,
     "commits_to_any_partition": False,
+    "refuses_unknown_times": True,
+    "oldest_produce": 0,
     "answers_commits_once": True,
     "settings": {},
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kelpie.broker.log import Refusal
 from kelpie.broker.replica import Lost, Replica
+from kelpie.coordinator.notes import What, note
 from kelpie.coordinator.outcome import Outcome
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -32,11 +33,19 @@ class ShardHost:
         self.shard = shard
         self.epoch = epoch
         self.active = False
+        self._began: Instant | None = None
+
+    def begin(self, now: Instant) -> None:
+        """It is to load, now or after a while."""
+        self._began = now
+        self._tell(What.LOADING, now)
 
     def load(self, now: Instant) -> None:
         """Replays the log. From then on the shard answers."""
         log = self._replica.log
+        records = size = 0
         for batch in log.batches_from(log.start_offset):
+            size += batch.size
             producer = batch.header.producer_id if isinstance(batch.header, BatchHeader) else -1
             if batch.header.is_control:
                 for marker in batch.control_records():
@@ -45,10 +54,13 @@ class ShardHost:
                 continue
             transactional = batch.header.is_transactional
             for record in batch.records():
+                records += 1
                 if record.key is not None:
                     self._replay(record.key, record.value, record.offset, producer if transactional else -1)
         self.active = True
         self.carry_out(self.shard.loaded(now), now)
+        took_ms = now - (self._began if self._began is not None else now)
+        self._tell(What.LOADED, now, records=records, bytes=size, ms=took_ms)
 
     def _replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
         self.shard.replay(key, value, offset=offset, producer_id=producer_id)
@@ -64,11 +76,20 @@ class ShardHost:
             lost(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
         if self.active:
             self.active = False
+            self._tell(What.UNLOADING, now)
             gone = self.shard.unloaded()
+            self._broker.tell(self._replica.partition, gone.notes, now)
+            self._tell(What.UNLOADED, now)
             for reply in (*gone.at_once, *gone.replies):
                 reply.to.answer(reply.response)
 
+    def _tell(self, what: What, now: Instant, **values: Any) -> None:
+        said = note(what, topic=self._replica.partition.topic, epoch=self.epoch, **values)
+        self._broker.tell(self._replica.partition, (said,), now)
+
     def carry_out(self, outcome: Outcome, now: Instant) -> None:
+        if outcome.notes:
+            self._broker.tell(self._replica.partition, outcome.notes, now)
         for timer in outcome.timers:
             self._set_timer(timer.key, timer.at)
         for reply in outcome.at_once:

@@ -1,25 +1,40 @@
 """The command line: one file per command, each with `register(subparsers)` and a function that runs it.
 
 A command returns its exit status. It raises `CommandError` for what a user can mend; any other exception is
-a defect and keeps its traceback.
+a defect and keeps its traceback. Only the command that was asked for is imported: all together take a second.
 """
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
-from kelpie.cli import lab, real
 from kelpie.cli.command import CommandError
+
+COMMANDS = (
+    "doctor",
+    "explain",
+    "where",
+    "names",
+    "lab",
+    "real",
+    "rehome",
+    "reset",
+    "reassign-offsets-topic",
+    "elect",
+)
+"""In the order in which help lists them. Each is a module of that name, with _ for -."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    words = sys.argv[1:] if argv is None else list(argv)
     parser = argparse.ArgumentParser(
         prog="kelpie", description="Finds out which Kafka consumer groups are not consuming, and why."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (lab, real):
-        command.register(commands)
-    arguments = parser.parse_args(argv)
+    for command in words[:1] if words and words[0] in COMMANDS else COMMANDS:
+        importlib.import_module(f"{__name__}.{command.replace('-', '_')}").register(commands)
+    arguments = parser.parse_args(words)
     try:
         status: int = arguments.run(arguments)
     except CommandError as error:

@@ -3,17 +3,20 @@
 import argparse
 import asyncio
 import logging
+import shlex
 import signal
 import sys
 import textwrap
+from pathlib import Path
 
 from kelpie.broker.personas import RELEASES
 from kelpie.cli.command import CommandError
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.failures import LabError
-from kelpie.lab.scenarios import Scenario, Stage, scenarios
+from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
 
 _LABEL = "kelpie lab: "
+_HOLD_S = 600.0
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -50,6 +53,12 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="P",
         help="port of the HTTP control API; a free one if left out",
     )
+    up.add_argument(
+        "--log",
+        type=Path,
+        metavar="DIR",
+        help="write the log of each broker into this folder, in Kafka's words",
+    )
     _add_verbose(up)
 
     listing = actions.add_parser(
@@ -66,6 +75,21 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     run.set_defaults(run=_run)
     run.add_argument("scenario", metavar="SCENARIO", help="its name: see kelpie lab list")
     _add_persona(run, None)
+    run.add_argument(
+        "--hold",
+        nargs="?",
+        type=float,
+        const=_HOLD_S,
+        metavar="SECONDS",
+        help="stop while the fault is there, to look at the cluster, until Enter or for so long; "
+        f"{_HOLD_S:.0f} s if left out",
+    )
+    run.add_argument(
+        "--log",
+        type=Path,
+        metavar="DIR",
+        help="keep the logs of the brokers in this folder, in Kafka's words",
+    )
     _add_verbose(run)
 
 
@@ -99,6 +123,7 @@ def _up(arguments: argparse.Namespace) -> int:
             persona=arguments.persona,
             port=_port(arguments.port),
             control_port=arguments.control_port,
+            log_folder=arguments.log,
         )
         return asyncio.run(_stay_up(cluster))
     except LabError as error:
@@ -129,7 +154,8 @@ def _list(arguments: argparse.Namespace) -> int:
     del arguments
     for scenario in scenarios().values():
         print(scenario.name)
-        print(textwrap.indent(scenario.description, "    "))
+        paragraphs = scenario.description.split("\n\n")
+        print("\n\n".join(textwrap.indent(textwrap.fill(each, 76), "    ") for each in paragraphs))
         print(f"\n    personas: {', '.join(scenario.personas)}")
     return 0
 
@@ -150,21 +176,66 @@ def _run(arguments: argparse.Namespace) -> int:
                 f"{', '.join(scenario.personas)}."
             )
         )
+    hold_s: float | None = arguments.hold
+    if hold_s is not None and not hold_s > 0:
+        raise CommandError(_wrapped(f"--hold {hold_s:g}: give the seconds to wait at most, more than 0."))
     try:
-        return asyncio.run(_play(scenario, persona))
+        return asyncio.run(_play(scenario, persona, hold_s, arguments.log))
     except LabError as error:
         raise CommandError(_wrapped(str(error))) from None
 
 
-async def _play(scenario: Scenario, persona: str) -> int:
-    print(f"{scenario.name}\n{scenario.summary}\n")
-    async with Stage(persona, lambda text: print(text, flush=True)) as stage:
+async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Path | None) -> int:
+    print(f"{scenario.name}\n{textwrap.fill(scenario.summary, 80)}\n")
+
+    async def hold(moment: Moment) -> None:
+        if hold_s is not None and not moment.is_calm:
+            await _hold(moment, hold_s)
+
+    async with Stage(persona, lambda text: print(text, flush=True), observer=hold, logs=logs) as stage:
         await scenario.run(stage)
     if stage.failures:
         print(f"\n{len(stage.failures)} of the things that should happen did not.", file=sys.stderr)
         return 1
     print("\nAll as expected.")
     return 0
+
+
+async def _hold(moment: Moment, limit_s: float) -> None:
+    """The fault stays while somebody looks at it."""
+    bootstrap = ",".join(moment.cluster.bootstrap_servers.split(",")[:3])
+    looking = f"kelpie doctor -b {bootstrap}"
+    if moment.needs_logs:
+        looking += f" \\\n     --evidence {shlex.quote(str(moment.logs))}"
+    print(f"\n   The fault is there now. Look at it from another terminal:\n   {looking}")
+    print(f"   bootstrap  {bootstrap}")
+    print(f"   logs       {moment.logs}")
+    print(f"   Enter goes on; so does waiting for {limit_s:g} s.", flush=True)
+    await _enter(limit_s)
+
+
+async def _enter(limit_s: float) -> None:
+    """Comes back when somebody pressed Enter, or when the time is over."""
+    pressed = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def readable() -> None:
+        if sys.stdin.readline():
+            pressed.set()
+        else:
+            loop.remove_reader(sys.stdin)  # Nobody is there who could press anything.
+
+    try:
+        loop.add_reader(sys.stdin, readable)
+    except (OSError, ValueError):
+        await asyncio.sleep(limit_s)
+        return
+    try:
+        await asyncio.wait_for(pressed.wait(), limit_s)
+    except TimeoutError:
+        pass
+    finally:
+        loop.remove_reader(sys.stdin)
 
 
 def _setting(text: str) -> tuple[str, str]:

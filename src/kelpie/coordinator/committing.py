@@ -14,8 +14,8 @@ from typing import Any
 
 from kelpie.coordinator import fetching
 from kelpie.coordinator.classic_group import ClassicGroup
-from kelpie.coordinator.manners import Manners
 from kelpie.coordinator.membership import check_member
+from kelpie.coordinator.notes import What
 from kelpie.coordinator.offsets import CommittedOffset, offset_record
 from kelpie.coordinator.rebalance import renew
 from kelpie.coordinator.shard_state import ShardState
@@ -43,7 +43,7 @@ Commits = dict[TopicPartition, CommittedOffset]
 
 def commit(shard: ShardState, turn: Turn, to: Any, request: OffsetCommitRequest, version: int) -> None:
     group = shard.groups.get(request.group_id)
-    error = _refusal(group, request, version, turn.manners)
+    error = _refusal(group, request, version, turn)
     if error is not None:
         turn.answer(to, refused(request, error))
         return
@@ -77,7 +77,7 @@ def commit(shard: ShardState, turn: Turn, to: Any, request: OffsetCommitRequest,
 
 def commit_in_transaction(shard: ShardState, turn: Turn, to: Any, request: TxnOffsetCommitRequest) -> None:
     group = shard.groups.get(request.group_id)
-    error = _transaction_refusal(group, request, turn.manners)
+    error = _transaction_refusal(group, request, turn)
     if error is not None:
         turn.answer(to, transaction_refused(request, error))
         return
@@ -143,8 +143,9 @@ def transaction_refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> Tx
 
 
 def _refusal(
-    group: ClassicGroup | None, request: OffsetCommitRequest, version: int, manners: Manners
+    group: ClassicGroup | None, request: OffsetCommitRequest, version: int, turn: Turn
 ) -> ErrorCode | None:
+    manners = turn.manners
     generation = request.generation_id_or_member_epoch
     if group is None:
         if generation < 0:
@@ -158,7 +159,7 @@ def _refusal(
         return ErrorCode.REBALANCE_IN_PROGRESS
     if generation < 0 and group.state is State.EMPTY:
         return None
-    error = check_member(group, request.member_id, request.group_instance_id, manners)
+    error = check_member(group, request.member_id, request.group_instance_id, turn, "offset-commit")
     if error is not None:
         return error
     if generation != group.generation:
@@ -168,8 +169,9 @@ def _refusal(
 
 
 def _transaction_refusal(
-    group: ClassicGroup | None, request: TxnOffsetCommitRequest, manners: Manners
+    group: ClassicGroup | None, request: TxnOffsetCommitRequest, turn: Turn
 ) -> ErrorCode | None:
+    manners = turn.manners
     generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
@@ -188,7 +190,7 @@ def _transaction_refusal(
         return None
     if generation < 0 and not member_id and instance is None:
         return None
-    error = check_member(group, member_id, instance, manners)
+    error = check_member(group, member_id, instance, turn, "txn-offset-commit")
     if error is None and generation != group.generation:
         error = ErrorCode.ILLEGAL_GENERATION
     return error
@@ -205,6 +207,7 @@ def _write(
     created = None
     if group_id not in shard.groups and turn.manners.simple_groups:
         created = shard.new_group(group_id, turn)
+        turn.note(What.SIMPLE_GROUP_CREATED, group=group_id)
     if not commits:
         return  # The group is there all the same, in memory.
     partitions, transactional = tuple(commits), producer is not None

@@ -18,6 +18,7 @@ from kelpie.coordinator.classic_group import ClassicGroup
 from kelpie.coordinator.group_records import new_group_record
 from kelpie.coordinator.member import Member, ParkedJoin
 from kelpie.coordinator.membership import check_member
+from kelpie.coordinator.notes import What, note
 from kelpie.coordinator.rebalance import drop, maybe_complete, rebalance_or_complete, renew, session_key
 from kelpie.coordinator.shard_state import ShardState
 from kelpie.coordinator.state import State
@@ -61,6 +62,7 @@ def _join(shard: ShardState, group: ClassicGroup, joiner: Joiner, turn: Turn) ->
             # Only dynamic members are given ids to come back with. Kafka trips over it.
             _refuse(joiner, "", ErrorCode.UNKNOWN_SERVER_ERROR, turn)
         else:
+            turn.note(What.PENDING_ADDED, group=group.group_id, state=group.state.value, member=member_id)
             _add(group, member_id, joiner, turn)
     else:
         _rejoin(group, joiner, turn)
@@ -81,13 +83,17 @@ def _has_room(group: ClassicGroup, member_id: str, max_size: int) -> bool:
 def _join_as_new(shard: ShardState, group: ClassicGroup, joiner: Joiner, turn: Turn) -> None:
     instance = joiner.request.group_instance_id
     member_id = f"{joiner.client_id if instance is None else instance}-{shard.new_id()}"
+    said = {"group": group.group_id, "state": group.state.value, "member": member_id, "instance": instance}
     if instance is not None and instance in group.static:
+        turn.note(What.STATIC_REPLACED, old=group.static[instance], **said)
         static.replace(group, joiner, member_id, turn)
     elif instance is None and joiner.call.version >= 4:
+        turn.note(What.ID_GIVEN, **said)
         group.pending[member_id] = turn.now + joiner.request.session_timeout_ms
         turn.wake(session_key(group.group_id, member_id), group.pending[member_id])
         _refuse(joiner, member_id, ErrorCode.MEMBER_ID_REQUIRED, turn)
     else:
+        turn.note(What.ADDED if instance is None else What.STATIC_ADDED, **said)
         _add(group, member_id, joiner, turn)
 
 
@@ -113,12 +119,18 @@ def _add(group: ClassicGroup, member_id: str, joiner: Joiner, turn: Turn) -> Non
         # It does not know its id and cannot beat. A client that gave up and came again would leave members
         # behind for ever, so that a parked first join ends after a while.
         renew(group, member, turn, turn.config.new_member_join_timeout_ms)
-    rebalance_or_complete(group, turn)
+    reason = note(
+        What.BY_NEW_MEMBER,
+        member=member_id,
+        instance=request.group_instance_id,
+        client_reason=request.reason,
+    )
+    rebalance_or_complete(group, turn, reason)
 
 
 def _rejoin(group: ClassicGroup, joiner: Joiner, turn: Turn) -> None:
     request, call = joiner.request, joiner.call
-    error = check_member(group, request.member_id, request.group_instance_id, turn.manners)
+    error = check_member(group, request.member_id, request.group_instance_id, turn, "join-group")
     instance = request.group_instance_id
     if error is None and instance is not None and instance not in group.static:
         error = ErrorCode.UNKNOWN_MEMBER_ID
@@ -134,8 +146,10 @@ def _rejoin(group: ClassicGroup, joiner: Joiner, turn: Turn) -> None:
         turn.answer(call.to, answers.joined(group, member.member_id, call.version))
     else:
         # Also a leader that has changed nothing: it has seen partitions come or go.
+        what = What.BY_LEADER if leads and group.state is State.STABLE else What.BY_CHANGED_MEMBER
+        reason = note(what, member=member.member_id, state=group.state.value, client_reason=request.reason)
         static.update(group, member, joiner, turn)
-        rebalance_or_complete(group, turn)
+        rebalance_or_complete(group, turn, reason)
 
 
 def _write_new(shard: ShardState, group: ClassicGroup, call: ParkedJoin, turn: Turn) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from kelpie.coordinator.notes import Note
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 
@@ -55,6 +56,8 @@ class Outcome:
     """Sent right away, whatever becomes of the records."""
     abandoned: tuple[Any, ...] = ()
     """Tokens of calls that Kafka leaves without an answer for ever. A driver need not remember them."""
+    notes: tuple[Note, ...] = ()
+    """What a log should tell, before anything else of this outcome follows."""
 
     def __add__(self, other: "Outcome") -> "Outcome":
         """Both, in this order. Only one of them may write."""
@@ -70,6 +73,7 @@ class Outcome:
             first.sequence,
             self.at_once + other.at_once,
             self.abandoned + other.abandoned,
+            self.notes + other.notes,
         )
 
     @property

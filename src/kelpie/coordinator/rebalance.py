@@ -14,6 +14,7 @@ from kelpie.coordinator import answers
 from kelpie.coordinator.classic_group import ClassicGroup
 from kelpie.coordinator.group_records import group_record, group_tombstone
 from kelpie.coordinator.member import Member
+from kelpie.coordinator.notes import Note, What, note
 from kelpie.coordinator.state import MAY_FOLLOW, State
 from kelpie.coordinator.turn import Turn
 from kelpie.errors import ErrorCode
@@ -42,21 +43,28 @@ def drop(group: ClassicGroup, member_id: str, turn: Turn) -> None:
     turn.wake(session_key(group.group_id, member_id), None)
 
 
-def rebalance_or_complete(group: ClassicGroup, turn: Turn) -> None:
+def rebalance_or_complete(group: ClassicGroup, turn: Turn, reason: Note) -> None:
     """After a change of membership."""
     if group.state in MAY_FOLLOW[State.PREPARING_REBALANCE]:
-        prepare(group, turn)
+        prepare(group, turn, reason)
     else:
         maybe_complete(group, turn)
 
 
-def prepare(group: ClassicGroup, turn: Turn) -> None:
+def prepare(group: ClassicGroup, turn: Turn, reason: Note) -> None:
     """Begins a rebalance."""
     if group.state is State.COMPLETING_REBALANCE:
         reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS, turn)
     end_wait_for_syncs(group, turn)
     initial = group.state is State.EMPTY and turn.manners.initial_delay
     group.transition(State.PREPARING_REBALANCE, turn.now)
+    turn.note(
+        What.REBALANCE_BEGAN,
+        group=group.group_id,
+        state=group.state.value,
+        generation=group.generation,
+        reason=reason,
+    )
     if initial:
         delay = turn.config.initial_rebalance_delay_ms
         _delay(group, delay, max(group.rebalance_timeout_ms - delay, 0), turn)
@@ -108,28 +116,54 @@ def sync_timer(group: ClassicGroup, turn: Turn) -> None:
     group.sync_deadline = None
     if not group.pending_sync:
         return
-    for member_id in sorted(group.pending_sync):
+    unsynced = sorted(group.pending_sync)
+    turn.note(What.UNSYNCED_REMOVED, group=group.group_id, members=unsynced)
+    for member_id in unsynced:
         drop(group, member_id, turn)
-    prepare(group, turn)
+    prepare(group, turn, note(What.BY_MISSING_SYNC, members=unsynced))
 
 
 def complete(group: ClassicGroup, turn: Turn) -> None:
     """Ends the wait for joins: the next generation is of those who are here, and of static members."""
     _stop_waiting_for_joins(group, turn)
     late = [m.member_id for m in group.members.values() if m.join is None and not m.is_static]
+    if late:
+        turn.note(What.LATE_REMOVED, group=group.group_id, members=late)
     for member_id in late:
         drop(group, member_id, turn)
     if not group.members:
         _become_empty(group, turn)
-    elif not group.elect_joined_leader():
+    elif not _elect_leader(group, turn):
         # Only static members are left and none is here. Wait on, until their sessions end.
+        turn.note(What.NOBODY_REJOINED, group=group.group_id)
         _wait_for_joins(group, group.rebalance_timeout_ms, turn)
     else:
         _begin_generation(group, turn)
 
 
+def _elect_leader(group: ClassicGroup, turn: Turn) -> bool:
+    before = group.leader
+    elected = group.elect_joined_leader()
+    if before is not None and (not elected or group.leader != before):
+        old = group.members[before]
+        turn.note(
+            What.LEADER_REPLACED if elected else What.NO_LEADER_JOINED,
+            group=group.group_id,
+            old=before,
+            instance=old.instance_id,
+            member=group.leader,
+        )
+    return elected
+
+
 def _begin_generation(group: ClassicGroup, turn: Turn) -> None:
     group.next_generation(turn.now)
+    turn.note(
+        What.GENERATION_BEGAN,
+        group=group.group_id,
+        generation=group.generation,
+        count=len(group.members),
+    )
     for member in group.members.values():
         call = group.take_join(member)
         if call is not None:
@@ -145,6 +179,8 @@ def _begin_generation(group: ClassicGroup, turn: Turn) -> None:
 def _become_empty(group: ClassicGroup, turn: Turn) -> None:
     if turn.manners.has_empty_state:
         group.next_generation(turn.now)
+    turn.note(What.EMPTIED, group=group.group_id, generation=group.generation)
+    if turn.manners.has_empty_state:
         # If this cannot be written, the next coordinator finds the last generation, and its members time out.
         turn.write([group_record(group, {}, turn.manners)])
     else:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kelpie.coordinator.classic_group import ClassicGroup
 from kelpie.coordinator.group_records import group_tombstone
+from kelpie.coordinator.notes import What
 from kelpie.coordinator.offsets import CommittedOffset, offset_tombstone
 from kelpie.coordinator.outcome import Record
 from kelpie.coordinator.rebalance import session_key
@@ -41,6 +42,7 @@ def delete_group(shard: ShardState, turn: Turn, to: Any, group_id: str) -> None:
         turn.answer(to, _deleted(group_id, ErrorCode.NON_EMPTY_GROUP))
         return
     records = [offset_tombstone(group_id, partition) for partition in shard.offsets.all_of(group_id)]
+    turn.note(What.GROUP_DELETED, group=group_id, offsets=len(records))
     records += _take_out(shard, group, turn)
     errors = turn.manners.group_errors
     turn.answer_when_written(
@@ -112,15 +114,20 @@ def expire(shard: ShardState, turn: Turn) -> None:
             for group_id, offsets in shard.offsets.committed.items()
         }
         _remove(shard, turn, expired)
+        count = sum(map(len, expired.values()))
+        turn.note(What.EXPIRED, offsets=count, tombstones=count)
         return
     records: list[Record] = []
     taken: list[ClassicGroup] = []
+    offsets = 0
     for group in list(shard.groups.values()):
         expired_here = _expired(shard, group, turn)
         records += [offset_tombstone(group.group_id, partition) for partition in expired_here]
+        offsets += len(expired_here)
         if group.state is State.EMPTY and _nothing_left(shard, group.group_id, expired_here):
             records += _take_out(shard, group, turn)
             taken.append(group)
+    turn.note(What.EXPIRED, offsets=offsets, tombstones=len(records))
     if records:
         turn.write(records, failed=lambda error, _turn: _put_back(shard, taken, error))
 

@@ -17,6 +17,7 @@ from kelpie.coordinator.describing import described, listed
 from kelpie.coordinator.group_records import group_from
 from kelpie.coordinator.manners import Manners
 from kelpie.coordinator.member import ParkedJoin
+from kelpie.coordinator.notes import What, note
 from kelpie.coordinator.offsets import offset_from
 from kelpie.coordinator.outcome import NOTHING, Outcome
 from kelpie.coordinator.rebalance import join_timer, prepare, renew, sync_timer
@@ -96,8 +97,20 @@ class GroupShard:
         for group in self.state.groups.values():
             for member in group.members.values():
                 renew(group, member, turn)
+            turn.note(
+                What.GROUP_LOADED,
+                group=group.group_id,
+                count=len(group.members),
+                generation=group.generation,
+            )
             if len(group.members) > turn.config.max_size:
-                prepare(group, turn)
+                reason = note(
+                    What.BY_SIZE,
+                    group=group.group_id,
+                    count=len(group.members),
+                    limit=turn.config.max_size,
+                )
+                prepare(group, turn, reason)
         turn.wake(_EXPIRY, now + turn.config.offsets_retention_check_interval_ms)
         return turn.outcome()
 
@@ -113,6 +126,7 @@ class GroupShard:
         error = ErrorCode.NOT_COORDINATOR
         self.state.unloaded = True
         for group in self.state.groups.values():
+            turn.note(What.GROUP_UNLOADED, group=group.group_id, generation=group.generation)
             group.transition(State.DEAD, group.since or 0)
             for member in group.members.values():
                 join = group.take_join(member)

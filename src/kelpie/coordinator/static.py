@@ -11,6 +11,7 @@ from kelpie.coordinator import answers
 from kelpie.coordinator.classic_group import ClassicGroup
 from kelpie.coordinator.group_records import group_record
 from kelpie.coordinator.member import Member, ParkedJoin
+from kelpie.coordinator.notes import What, note
 from kelpie.coordinator.rebalance import maybe_complete, prepare, rebalance_or_complete, renew, session_key
 from kelpie.coordinator.state import State
 from kelpie.coordinator.turn import Turn
@@ -60,14 +61,16 @@ def replace(group: ClassicGroup, joiner: Joiner, new_id: str, turn: Turn) -> Non
     member = _rename(group, old, new_id, turn)
     renew(group, member, turn)
     update(group, member, joiner, turn)
+    said = {"member": new_id, "instance": instance, "client_reason": joiner.request.reason}
     if group.state is State.COMPLETING_REBALANCE:
         # The leader may be assigning to the old id at this moment.
-        prepare(group, turn)
+        prepare(group, turn, note(What.BY_CHANGED_STATIC_MEMBER, **said))
     elif group.state is State.PREPARING_REBALANCE:
         maybe_complete(group, turn)
     elif group.select_protocol() != group.protocol:
-        rebalance_or_complete(group, turn)
+        rebalance_or_complete(group, turn, note(What.BY_CHANGED_PROTOCOL, **said))
     else:
+        turn.note(What.STATIC_KEPT, group=group.group_id, member=new_id, instance=instance)
         _write(group, member, _Before(old.member_id, old_leader, *kept), turn)
 
 

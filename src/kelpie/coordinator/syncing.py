@@ -12,6 +12,7 @@ from kelpie.coordinator.classic_group import ClassicGroup
 from kelpie.coordinator.group_records import group_record
 from kelpie.coordinator.member import ParkedSync
 from kelpie.coordinator.membership import check_member
+from kelpie.coordinator.notes import What, note
 from kelpie.coordinator.rebalance import answer_sync, end_wait_for_syncs, prepare, renew, reset_assignments
 from kelpie.coordinator.shard_state import ShardState
 from kelpie.coordinator.state import State
@@ -50,7 +51,7 @@ def _refusal(group: ClassicGroup | None, request: SyncGroupRequest, turn: Turn) 
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state is State.DEAD:
         return turn.manners.dead_error
-    error = check_member(group, request.member_id, request.group_instance_id, turn.manners)
+    error = check_member(group, request.member_id, request.group_instance_id, turn, "sync-group")
     if error is not None:
         return error
     if request.generation_id != group.generation:
@@ -70,7 +71,15 @@ def _assign(group: ClassicGroup, request: SyncGroupRequest, turn: Turn) -> None:
     """The leader's assignment is written down, then given out. Whom it leaves out gets nothing."""
     given = {each.member_id: each.assignment for each in request.assignments}
     assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
-    generation = group.generation
+    generation, leader = group.generation, request.member_id
+    turn.note(
+        What.ASSIGNED,
+        group=group.group_id,
+        member=leader,
+        generation=generation,
+        count=len(group.members),
+        static=len(group.static),
+    )
 
     def outlived() -> bool:
         return group.state is not State.COMPLETING_REBALANCE or group.generation != generation
@@ -87,6 +96,6 @@ def _assign(group: ClassicGroup, request: SyncGroupRequest, turn: Turn) -> None:
         if outlived():
             return
         reset_assignments(group, turn.manners.group_errors.get(error, error), turn)
-        prepare(group, turn)
+        prepare(group, turn, note(What.BY_FAILED_WRITE, error=error.name, member=leader))
 
     turn.write([group_record(group, assignments, turn.manners)], written=written, failed=failed)

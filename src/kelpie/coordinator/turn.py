@@ -5,6 +5,7 @@ from typing import Any
 
 from kelpie.coordinator.config import GroupConfig
 from kelpie.coordinator.manners import Manners
+from kelpie.coordinator.notes import Note, What
 from kelpie.coordinator.outcome import Outcome, Record, Reply, Timer
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -25,6 +26,7 @@ class Turn:
         self._producer: tuple[int, int] | None = None
         self._sequence = -1
         self._abandoned: list[Any] = []
+        self._notes: list[Note] = []
 
     def answer(self, to: Any, response: Any) -> None:
         """Answers now, whatever becomes of the records of this turn."""
@@ -41,6 +43,13 @@ class Turn:
     def abandon(self, to: Any) -> None:
         """Kafka forgets this call."""
         self._abandoned.append(to)
+
+    def note(self, what: What, **values: Any) -> None:
+        """Something that a log should tell."""
+        self._notes.append(Note(what, values))
+
+    def note_all(self, notes: Iterable[Note]) -> None:
+        self._notes += notes
 
     def wake(self, key: Hashable, at: Instant | None) -> None:
         """Sets the timer of this key, or takes it away."""
@@ -71,6 +80,7 @@ class Turn:
                 replies=(*self._at_once, *self._replies),
                 timers=self._set_timers(),
                 abandoned=tuple(self._abandoned),
+                notes=tuple(self._notes),
             )
         return Outcome(
             records=self._records,
@@ -82,6 +92,7 @@ class Turn:
             sequence=self._sequence,
             at_once=tuple(self._at_once),
             abandoned=tuple(self._abandoned),
+            notes=tuple(self._notes),
         )
 
     def _set_timers(self) -> tuple[Timer, ...]:

@@ -4,7 +4,8 @@ A case is a value. Rules take nothing else: what is not in it is unknown to them
 rows without a time come first. The same case comes from a live survey, from files, and from tables.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from kelpie.observations import (
     Commit,
     Committed,
     CoordinatorAnswer,
+    EpochEnd,
     Event,
     Generation,
     GroupRemoved,
@@ -26,6 +28,23 @@ from kelpie.observations import (
     PartitionView,
     Unasked,
 )
+
+ONE_LOOK_MS = 60_000
+"""Rows of one survey lie closer together than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A broker was away. `since` is None when nobody saw it go, `until` is None while it is away."""
+
+    node_id: int
+    since: Instant | None
+    until: Instant | None = None
+    orderly: bool = False
+    """It was shut down, and said so."""
+    text: str = ""
+    """The line, or the state, that told of it."""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,11 +56,17 @@ class ClusterView:
     """Every broker that is known or named anywhere; `alive` is worked out of everything that was seen."""
     views: Mapping[TopicPartition, tuple[PartitionView, ...]] = field(default_factory=dict)
     """The newest view of each one who told, for each partition."""
+    earlier_views: Mapping[TopicPartition, tuple[PartitionView, ...]] = field(default_factory=dict)
+    """By time: what the newest views have replaced, where something was described more than once."""
+    outages: Mapping[int, tuple[Outage, ...]] = field(default_factory=dict)
+    """By broker, by time: as far as logs, tools and the survey tell."""
     offsets_partitions: int | None = None
     """How many partitions the offsets topic has. None: nobody could say. 0: there is no such topic."""
     ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)
     """By time: the last one is the newest."""
     transactions: Mapping[TopicPartition, tuple[OpenTransaction, ...]] = field(default_factory=dict)
+    epoch_ends: Mapping[TopicPartition, tuple[EpochEnd, ...]] = field(default_factory=dict)
+    """Where leader epochs of commits end in the log of the leader of today."""
     settings: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(of, name) → value; see observations.Setting."""
     events: tuple[Event, ...] = ()
@@ -52,10 +77,43 @@ class ClusterView:
     bootstrap: str = ""
     """What to put after -b in commands; empty when there is no cluster to ask."""
 
+    @cached_property
+    def topics(self) -> Mapping[str, tuple[TopicPartition, ...]]:
+        """The partitions that are known of each topic."""
+        found: dict[str, list[TopicPartition]] = {}
+        for name in sorted({*self.views, *self.ends}):
+            found.setdefault(name.topic, []).append(name)
+        return {topic: tuple(names) for topic, names in found.items()}
+
+    @cached_property
+    def topics_were_listed(self) -> bool:
+        """Whether a broker listed all topics, so that one that is not among them is gone."""
+        views = ((name, view) for name, own in self.views.items() for view in own)
+        return any(view.told_by is not None and name.topic != OFFSETS_TOPIC for name, view in views)
+
+    @cached_property
+    def partition_events(self) -> Mapping[TopicPartition, tuple[Event, ...]]:
+        """By partition: those of `events` that name one; a coordinator's lines mean the offsets topic."""
+        found: dict[TopicPartition, list[Event]] = {}
+        for event in self.events:
+            if event.partition is not None:
+                name = TopicPartition(event.topic or OFFSETS_TOPIC, event.partition)
+                found.setdefault(name, []).append(event)
+        return {name: tuple(own) for name, own in found.items()}
+
     def view(self, partition: TopicPartition) -> PartitionView | None:
-        """The view that counts: of the broker that knows best, that is with the highest leader epoch."""
-        views = self.views.get(partition, ())
-        return max(views, key=lambda it: (it.leader_epoch, it.at or 0), default=None)
+        """The view that counts: of the last look, that of the broker that knows of most elections.
+
+        Kafka before 2.1 tells no leader epochs: there the view of most brokers counts.
+        """
+        if partition not in self._best:
+            views = self.views.get(partition, ())
+            self._best[partition] = views[0] if len(views) == 1 else _best_of(views)
+        return self._best[partition]
+
+    @cached_property
+    def _best(self) -> dict[TopicPartition, PartitionView | None]:
+        return {}
 
     def is_alive(self, node_id: int) -> bool | None:
         broker = self.brokers.get(node_id)
@@ -73,6 +131,20 @@ class ClusterView:
 
     def broker_name(self, node_id: int) -> str:
         return str(self.brokers.get(node_id) or Broker(node_id))
+
+
+def _best_of(views: Sequence[PartitionView]) -> PartitionView | None:
+    newest = max((view.at for view in views if view.at is not None), default=None)
+    current = [
+        view for view in views if newest is None or (view.at is not None and view.at > newest - ONE_LOOK_MS)
+    ]
+    current = [view for view in current if view.told_by is not None] or current
+    votes = Counter(view.leader for view in current)
+    return max(
+        current,
+        key=lambda it: (it.leader_epoch, votes[it.leader], it.leader == it.told_by, it.at or 0),
+        default=None,
+    )
 
 
 @dataclass(frozen=True)
@@ -93,6 +165,8 @@ class Case:
     """The history in the offsets topic, as far back as it was read."""
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
     """What the coordinator says now, or the newest commit of the history when it cannot be asked."""
+    committed_over_time: Mapping[TopicPartition, tuple[Committed, ...]] = field(default_factory=dict)
+    """What the coordinator said in this survey and in earlier ones, by time."""
     events: tuple[Event, ...] = ()
     unasked: tuple[Unasked, ...] = ()
     history_from: Instant | None = None

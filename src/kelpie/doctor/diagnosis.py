@@ -7,6 +7,7 @@ from kelpie.doctor.case import Case, ClusterView
 from kelpie.doctor.finding import Finding, Severity, Undetermined
 from kelpie.doctor.rule import ClusterRule, Rule
 from kelpie.doctor.rules import rules
+from kelpie.observations import Unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     """Worst first."""
     open: tuple[Open, ...]
+    unlisted: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Groups that somebody knows of and no broker lists now, each with where it is known from."""
+    unasked: tuple[Unasked, ...] = ()
+    """What could not be asked, about the cluster and about single groups."""
 
     @property
     def worst(self) -> Severity | None:
@@ -84,7 +89,14 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         findings += found
         undecided += unknown
     findings.sort(key=lambda it: (-it.severity, it.code, it.cause, it.group or ""))
-    return Diagnosis(cluster, tuple(case.group for case in cases), tuple(findings), tuple(undecided))
+    return Diagnosis(
+        cluster,
+        tuple(case.group for case in cases),
+        tuple(findings),
+        tuple(undecided),
+        tuple((case.group, case.known_from) for case in cases if case.listed is False and case.known_from),
+        (*cluster.unasked, *(row for case in cases for row in case.unasked)),
+    )
 
 
 def _sort(

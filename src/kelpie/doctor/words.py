@@ -1,7 +1,7 @@
 """Small pieces of the sentences that findings are made of."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from kelpie.doctor.case import ClusterView
@@ -19,6 +19,17 @@ def listed(things: Sequence[object], last: str = "and") -> str:
 def counted(number: int, thing: str, things: str = "") -> str:
     """Three, for example: "3 groups"."""
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """In short: "0-3, 7, 9-12"."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
 
 
 def quoted(name: str) -> str:

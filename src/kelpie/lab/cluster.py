@@ -11,6 +11,7 @@ import base64
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from kelpie.broker.fabric import ClusterSpec, Fabric
 from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import persona as persona_named
 from kelpie.lab import ports
+from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.clock import Clock
 from kelpie.lab.control import Control
 from kelpie.lab.driver import Driver
@@ -48,6 +50,8 @@ class Cluster(Injection):
     - `config`: settings of all brokers by Kafka's names; they win over the arguments above.
     - `persona`: the release that the brokers pass for: 0.9, 2.8, 3.9 or 4.3.
     - `port`: of the first broker, the others take the next ones. If left out, ports that are free.
+    - `log_folder`: where each broker writes what its group coordinator does, in the words of its release;
+      broker-1.log and so on. If left out, nobody writes anything.
     - `control_port`: where the HTTP control API listens; 0 for any free port, None for no control API.
     """
 
@@ -63,6 +67,7 @@ class Cluster(Injection):
         port: int | None = None,
         control_port: int | None = None,
         first_node_id: int = 1,
+        log_folder: Path | None = None,
     ) -> None:
         super().__init__()
         if not 1 <= brokers <= MOST_BROKERS:
@@ -86,6 +91,7 @@ class Cluster(Injection):
         self._port = port
         self._control_port = control_port
         self._control: Control | None = None
+        self.log_folder = log_folder
 
     # Beginning and end.
 
@@ -115,6 +121,11 @@ class Cluster(Injection):
                 self.endpoints[node_id] = Endpoint(node_id, host, port, rack)
             clock = Clock()
             fabric = self._new_fabric(clock.now())
+            if self.log_folder is not None:
+                self._logs = BrokerLogs(self.log_folder, self.persona.name, self.node_ids)
+                for node_id in self.node_ids:
+                    fabric.broker(node_id).log_keeper = self._logs.write
+                    self._logs.started(node_id, clock.now())
             self._driver = Driver(fabric, clock, loop)
             self._faults = Faults(clock.now, self._topic_name)
             largest = int(self.config.get("socket.request.max.bytes", LARGEST_FRAME))
@@ -150,6 +161,8 @@ class Cluster(Injection):
         if self._driver is not None:
             self._driver.close()
         await self._end()
+        if self._logs is not None:
+            self._logs.close()
 
     # What one wants to know of it.
 

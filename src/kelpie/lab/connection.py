@@ -211,15 +211,14 @@ class Connection(asyncio.Protocol):
 
     def _understood(self, frame: bytes) -> tuple[RequestHeader, Any]:
         header, _ = decode_request_header(frame)
-        spoken = self.listener.persona.versions.get(header.api_key)
-        if spoken is None or header.api_version not in spoken:
+        if not self.listener.persona.serves(header.api_key, header.api_version):
             raise UnsupportedVersion(header)
         return decode_request(frame)
 
     def _refuse_to_understand(self, frame: bytes, error: Exception) -> None:
         if isinstance(error, UnsupportedVersion) and error.header.api_key == API_VERSIONS:
             known = self.listener.persona.versions.get(API_VERSIONS)
-            if known is not None and known.last is not None and error.header.api_version > known.last:
+            if known is not None and known.last is not None:
                 # As ApiVersionsRequest.getErrorResponse: the versions of this one API, in version 0.
                 own = ApiVersion(api_key=API_VERSIONS, min_version=known.first, max_version=known.last)
                 response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])

@@ -171,6 +171,7 @@ class Control:
             "restart": cluster.restart,
             "isolate": cluster.isolate,
             "rejoin": cluster.rejoin,
+            "wall-off": cluster.wall_off,
             "freeze": cluster.freeze_metadata,
             "thaw": cluster.thaw_metadata,
         }

@@ -54,6 +54,19 @@ class Injection(Machinery):
         self._check_known(node_id)
         self._do(lambda fabric, now: fabric.rejoin(node_id, now))
 
+    async def wall_off(self, node_id: int) -> Fault:
+        """No client reaches the broker any more, controller and peers do. Lifting opens its port again.
+
+        It strikes once for each connection that broke.
+        """
+        self._check_known(node_id)
+        if not self.driver.fabric.is_alive(node_id):
+            raise LabError(f"Broker {node_id} is down.")
+        cut = await self._close_port(node_id)
+        fault = self._added(Fault(f"broker {node_id} walled off", lambda: self._open_port(node_id)))
+        fault.strike(cut)
+        return fault
+
     def freeze_metadata(self, node_id: int) -> Fault:
         """The broker learns nothing new about the cluster until it is thawed."""
         self._check_known(node_id)

@@ -11,6 +11,7 @@ from kelpie.broker.fabric import Fabric
 from kelpie.broker.image import NO_LEADER
 from kelpie.broker.personas import Persona
 from kelpie.lab import ports
+from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.driver import Driver, log
 from kelpie.lab.failures import LabError
 from kelpie.lab.faults import Circumstance, Fault, Faults
@@ -36,6 +37,7 @@ class Machinery:
         self._reserved: dict[int, socket.socket] = {}
         self._faults: Faults | None = None
         self._driver: Driver | None = None
+        self._logs: BrokerLogs | None = None
 
     @property
     def driver(self) -> Driver:
@@ -69,6 +71,8 @@ class Machinery:
             self._do(lambda fabric, now: fabric.kill(node_id, now))
         else:
             self._do(lambda fabric, now: fabric.stop(node_id, now))
+            if self._logs is not None:
+                self._logs.stopped(node_id, self.driver.clock.now())
             cut = listener.close(abruptly=False)
         self._reserve(node_id)
         log.info("broker %d %s; %d connections", node_id, "is killed" if abruptly else "stops", cut)
@@ -95,9 +99,25 @@ class Machinery:
             raise LabError(
                 f"Broker {node_id} cannot have its port {listener.endpoint.port} back ({error.strerror})."
             ) from None
+        if self._logs is not None:
+            self._logs.started(node_id, self.driver.clock.now())
         # Nobody is let in before the next turn of the loop.
         self._do(lambda fabric, now: fabric.start(node_id, now))
         log.info("broker %d is up", node_id)
+
+    async def _close_port(self, node_id: int) -> int:
+        """Nobody comes in any more, whoever is in is cut off: how many. The broker lives on."""
+        listener = self._listeners[node_id]
+        cut = listener.close(abruptly=True)
+        await listener.closed()
+        self._reserve(node_id)
+        return cut
+
+    def _open_port(self, node_id: int) -> None:
+        listener = self._listeners[node_id]
+        if self.driver.fabric.is_alive(node_id) and not listener.is_open:
+            bound = self._reserved.pop(node_id, None) or ports.bind(listener.endpoint.port)
+            listener.open(bound)
 
     def _reserve(self, node_id: int) -> None:
         with contextlib.suppress(LabError):

@@ -5,6 +5,7 @@ Every method has its twin's name and arguments. It runs on the loop, and comes b
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
@@ -117,6 +118,7 @@ class SyncCluster:
         port: int | None = None,
         control_port: int | None = None,
         first_node_id: int = 1,
+        log_folder: Path | None = None,
     ) -> None:
         self.twin = self._new_twin(
             brokers,
@@ -128,6 +130,7 @@ class SyncCluster:
             port=port,
             control_port=control_port,
             first_node_id=first_node_id,
+            log_folder=log_folder,
         )
         """The cluster itself; only the loop's thread may touch it."""
         self._thread = LoopThread("kelpie-lab")
@@ -197,6 +200,7 @@ class SyncCluster:
     restart = _awaited(Cluster.restart)
     isolate = _fault(Cluster.isolate)
     rejoin = _mirrored(Cluster.rejoin)
+    wall_off = _fault(Cluster.wall_off)
     freeze_metadata = _fault(Cluster.freeze_metadata)
     thaw_metadata = _mirrored(Cluster.thaw_metadata)
     lag = _fault(Cluster.lag)

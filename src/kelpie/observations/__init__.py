@@ -19,7 +19,7 @@ from kelpie.observations.cluster import (
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event, EventKind
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing, Member
-from kelpie.observations.positions import Commit, Committed, LogEnds, OpenTransaction
+from kelpie.observations.positions import Commit, Committed, EpochEnd, LogEnds, OpenTransaction
 
 __all__ = [
     "OFFSETS_TOPIC",
@@ -27,6 +27,7 @@ __all__ = [
     "Commit",
     "Committed",
     "CoordinatorAnswer",
+    "EpochEnd",
     "Event",
     "EventKind",
     "Generation",

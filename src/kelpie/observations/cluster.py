@@ -79,7 +79,7 @@ class CoordinatorAnswer:
 
 
 class Setting(NamedTuple):
-    """One configuration value. `of` is "broker" (any of them), "broker 2", or "topic NAME"."""
+    """One configuration value. `of` is "broker" (any of them), "broker 2", "topic NAME", or "group NAME"."""
 
     of: str
     name: str

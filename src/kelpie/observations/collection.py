@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from kelpie.observations.cluster import Broker, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing
-from kelpie.observations.positions import Commit, Committed, LogEnds, OpenTransaction
+from kelpie.observations.positions import Commit, Committed, EpochEnd, LogEnds, OpenTransaction
 
 
 @dataclass(slots=True)
@@ -24,11 +24,17 @@ class Observations:
     committed: list[Committed] = field(default_factory=list)
     ends: list[LogEnds] = field(default_factory=list)
     transactions: list[OpenTransaction] = field(default_factory=list)
+    epoch_ends: list[EpochEnd] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     unasked: list[Unasked] = field(default_factory=list)
     known_groups: dict[str, str] = field(default_factory=dict)
     """Groups that somebody knows of, and from where: an earlier survey, a log, a topic, a disk."""
+
+    def __repr__(self) -> str:
+        """How many rows of each kind. All of them would be megabytes, and asyncio prints results of tasks."""
+        counted = ((each.name, len(getattr(self, each.name))) for each in fields(self))
+        return f"Observations({', '.join(f'{name}: {rows}' for name, rows in counted if rows)})"
 
     def add(self, *others: "Observations") -> "Observations":
         """Take over all rows of others. Returns itself."""

@@ -89,3 +89,23 @@ class OpenTransaction(NamedTuple):
     timeout_ms: int = -1
     at: Instant | None = None
     source: str = ""
+
+
+class EpochEnd(NamedTuple):
+    """Where a leader epoch ends in a partition's log, as its leader says (OffsetForLeaderEpoch)."""
+
+    topic: str
+    partition: int
+    asked: int
+    """The leader epoch that was asked for: that of a commit."""
+    leader_epoch: int = -1
+    """The largest epoch up to the one asked for that the log knows; -1: it knows none."""
+    end: int = NO_OFFSET
+    """The offset behind its last record."""
+    error: int = 0
+    at: Instant | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)

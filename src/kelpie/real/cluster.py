@@ -33,7 +33,11 @@ class ToolResult:
 
 
 class RealCluster(Fleet):
-    """`with RealCluster("0.9.0.1", brokers=3) as cluster:`. Raises `Unavailable` where it cannot be had."""
+    """`with RealCluster("0.9.0.1", brokers=3) as cluster:`. Raises `Unavailable` where it cannot be had.
+
+    `listeners` are further ones, by the name of their security protocol (SASL_PLAINTEXT, SSL, SASL_SSL); what
+    they need goes into `config`. The brokers themselves, and those who ask for nothing else, use PLAINTEXT.
+    """
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class RealCluster(Fleet):
         port: int | None = None,
         root: Path | None = None,
         jvm_options: Sequence[str] = (),
+        listeners: Sequence[str] = (),
         announce: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(root)
@@ -53,6 +58,7 @@ class RealCluster(Fleet):
         self.size = brokers
         self.settings = properties.checked(config or {})
         self.jvm_options = tuple(jvm_options)
+        self.further_listeners = tuple(listeners)
         self._first_port = port
         self._announce = announce
         self._cluster_id = _random_id()
@@ -73,6 +79,10 @@ class RealCluster(Fleet):
     @property
     def bootstrap_servers(self) -> str:
         return ",".join(f"{ports.HOST}:{node.port}" for node in self.brokers)
+
+    def addresses(self, listener: str) -> str:
+        """Bootstrap servers of one of the further listeners."""
+        return ",".join(f"{ports.HOST}:{node.listeners[listener]}" for node in self.brokers)
 
     @property
     def zookeeper_connect(self) -> str | None:
@@ -163,8 +173,9 @@ class RealCluster(Fleet):
             listeners = {"CONTROLLER": controller_port}
             self._configure(node, properties.kraft(controller_id, "controller", listeners, node.data, quorum))
         for number, port in enumerate(broker_ports, start=1):
-            node = self._add(Node(str(number), "broker", port, self.root / str(number)))
-            listeners = {"PLAINTEXT": port} | ({"CONTROLLER": controller_port} if alone else {})
+            node = self._add_broker(number, port)
+            listeners = {"PLAINTEXT": port} | node.listeners
+            listeners |= {"CONTROLLER": controller_port} if alone else {}
             roles = "broker,controller" if alone else "broker"
             self._configure(node, properties.kraft(number, roles, listeners, node.data, quorum))
 
@@ -174,8 +185,15 @@ class RealCluster(Fleet):
         keeper.config.write_text(properties.text(properties.zookeeper(keeper_port, keeper.data)))
         connect = {"zookeeper.connect": f"{ports.HOST}:{keeper_port}"}
         for number, port in enumerate(broker_ports, start=1):
-            node = self._add(Node(str(number), "broker", port, self.root / str(number)))
-            self._configure(node, properties.broker(self.release, number, port, node.data) | connect)
+            node = self._add_broker(number, port)
+            own = properties.broker(self.release, number, port, node.data, node.listeners)
+            self._configure(node, own | connect)
+
+    def _add_broker(self, number: int, port: int) -> Node:
+        further = self.further_listeners
+        chosen = dict(zip(further, ports.free(len(further)) if further else (), strict=True))
+        folder = self.root / str(number)
+        return self._add(Node(str(number), "broker", port, folder, listeners=chosen))
 
     def _add(self, node: Node) -> Node:
         node.folder.mkdir()

@@ -6,7 +6,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -34,6 +34,8 @@ class Node:
     port: int
     folder: Path
     process: Jvm | None = None
+    listeners: dict[str, int] = field(default_factory=dict)
+    """Ports of further listeners, by name."""
 
     @property
     def up(self) -> bool:

@@ -60,24 +60,38 @@ def defaults(release: Release, brokers: int) -> dict[str, object]:
     return values
 
 
-def broker(release: Release, node: int, port: int, data: Path) -> dict[str, object]:
+def broker(
+    release: Release, node: int, port: int, data: Path, further: Mapping[str, int] | None = None
+) -> dict[str, object]:
     """Who a broker is and where it listens."""
     values: dict[str, object] = {"broker.id": node, "log.dirs": data}
     if release.listeners:
-        return values | {"listeners": f"PLAINTEXT://{HOST}:{port}"}
+        return values | {"listeners": _listeners({"PLAINTEXT": port, **(further or {})})}
     return values | {"host.name": HOST, "port": port, "advertised.host.name": HOST}
 
 
 def kraft(node: int, roles: str, listeners: Mapping[str, int], data: Path, quorum: str) -> dict[str, object]:
     """The same, where a node may be a broker, a controller or both."""
+    secured = [name for name in listeners if name not in ("PLAINTEXT", "CONTROLLER")]
+    protocols = [f"{name}:{name}" for name in ("PLAINTEXT", *secured)]
     return {
+        # Kafka knows that controllers speak in plain text as long as everybody does.
+        **(
+            {"listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{','.join(protocols)}"}
+            if secured
+            else {}
+        ),
         "process.roles": roles,
         "node.id": node,
         "controller.quorum.voters": quorum,
         "controller.listener.names": "CONTROLLER",
-        "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in listeners.items()),
+        "listeners": _listeners(listeners),
         "log.dirs": data,
     }
+
+
+def _listeners(listeners: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{HOST}:{port}" for name, port in listeners.items())
 
 
 def zookeeper(port: int, data: Path) -> dict[str, object]:

@@ -153,7 +153,7 @@ class Consumer(_OnLoop, contract.Consumer):
                 partition_assignment_strategy=[RangePartitionAssignor],
                 session_timeout_ms=options.session_ms,
                 heartbeat_interval_ms=contract.HEARTBEAT_MS,
-                fetch_max_wait_ms=100,
+                fetch_max_wait_ms=30,
             )
             await consumer.start()
             return consumer
@@ -184,7 +184,7 @@ class Consumer(_OnLoop, contract.Consumer):
         return frozenset(place.partition for place in self._run(self._consumer.assignment))
 
     def poll(self) -> list[Message]:
-        found = self._run(lambda: self._consumer.getmany(timeout_ms=100))
+        found = self._run(lambda: self._consumer.getmany(timeout_ms=30))
         return [_message(record) for records in found.values() for record in records]
 
     def commit(self, offsets: Mapping[int, int] | None = None) -> None:

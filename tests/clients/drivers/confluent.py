@@ -36,6 +36,14 @@ def _refusal(error: ck.KafkaError) -> Exception:
     return Fenced(error.str()) if error.code() in _FENCED else Refused(error.code(), error.str())
 
 
+def _meet(client: ck.Producer | ck.Consumer) -> None:
+    """Waits until it has spoken to the cluster.
+
+    Who wants a producer id or the beginning of a partition before that, waits half a second, each time.
+    """
+    client.list_topics(timeout=TIMEOUT_S)
+
+
 class Producer(contract.Producer):
     def __init__(self, bootstrap: str, options: contract.ProducerOptions) -> None:
         settings = {**_QUICK, "bootstrap.servers": bootstrap, "acks": options.acks, "linger.ms": 5}
@@ -48,6 +56,8 @@ class Producer(contract.Producer):
         self._producer = ck.Producer(settings)
         self._delivered: list[tuple[int, int]] = []
         self._errors: list[ck.KafkaError] = []
+        if options.idempotent or options.transactional_id:
+            _meet(self._producer)
         if options.transactional_id:
             with _translated():
                 self._producer.init_transactions(TIMEOUT_S)
@@ -127,7 +137,7 @@ class Consumer(contract.Consumer):
             "partition.assignment.strategy": options.assignor,
             "session.timeout.ms": options.session_ms,
             "heartbeat.interval.ms": contract.HEARTBEAT_MS,
-            "fetch.wait.max.ms": 100,
+            "fetch.wait.max.ms": 30,
             "fetch.error.backoff.ms": 100,
         }
         if options.instance:
@@ -158,6 +168,7 @@ class Consumer(contract.Consumer):
     def assign(self, topic: str, positions: Mapping[int, int | str]) -> None:
         self._topic = topic
         special = {EARLIEST: ck.OFFSET_BEGINNING, contract.LATEST: ck.OFFSET_END}
+        _meet(self._consumer)
         self._consumer.assign(
             [
                 ck.TopicPartition(topic, partition, special[at] if isinstance(at, str) else at)
@@ -171,7 +182,7 @@ class Consumer(contract.Consumer):
 
     def poll(self) -> list[Message]:
         found = []
-        first = self._consumer.poll(0.1)
+        first = self._consumer.poll(0.03)
         for message in [] if first is None else [first, *self._consumer.consume(500, 0)]:
             if error := message.error():
                 self.errors.append(error.code())

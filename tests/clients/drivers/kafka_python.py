@@ -106,7 +106,7 @@ class Consumer(contract.Consumer):
             isolation_level="read_committed" if options.committed_only else "read_uncommitted",
             partition_assignment_strategy=[_ASSIGNORS[options.assignor]],
             session_timeout_ms=options.session_ms,
-            heartbeat_interval_ms=contract.HEARTBEAT_MS,
+            heartbeat_interval_ms=2 * contract.HEARTBEAT_MS,
             fetch_max_wait_ms=100,
             metrics_enabled=False,
         )
@@ -140,6 +140,9 @@ class Consumer(contract.Consumer):
 
     def poll(self) -> list[Message]:
         found = self._consumer.poll(timeout_ms=200)
+        if not found and self._consumer._coordinator.rejoining:
+            # The seldomer it comes back in the middle of that, the seldomer it begins anew: see `poll_until`.
+            self._consumer._coordinator.ensure_active_group(timeout_ms=1000)
         return [_message(record) for records in found.values() for record in records]
 
     def commit(self, offsets: Mapping[int, int] | None = None) -> None:

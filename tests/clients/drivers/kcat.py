@@ -12,7 +12,13 @@ from typing import IO
 from tests.clients.contract import Message
 
 TIMEOUT_S = 60.0
-QUICK = ("-X", "reconnect.backoff.max.ms=500", "-X", "topic.metadata.refresh.interval.ms=2000", "-m", "30")
+# It takes its input in blocks: few lines would wait for more of them.
+MANY = 5000
+# It knows the end of a partition by a fetch that has waited in vain, half a second unless told otherwise.
+QUICK = (
+    *("-X", "reconnect.backoff.max.ms=500", "-X", "topic.metadata.refresh.interval.ms=2000"),
+    *("-X", "fetch.wait.max.ms=20", "-m", "30"),
+)
 
 
 @dataclass(frozen=True, slots=True)

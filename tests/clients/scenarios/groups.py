@@ -47,7 +47,7 @@ class Groups(Scenario):
         driver = type(self.client).__module__
         with (
             self.consumer(kafka, group=group) as survivor,
-            member.running(driver, kafka.bootstrap_servers, group, topic, session_ms=1500) as doomed,
+            member.running(driver, kafka.bootstrap_servers, group, topic, session_ms=1000) as doomed,
         ):
             survivor.subscribe(topic)
             poll_until([survivor], lambda: len(survivor.assignment()) == PARTITIONS // 2)

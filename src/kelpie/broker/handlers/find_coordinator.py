@@ -5,9 +5,11 @@ if it is missing), the leader of that partition. Whatever is missing on it, the 
 host, port −1.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kelpie.broker.call import Call
+from kelpie.broker.controller import Declined
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Endpoint
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -80,7 +82,8 @@ def look_up(
         return ErrorCode.INVALID_REQUEST, NOWHERE
     topic = broker.image.topic(name)
     if topic is None:
-        broker.create_internal_topic(name, now)
+        with suppress(Declined):  # Whoever asked only hears that it is not there.
+            broker.create_internal_topic(name, now)
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, NOWHERE
     leader = broker.image.leader_of(TopicPartition(name, partition_for(key, len(topic.partitions))))
     if leader is None or listener not in leader.listeners:

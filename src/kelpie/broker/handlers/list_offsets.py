@@ -2,7 +2,7 @@
 
 −1 latest: the high watermark, or the last stable offset for read_committed. −2 earliest, −4 earliest local:
 the log start. −3 the record with the highest timestamp. −5 and −6 concern tiered storage, which is not
-here: −1.
+here: −1. Before 3.0 a broker knew only the first two: the others were times that all records have passed.
 """
 
 from collections import Counter
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 SINCE_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
+BEFORE_EVERYTHING = -(2**63)
 OFFSET_NOT_AVAILABLE_SINCE = 5
 
 
@@ -63,7 +64,8 @@ def _response(index: int, found: Found) -> ListOffsetsPartitionResponse:
 def _find(
     broker: "Broker", partition: TopicPartition, asked: ListOffsetsPartition, call: Call, now: Instant
 ) -> Found:
-    if asked.timestamp < 0 and call.version < SINCE_VERSION.get(asked.timestamp, 99):
+    unknown = asked.timestamp < 0 and call.version < SINCE_VERSION.get(asked.timestamp, 99)
+    if unknown and broker.persona.refuses_unknown_times:
         return ErrorCode.UNSUPPORTED_VERSION
     replica = broker.led(partition)
     if not isinstance(replica, Replica):
@@ -74,14 +76,14 @@ def _find(
     if call.version == 0:
         return _old_style(replica, asked, now)
     log = replica.log
-    if asked.timestamp in (EARLIEST, EARLIEST_LOCAL):
+    if asked.timestamp in (EARLIEST, EARLIEST_LOCAL) and not unknown:
         return log.offset_for_timestamp(asked.timestamp, log.end_offset)
     committed = call.message.isolation_level == READ_COMMITTED
     upto = replica.last_stable_offset() if committed else replica.high_watermark
     found = (
         FoundOffset(-1, upto, replica.leader_epoch)
         if asked.timestamp == LATEST
-        else log.offset_for_timestamp(asked.timestamp, upto)
+        else log.offset_for_timestamp(BEFORE_EVERYTHING if unknown else asked.timestamp, upto)
     )
     if replica.high_watermark < replica.epoch_start_offset and (found is None or asked.timestamp == LATEST):
         # A new leader does not know yet what the one before it had committed (KIP-207).
@@ -96,7 +98,11 @@ def _old_style(replica: Replica, asked: ListOffsetsPartition, now: Instant) -> l
     What is not committed is not told: the high watermark stands in its place.
     """
     log = replica.log
-    places = [(max(it.base_offset, log.start_offset), it.modified or 0) for it in log.segments]
+    # A file that nobody has written to is as old as the partition, which is not kept: it passes for new.
+    places = [
+        (max(it.base_offset, log.start_offset), now if it.modified is None else it.modified)
+        for it in log.segments
+    ]
     if log.segments[-1].size:
         places.append((log.end_offset, now))
     if asked.timestamp == EARLIEST:

@@ -8,7 +8,8 @@ The error of a partition follows its leader (broker and version decide):
 - version 0 only: replicas and ISR are cut to those alive, and REPLICA_NOT_AVAILABLE says so, though the
   leader is there. Clients must take that for success.
 
-In Kafka 0.9 one living replica without the listener spoils the whole answer: every topic gets −1.
+In Kafka 0.9 the whole answer is spoilt, no broker told and every topic −1, by one living replica without the
+listener, and by a topic to be created for which there are too few brokers.
 
 Topics that do not exist are created, where broker and request both allow it (the request since version 4).
 Kafka 0.9 creates the offsets topic even if that is switched off.
@@ -51,7 +52,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     image = broker.image
     everything = request.topics is None or (call.version == 0 and not request.topics)
     asked = [] if everything else request.topics or []
-    if broker.persona.name == "0.9" and _spoilt(image, call.listener, [it.name or "" for it in asked]):
+    if broker.persona.name == "0.9" and _spoilt(broker, call.listener, [it.name or "" for it in asked]):
         names = [it.name for it in asked] or list(image.topics)
         call.answer(
             MetadataResponse(
@@ -77,7 +78,22 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     )
 
 
-def _spoilt(image: Image, listener: str, names: list[str]) -> bool:
+def _spoilt(broker: "Broker", listener: str, names: list[str]) -> bool:
+    """What Kafka 0.9 trips over: all of these topics are asked for, or, if there are none, every one."""
+    return _hides_a_replica(broker.image, listener, names) or _has_too_few_brokers(broker, names)
+
+
+def _has_too_few_brokers(broker: "Broker", names: list[str]) -> bool:
+    """Whether one of these would have to be created, and cannot. The offsets topic takes what there is."""
+    image, settings = broker.image, broker.settings
+    return (
+        any(name not in image.topics and name != OFFSETS_TOPIC for name in names)
+        and settings.switch("auto.create.topics.enable")
+        and settings.number("default.replication.factor") > len(image.alive)
+    )
+
+
+def _hides_a_replica(image: Image, listener: str, names: list[str]) -> bool:
     """Whether a living replica of these topics, or of any, cannot be reached through this listener."""
     topics = (
         [image.topics[name] for name in names if name in image.topics] if names else image.topics.values()
@@ -115,10 +131,7 @@ def _asked(broker: "Broker", asked: MetadataRequestTopic, call: Call, now: Insta
 
 def _create(broker: "Broker", name: str, now: Instant) -> ErrorCode:
     """A broker that leaves it to the controller does not know how it went."""
-    forwards = broker.persona.forwards_creation
-    forwarded = forwards == "always" or (
-        forwards == "unless controller" and broker.node_id != broker.image.controller_id
-    )
+    forwarded = broker.persona.forwards_creation
     try:
         broker.create_missing_topic(name, now)
     except Declined as declined:

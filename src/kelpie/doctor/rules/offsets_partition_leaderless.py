@@ -11,113 +11,249 @@ heal by itself: only when a replica comes back.
 How it decides: abs(hash of the group's name) modulo the number of partitions
 names the partition; a broker's metadata shows leader −1 for it, or a leader
 that is not alive (Kafka 0.9 goes on naming the dead one). Without metadata,
-error 15 in answer to FindCoordinator, from every broker that could be asked, is
-as good.
+error 15 in answer to FindCoordinator is as good: from every broker that could
+be asked, or to the group's own clients, again and again, with nothing found
+since. An outage that is over is a notice, with its beginning and end.
 
-What to do: start one of the brokers that hold a replica; that loses nothing. If
-they are gone for good, move the group to a name on a healthy partition (kelpie
-rehome), or elect an unclean leader and lose the newest commits.
+What to do: start the brokers that hold a replica; once one is back that was in
+sync, it leads again and nothing is lost. If they are gone for good, move the
+group to a name on a healthy partition (kelpie rehome), or elect an unclean
+leader and lose the newest commits.
 
 When it is wrong: a leader that the doctor cannot reach but the clients can. The
-finding says who said it was dead; compare KLP105.
+finding says who said it was dead; compare KLP105. In files, a description from
+another day.
 
 Reproduce: kelpie lab run coordinator-outage
 """
 
+from collections.abc import Iterable, Sequence
+
 from kelpie.doctor.case import Case, ClusterView
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.replies import lookup_evidence, lookups
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import connecting, listed, quoted
-from kelpie.errors import ErrorCode
+from kelpie.doctor.spells import Spell, all_at_once
+from kelpie.doctor.words import connecting, counted, duration, listed, moment, quoted
+from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
-from kelpie.observations import CoordinatorAnswer, PartitionView
+from kelpie.model.time import Instant
+from kelpie.observations import Event, EventKind, PartitionView
+
+_UNAVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
+_LONG_ENOUGH_MS = 5_000
+"""In a new cluster the first lookup creates the topic: that takes less, and is answered with 15 too."""
 
 
 def judge(case: Case) -> Judgement:
     partition = case.offsets_partition
     if partition is None:
-        return undetermined("the number of partitions of __consumer_offsets")
+        return _by_answers(case, None) or undetermined("the number of partitions of __consumer_offsets")
     view = case.cluster.view(partition)
     if view is None:
-        return _by_answers(case, partition)
+        return _by_answers(case, partition) or undetermined(f"the leader of {partition}")
     has_leader = case.cluster.has_leader(partition)
     if has_leader is None:
         return undetermined(f"whether broker {view.leader}, the leader of {partition}, is alive")
-    return ABSENT if has_leader else _found(case, partition, view)
+    if not has_leader:
+        return _found(case, partition, view)
+    past = _past(case.cluster, partition, view)
+    return _is_over(case, partition, past) if past is not None else ABSENT
 
 
-def _by_answers(case: Case, partition: TopicPartition) -> Judgement:
-    """Nobody described the partition; but who was asked for the coordinator may have said it."""
-    lookups = [answer for answer in case.answers if answer.asked == "FindCoordinator"]
-    if not lookups:
-        return undetermined(f"the leader of {partition}")
-    newest: dict[int | None, CoordinatorAnswer] = {answer.told_by: answer for answer in lookups}
-    if all(answer.error is ErrorCode.COORDINATOR_NOT_AVAILABLE for answer in newest.values()):
-        return _found(case, partition, None)
-    return ABSENT
+def _by_answers(case: Case, partition: TopicPartition | None) -> Judgement | None:
+    """Nobody described the partition; who asked for the coordinator may have heard it. None: nobody did."""
+    if case.cluster.offsets_partitions == 0:
+        return ABSENT  # KLP104.
+    told = lookups(case)
+    if told:
+        missing = all(answer.error is _UNAVAILABLE for answer in told.values())
+        return _found(case, partition, None) if missing else ABSENT
+    failures = _failed_lookups(case)
+    if failures:
+        lasted = (failures[-1].at or 0) - (failures[0].at or 0)
+        return _found(case, partition, None) if lasted >= _LONG_ENOUGH_MS else None
+    found = any(event.kind is EventKind.COORDINATOR_FOUND for event in case.events)
+    return ABSENT if found else None
 
 
-def _found(case: Case, partition: TopicPartition, view: PartitionView | None) -> Finding:
+def _failed_lookups(case: Case) -> Sequence[Event]:
+    """Lookups of the group's own clients that were answered with error 15, since the last that found one."""
+    failures: list[Event] = []
+    for event in case.events:
+        if event.kind is EventKind.COORDINATOR_FOUND:
+            failures.clear()
+        elif event.kind is EventKind.LOOKUP_FAILED and event.error in (None, _UNAVAILABLE):
+            failures.append(event)
+    return failures
+
+
+def _found(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> Finding:
     cluster = case.cluster
-    dead = [node for node in (view.replicas if view else ()) if cluster.is_alive(node) is False]
+    replicas = view.replicas if view else ()
+    dead = sorted(node for node in replicas if cluster.is_alive(node) is False)
+    since = _since(case, partition, view)
     return RULE.finding(
         Severity.CRITICAL,
         case.group,
-        f"Group {case.group} has no coordinator: {partition} {_state(view)}.",
+        f"Group {case.group} has no coordinator: {_state(case, partition, view)}.",
         why="Until it has a leader, nobody in this group can join, fetch committed offsets or commit.",
-        evidence=_evidence(case, view),
-        remedies=_remedies(cluster, case.group, partition, dead),
-        cause=str(partition),
+        evidence=_evidence(case, partition, view),
+        remedies=[*_starting(view, dead), *_remedies(cluster, case.group, partition)],
+        cause=str(partition or case.group),
         brokers=dead,
-        partitions=[partition],
+        partitions=[partition] if partition else [],
+        since=since,
     )
 
 
-def _state(view: PartitionView | None) -> str:
+def _state(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> str:
     if view is None:
-        return "has no leader, as every broker says that could be asked"
+        where = str(partition or "its partition of __consumer_offsets")
+        failures = _failed_lookups(case)
+        if lookups(case) or not failures:
+            return f"{where} has no leader, as all say that were asked"
+        return (
+            f"its clients asked {counted(len(failures), 'time')} from {moment(failures[0].at)} on, and were "
+            f"told each time that there is none: {where} has no leader"
+        )
+    if not view.replicas:
+        held = "its replicas are on brokers that are gone, and that Kafka 0.9 does not name"
+    elif len(view.replicas) == 1:
+        held = f"its replica is on broker {view.replicas[0]}"
+    else:
+        held = f"its replicas are on brokers {listed(view.replicas)}"
     if view.leader < 0:
-        return f"has no leader; its replicas are on brokers {listed(view.replicas)}"
-    return (
-        f"is led by broker {view.leader}, which is dead; its replicas are on brokers {listed(view.replicas)}"
-    )
+        return f"{partition} has no leader; {held}"
+    return f"{partition} is led by broker {view.leader}, which is dead; {held}"
 
 
-def _evidence(case: Case, view: PartitionView | None) -> list[Evidence]:
+def _since(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> Instant | None:
+    """When the last replica went, or when somebody first said that there is no leader."""
+    moments = [event.at for event in _leader_losses(case.cluster, partition) if event.at is not None]
+    current = [
+        outage.since
+        for node in (view.replicas if view else ())
+        for outage in case.cluster.outages.get(node, ())
+        if outage.until is None and outage.since is not None
+    ]
+    if current:
+        moments.append(max(current))
+    failures = _failed_lookups(case)
+    if not moments and failures and failures[0].at is not None:
+        moments.append(failures[0].at)
+    return min(moments, default=None)
+
+
+def _evidence(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> list[Evidence]:
     found = []
     if view is not None:
-        in_sync = listed(view.in_sync) or "none"
-        seen = f"leader {view.leader}, replicas {listed(view.replicas)}, in sync {in_sync}"
-        found.append(Evidence(f"{view.name}: {seen}", view.source, view.at))
+        found.append(Evidence(_described(view), view.source, view.at))
         for node in view.replicas:
             broker = case.cluster.brokers.get(node)
             if broker is not None and broker.alive is False:
                 found.append(Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at))
     found += [
-        Evidence(f"{answer.asked} → {answer.error.value} {answer.error.name}", answer.source, answer.at)
-        for answer in case.answers
-        if answer.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        Evidence(event.text, event.source, event.at)
+        for event in list(_leader_losses(case.cluster, partition))[-1:]
     ]
+    found += lookup_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
+    failures = _failed_lookups(case)
+    if failures:
+        first, last = failures[0], failures[-1]
+        found.append(Evidence(first.text, first.source, first.at))
+        if last is not first:
+            found.append(Evidence(f"{counted(len(failures), 'such line')} until then", last.source, last.at))
+    if case.listed is False:
+        found.append(Evidence("no broker lists the group any more", at=case.cluster.now or None))
     return found
 
 
-def _remedies(cluster: ClusterView, group: str, partition: TopicPartition, dead: list[int]) -> list[Remedy]:
+def _described(view: PartitionView) -> str:
+    text = f"{view.name}: leader {view.leader if view.leader >= 0 else 'none'}"
+    text += f", replicas {listed(view.replicas) or 'unknown'}, in sync {listed(view.in_sync) or 'none'}"
+    if view.eligible:
+        text += f", eligible to lead {listed(view.eligible)}"
+    return text + (f", error {describe(view.error)}" if view.error else "")
+
+
+def _leader_losses(cluster: ClusterView, partition: TopicPartition | None) -> Iterable[Event]:
+    events = cluster.partition_events.get(partition, ()) if partition is not None else ()
+    return (
+        event
+        for event in events
+        if event.kind is EventKind.LEADER_CHANGED and event.details.get("leader") == "-1"
+    )
+
+
+def _past(cluster: ClusterView, partition: TopicPartition, view: PartitionView) -> Spell | None:
+    """The last time that it had no leader, if that is known and over."""
+    without = [seen for seen in cluster.earlier_views.get(partition, ()) if seen.leader < 0]
+    if without and view.at is not None and without[-1].at is not None:
+        return Spell(
+            without[0].at, view.at, Evidence(_described(without[-1]), without[-1].source, without[-1].at)
+        )
+    return all_at_once([cluster.outages.get(node, ()) for node in view.replicas])
+
+
+def _is_over(case: Case, partition: TopicPartition, past: Spell) -> Finding:
+    lasted = f" ({duration(past.until - past.since)})" if past.since is not None else ""
+    return RULE.finding(
+        Severity.NOTICE,
+        case.group,
+        f"Group {case.group} had no coordinator until {moment(past.until)}{lasted}: {partition} had no "
+        "leader.",
+        why="It is over. In the meantime nobody in this group could join, fetch committed offsets or commit; "
+        "what was read and not committed was read again.",
+        evidence=[past.evidence],
+        cause=str(partition),
+        partitions=[partition],
+        since=past.since,
+        until=past.until,
+    )
+
+
+def _starting(view: PartitionView | None, dead: list[int]) -> list[Remedy]:
+    """Not every replica may lead: only who was in sync to the end, or is eligible all the same (Kafka 4)."""
+    if view is None or not dead:
+        return []
+    eligible = [node for node in dead if node in view.eligible]
+    in_sync = [node for node in dead if node in view.in_sync]
+    if eligible:
+        rest = [node for node in dead if node not in eligible]
+        alone = f" Broker {listed(rest, 'or')} alone would not be elected." if rest else ""
+        return [Remedy(f"Start broker {listed(eligible, 'or')}: it may lead, and nothing is lost.{alone}")]
+    if in_sync or len(dead) == 1:
+        one_of = in_sync or dead
+        each = "it was in sync" if len(one_of) == 1 else "each was in sync"
+        return [Remedy(f"Start broker {listed(one_of, 'or')}: {each}, and nothing is lost.")]
+    return [
+        Remedy(f"Start brokers {listed(dead)}: whoever was in sync last leads again, and nothing is lost.")
+    ]
+
+
+def _remedies(cluster: ClusterView, group: str, partition: TopicPartition | None) -> list[Remedy]:
     remedies = []
-    if dead:
-        which = listed(tuple(dead), "or")
-        remedies.append(Remedy(f"Start broker {which}: it has a replica, and nothing is lost."))
+    if partition is None:
+        remedies.append(
+            Remedy(
+                "See which partition it is, and which brokers hold it.",
+                f"kelpie where {connecting(cluster)}{quoted(group)}",
+            )
+        )
     remedies.append(
         Remedy(
-            "If they are gone for good, move the group, offsets and all, to a name on a healthy partition.",
+            "If its replicas are gone for good, move the group, offsets and all, to a healthy partition.",
             f"kelpie rehome {connecting(cluster)}{quoted(group)}",
         )
     )
-    remedies.append(
-        Remedy(
-            "Last resort: elect a leader that was not in sync. Commits that only the dead have are lost.",
-            f"kelpie elect {connecting(cluster)}{partition} --unclean",
+    if partition is not None:
+        remedies.append(
+            Remedy(
+                "Last resort: elect a leader that was not in sync. Commits that only the dead have are lost.",
+                f"kelpie elect {connecting(cluster)}{partition} --unclean",
+            )
         )
-    )
     return remedies
 
 

@@ -1,7 +1,8 @@
 """Named scenarios, one file each: NAME, a docstring that says what happens, and `async def run(stage)`.
 
 A scenario builds a cluster on its stage, does something to it, says what it sees, and states what it expects.
-It has failed when something that it expected did not happen.
+It has failed when something that it expected did not happen. At `stage.calm` and `stage.incident` somebody
+may look at the cluster: stage.py says how.
 """
 
 import importlib
@@ -10,9 +11,9 @@ import pkgutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from kelpie.lab.scenarios.stage import Stage
+from kelpie.lab.scenarios.stage import Moment, Observer, Stage
 
-__all__ = ["Scenario", "Stage", "scenarios"]
+__all__ = ["Moment", "Observer", "Scenario", "Stage", "scenarios"]
 
 
 @dataclass(frozen=True, slots=True)

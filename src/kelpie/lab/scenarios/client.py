@@ -38,7 +38,8 @@ class RawClient:
         self._correlation += 1
         header = RequestHeader(api_key, version, self._correlation, self.client_id)
         try:
-            frame = await asyncio.wait_for(self._exchange(encode_request(header, request)), limit_s)
+            async with asyncio.timeout(limit_s):  # wait_for may lose a cancellation (before Python 3.12).
+                frame = await self._exchange(encode_request(header, request))
         except (OSError, asyncio.IncompleteReadError) as error:
             await self.close()
             if isinstance(error, asyncio.IncompleteReadError):

@@ -11,9 +11,12 @@ the partition. That is why renaming a stricken group seems to help.
 
 from dataclasses import dataclass
 
+from kelpie.assignors import assignment, subscription
 from kelpie.errors import ErrorCode
 from kelpie.lab.scenarios.client import RawClient
+from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
+from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kelpie.wire.api.heartbeat import HeartbeatRequest
@@ -33,6 +36,9 @@ PERSONAS = ("0.9", "2.8", "3.9", "4.3")
 _OFFSETS_TOPIC = "__consumer_offsets"
 _TOPIC = "orders"
 _PARTITIONS = 50
+_SESSION_MS = 1_800_000
+"""Long, so that nobody expires while somebody looks at the outage."""
+_RECORDS = 200
 
 
 @dataclass(slots=True)
@@ -51,7 +57,7 @@ async def run(stage: Stage) -> None:
         3,
         replication=2,
         offsets_partitions=_PARTITIONS,
-        config={"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100},
+        config={"group.initial.rebalance.delay.ms": 0, "group.max.session.timeout.ms": _SESSION_MS},
         first_node_id=0,
     )
     stage.step(
@@ -60,7 +66,8 @@ async def run(stage: Stage) -> None:
     )
     compacted = {"cleanup.policy": "compact", "segment.bytes": 104_857_600}
     cluster.create_topic(_OFFSETS_TOPIC, config=compacted, assignment=_spread(_PARTITIONS, first=1))
-    cluster.create_topic(_TOPIC, assignment=_spread(6, first=2))
+    cluster.create_topic(_TOPIC, assignment={0: (2, 1, 0)})
+    await produce(stage, cluster, _TOPIC, _RECORDS)
     clients = [await stage.client("scenario", address) for address in cluster.bootstrap_servers.split(",")]
     survivor = clients[0]
 
@@ -73,6 +80,7 @@ async def run(stage: Stage) -> None:
     stage.step("Four groups join, and commit an offset each.")
     for group in groups:
         await _join_and_commit(stage, clients, group)
+    await stage.calm(cluster)
 
     stage.step("Brokers 1 and 2 die.")
     await cluster.kill(1)
@@ -81,6 +89,9 @@ async def run(stage: Stage) -> None:
     stage.step("Each group looks for its coordinator, at the broker that is left.")
     for group in groups:
         await _look_for_coordinator(stage, survivor, group)
+    # The other groups hang on the broker that is left (KLP106).
+    hit_groups = [group.name for group in groups if group.is_hit]
+    await stage.incident(cluster, finds={"KLP101": hit_groups, "KLP106": []})
 
     stage.step("The healthy groups go on. A stricken one is well under another name.")
     for group in groups:
@@ -133,10 +144,12 @@ async def _join_and_commit(stage: Stage, clients: list[RawClient], group: _Group
         lambda: coordinator.ask(
             JoinGroupRequest(
                 group_id=group.name,
-                session_timeout_ms=30_000,
+                session_timeout_ms=_SESSION_MS,
                 member_id=group.member,
                 protocol_type="consumer",
-                protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+                protocols=[
+                    JoinGroupRequestProtocol(name="range", metadata=subscription("range", [_TOPIC], (), -1))
+                ],
             ),
             0,
         ),
@@ -148,7 +161,11 @@ async def _join_and_commit(stage: Stage, clients: list[RawClient], group: _Group
             group_id=group.name,
             generation_id=group.generation,
             member_id=group.member,
-            assignments=[SyncGroupRequestAssignment(member_id=group.member, assignment=b"all")],
+            assignments=[
+                SyncGroupRequestAssignment(
+                    member_id=group.member, assignment=assignment([TopicPartition(_TOPIC, 0)])
+                )
+            ],
         ),
         0,
     )

@@ -1,9 +1,21 @@
-"""Where a scenario plays: it tells the audience what happens, and counts what should have happened."""
+"""Where a scenario plays: it tells the audience what happens, and counts what should have happened.
+
+A scenario shows its fault to whoever wants to look at it:
+
+    await stage.calm(cluster)                                              # all is well
+    await stage.incident(cluster, finds={"KLP203": ["slow-group"]})        # the fault is there
+
+At both the stage calls its observer, if it has one, and the scenario waits until the observer is done. What
+must go on meanwhile (members that send heartbeats, a producer) plays in the background: `stage.actor(…)`.
+"""
 
 import asyncio
+import tempfile
 import textwrap
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,8 +31,34 @@ WIDTH = 80
 _PATIENCE_S = 15.0
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point of a scenario at which somebody may look at the cluster."""
+
+    cluster: Cluster
+    logs: Path
+    """A folder with the brokers' logs (broker-1.log …), and those of clients if the scenario writes any."""
+    finds: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What a doctor should find: for each code exactly these groups. Empty when all is well."""
+    seconds_of_history: float = 0.0
+    """How long the fault must be watched to be told: look, wait so long, look again, then judge."""
+    needs_logs: bool = False
+    """No request tells this fault: only the logs do."""
+
+    @property
+    def is_calm(self) -> bool:
+        return not self.finds
+
+
+Observer = Callable[[Moment], Awaitable[None]]
+
+
 class Stage:
-    """What a scenario gets. All that it opens is closed at the end."""
+    """What a scenario gets. All that it opens is closed at the end.
+
+    - `observer`: called at every moment that the scenario shows.
+    - `logs`: where the logs go; if left out, to a folder that is gone at the end.
+    """
 
     def __init__(
         self,
@@ -28,13 +66,19 @@ class Stage:
         tell: Callable[[str], None],
         new_cluster: "Callable[..., Cluster]" = Cluster,
         patience_s: float = _PATIENCE_S,
+        *,
+        observer: Observer | None = None,
+        logs: Path | None = None,
     ) -> None:
         self.persona = persona
         self.failures: list[str] = []
         self._tell = tell
         self._new_cluster = new_cluster
         self._patience_s = patience_s
+        self._observer = observer
+        self._logs = logs
         self._open = AsyncExitStack()
+        self._actors: list[asyncio.Task[None]] = []
         self._steps = 0
 
     async def __aenter__(self) -> "Self":
@@ -43,16 +87,69 @@ class Stage:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for actor in self._actors:
+            actor.cancel()
+        ends = await asyncio.gather(*self._actors, return_exceptions=True)
         await self._open.__aexit__(kind, error, trace)
+        for end in ends:
+            if isinstance(end, Exception) and error is None:
+                raise end
 
     async def cluster(self, brokers: int, **options: "Any") -> Cluster:
-        """A cluster of the persona that the audience chose. Options are those of `Cluster`."""
+        """A cluster of the persona that the audience chose, which logs. Options are those of `Cluster`."""
+        options = {"log_folder": self.logs, **options}
         return await self._open.enter_async_context(
             self._new_cluster(brokers, persona=self.persona, **options)
         )
 
     async def client(self, client_id: str, address: str) -> RawClient:
         return await self._open.enter_async_context(RawClient(client_id, address))
+
+    def at_end(self, tidy: Callable[[], Awaitable[None]]) -> None:
+        """Something to be done when the scenario is over, before what was opened earlier is closed."""
+        self._open.push_async_callback(tidy)
+
+    def actor(self, plays: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+        """Somebody who goes on in the background, until it is done, or cancelled, or the scenario ends.
+
+        An actor that raises fails the scenario at its end.
+        """
+        task = asyncio.get_running_loop().create_task(plays)
+        self._actors.append(task)
+        return task
+
+    @property
+    def logs(self) -> Path:
+        """The folder of the logs: the brokers' own, and what actors write there."""
+        if self._logs is None:
+            folder = tempfile.TemporaryDirectory(prefix="kelpie-lab-")
+            self._logs = Path(self._open.enter_context(folder))
+        self._logs.mkdir(parents=True, exist_ok=True)
+        return self._logs
+
+    # Moments that somebody may look at.
+
+    async def calm(self, cluster: Cluster) -> None:
+        """All is well: a doctor should find nothing that is worth a warning."""
+        await self._show(Moment(cluster, self.logs))
+
+    async def incident(
+        self,
+        cluster: Cluster,
+        finds: Mapping[str, Sequence[str]],
+        seconds_of_history: float = 0.0,
+        *,
+        needs_logs: bool = False,
+    ) -> None:
+        """The fault is there, and stays until this comes back. `finds`: code → exactly these groups."""
+        assert finds, "an incident that nobody could find is none"
+        await self._show(Moment(cluster, self.logs, finds, seconds_of_history, needs_logs))
+
+    async def _show(self, moment: Moment) -> None:
+        if self._observer is not None:
+            await self._observer(moment)
+
+    # What the audience hears.
 
     def step(self, text: str) -> None:
         """The next thing that is done."""

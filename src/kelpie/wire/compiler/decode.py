@@ -181,12 +181,22 @@ class _Writer:
                 for keyword, at in zip(["if"] + ["elif"] * len(layout.tagged), layout.tagged, strict=False):
                     with source.block(f"{keyword} {tag} == {at.tag}:"):
                         if at.presence_byte:
-                            source.line("if b[p] != 1: raise Unreadable")
-                            source.line("p += 1")
-                        self._field(at, f"{target}.{at.name}")
-                        self._flush()
+                            self._optional_tagged_struct(at, f"{target}.{at.name}")
+                        else:
+                            self._field(at, f"{target}.{at.name}")
+                            self._flush()
                         source.line(f"if p != {stop}: raise Unreadable")
                 source.line(f"else: p = {stop}")
+
+    def _optional_tagged_struct(self, at: FieldAt, target: str) -> None:
+        """A byte in front tells whether it is there; Kafka 4 writes null out, too."""
+        source = self._source
+        source.line("p += 1")
+        source.line(f"if b[p - 1] == 0: {target} = None")
+        source.line("elif b[p - 1] != 1: raise Unreadable")
+        with source.block("else:"):
+            self._field(at, target)
+            self._flush()
 
     def _flush(self) -> None:
         """Reads the fixed-width values gathered so far."""

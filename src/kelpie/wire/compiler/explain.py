@@ -92,9 +92,10 @@ class Explainer:
                 continue
             if start + size > len(self._buffer):
                 self.refuse(f"tagged field {tag} of {size} bytes passes the end of the message")
-            if at.presence_byte and self._fixed("b", 1) != 1:
+            present = self._fixed("b", 1) if at.presence_byte else 1
+            if present not in (0, 1):
                 self.refuse(f"tagged field {tag} has an unknown presence byte", start)
-            setattr(made, at.name, self._field(at))
+            setattr(made, at.name, self._field(at) if present else None)
             if self.position != start + size:
                 self.refuse(f"tagged field {tag} is {self.position - start} bytes long, not {size}", start)
 

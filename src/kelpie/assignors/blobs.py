@@ -1,0 +1,98 @@
+"""The assignors by name, and the bytes in which members and leader tell each other of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from kelpie.assignors import cooperative_sticky, roundrobin, sticky
+from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Plan
+from kelpie.assignors.range import assign as assign_ranges
+from kelpie.model.names import TopicPartition
+from kelpie.wire import consumer_protocol
+from kelpie.wire.consumer_protocol import Subscription, TopicPartitions
+
+Assign = Callable[[Sequence[Member], PartitionCounts], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignor:
+    name: str
+    assign: Assign
+    is_cooperative: bool = False
+    """Whether members may keep what they own while they join."""
+
+
+ASSIGNORS = {
+    assignor.name: assignor
+    for assignor in (
+        Assignor("range", assign_ranges),
+        Assignor("roundrobin", roundrobin.assign),
+        Assignor("sticky", sticky.assign),
+        Assignor("cooperative-sticky", cooperative_sticky.assign, is_cooperative=True),
+    )
+}
+
+
+def subscription(
+    name: str,
+    topics: Sequence[str],
+    owned: Sequence[TopicPartition],
+    generation: int,
+    remembered: Sequence[TopicPartition] = (),
+    *,
+    remembered_in: int = NO_GENERATION,
+) -> bytes:
+    """What a member says of itself to the assignor of this name.
+
+    `owned` is what it holds now; `remembered`, of generation `remembered_in`, what it got last: an eager
+    member has given that up already.
+    """
+    told: bytes | None = None
+    if name == "sticky":
+        told = sticky.user_data(remembered, remembered_in)
+    elif name == "cooperative-sticky":
+        told = cooperative_sticky.user_data(remembered_in)
+    message = Subscription(
+        topics=sorted(topics),
+        user_data=told,
+        owned_partitions=_rows(owned),
+        generation_id=generation,
+    )
+    return consumer_protocol.encode(message, consumer_protocol.NEWEST)
+
+
+def member_of(name: str, member_id: str, instance_id: str | None, blob: bytes) -> Member:
+    """A member as the assignor of this name sees it. Raises Malformed."""
+    version, read = consumer_protocol.decode_subscription(blob)
+    owned = _partitions(read.owned_partitions)
+    generation = read.generation_id
+    if name == "sticky":
+        owned, generation = sticky.previous(read.user_data)
+    elif name == "cooperative-sticky" and (version < 2 or generation < 0):
+        generation = cooperative_sticky.generation_in(read.user_data)
+    return Member(member_id, tuple(read.topics), instance_id, owned, generation)
+
+
+def topics_in(blob: bytes) -> list[str]:
+    """The topics of a subscription. Raises Malformed."""
+    return list(consumer_protocol.decode_subscription(blob)[1].topics)
+
+
+def assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    message = consumer_protocol.Assignment(assigned_partitions=_rows(partitions))
+    return consumer_protocol.encode(message, consumer_protocol.NEWEST)
+
+
+def partitions_in(blob: bytes) -> list[TopicPartition]:
+    """The partitions of an assignment; no bytes are no partitions. Raises Malformed."""
+    return list(_partitions(consumer_protocol.decode_assignment(blob)[1].assigned_partitions))
+
+
+def _rows(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        by_topic.setdefault(topic, []).append(number)
+    return [TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic.items()]
+
+
+def _partitions(rows: Iterable[TopicPartitions]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(row.topic, number) for row in rows for number in row.partitions)

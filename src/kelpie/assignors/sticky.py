@@ -1,0 +1,50 @@
+"""sticky: even to one partition, and whoever had a partition keeps it if it can (KIP-54).
+
+Members give up everything before they join (eager), so what they had travels in the user data of their
+subscription: the partitions, and since 2.3 the generation in which they got them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kelpie.assignors import balance, claims
+from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Plan
+from kelpie.model.names import TopicPartition
+from kelpie.wire import compiler
+from kelpie.wire.consumer_protocol import TopicPartitions
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.schema import Int32, data, field
+
+
+@data(versions="0-1")
+class StickyUserData:
+    previous_assignment: list[TopicPartitions]
+    generation: Int32 = field("1+", default=NO_GENERATION)
+
+
+def assign(members: Sequence[Member], counts: PartitionCounts) -> Plan:
+    return balance.target(members, counts, claims.settle(members, counts))
+
+
+def user_data(owned: Sequence[TopicPartition], generation: int) -> bytes | None:
+    if not owned:
+        return None
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in owned:
+        by_topic.setdefault(topic, []).append(partition)
+    rows = [TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic.items()]
+    return compiler.encode(StickyUserData(previous_assignment=rows, generation=generation), 1)
+
+
+def previous(blob: bytes | None) -> tuple[tuple[TopicPartition, ...], int]:
+    """What a member had, and since when. Bytes that nobody can read count as nothing, as in Kafka."""
+    for version in (1, 0) if blob else ():
+        try:
+            read = compiler.decode(StickyUserData, version, blob or b"")
+        except Malformed:
+            continue
+        rows = read.previous_assignment
+        owned = tuple(TopicPartition(row.topic, number) for row in rows for number in row.partitions)
+        return owned, read.generation
+    return (), NO_GENERATION

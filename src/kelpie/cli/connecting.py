@@ -1,0 +1,59 @@
+"""The options by which every command reaches a cluster: -b, --command-config, --timeout."""
+
+import argparse
+import math
+from dataclasses import replace
+
+from kelpie.cli.command import CommandError
+from kelpie.client.failures import BadSettings
+from kelpie.client.properties import read_settings
+from kelpie.client.settings import Settings
+
+_LONGEST_TIMEOUT_S = 3600.0
+
+
+def add_connection_options(parser: argparse.ArgumentParser) -> None:
+    options = parser.add_argument_group("connection")
+    options.add_argument(
+        "-b",
+        "--bootstrap-server",
+        metavar="HOST:PORT[,…]",
+        help="brokers to begin with; one that answers is enough",
+    )
+    options.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="client properties, as Kafka's own tools take them: security, and bootstrap.servers for -b",
+    )
+    options.add_argument(
+        "--timeout",
+        type=_seconds,
+        metavar="S",
+        help="seconds that one answer may take; 5, or the file's request.timeout.ms, if left out",
+    )
+
+
+def settings_from(arguments: argparse.Namespace) -> Settings:
+    """What the options amount to. Raises CommandError."""
+    try:
+        settings = read_settings(arguments.command_config, arguments.bootstrap_server)
+    except BadSettings as error:
+        missing = arguments.bootstrap_server is None and arguments.command_config is None
+        hint = " Give its address with -b HOST:PORT." if missing else ""
+        raise CommandError(f"{'No broker is named.' if missing else error}{hint}") from None
+    limit = arguments.timeout
+    if limit is None:
+        return settings
+    return replace(
+        settings, request_timeout_s=limit, connect_timeout_s=min(settings.connect_timeout_s, limit)
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= _LONGEST_TIMEOUT_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds

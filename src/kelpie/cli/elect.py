@@ -1,0 +1,56 @@
+"""kelpie elect: elect leaders, cleanly or, as a last resort, not."""
+
+import argparse
+from pathlib import Path
+
+from kelpie.cli.repairing import add_repair_options, run_repair
+from kelpie.client.nodes import Nodes
+from kelpie.evidence import read_evidence
+from kelpie.model.names import TopicPartition
+from kelpie.repair.applying import Repair
+from kelpie.repair.elect import elect
+from kelpie.repair.plan import CannotRepair
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "elect",
+        help="elect leaders of partitions; an unclean one as a last resort, saying what would be lost",
+        description="Elects the preferred leader of partitions, or, with --unclean, any replica that lives, "
+        "for partitions that have no leader. Prints the plan, with what would be lost as far as that can be "
+        "known; --apply does it.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument(
+        "partitions", nargs="+", type=_partition, metavar="PARTITION", help="as Kafka writes it: orders-3"
+    )
+    parser.add_argument(
+        "--unclean", action="store_true", help="let a replica lead that was not in sync; loses what it lacks"
+    )
+    parser.add_argument(
+        "--evidence",
+        nargs="+",
+        default=[],
+        metavar="DIR",
+        help="disks of the brokers that are down, to tell what would be lost",
+    )
+    add_repair_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    async def make(nodes: Nodes) -> Repair:
+        paths = [Path(name) for name in arguments.evidence]
+        for path in paths:
+            if not path.exists():
+                raise CannotRepair(f"There is no file or folder {path}.")
+        known = read_evidence(paths) if paths else None
+        return await elect(nodes, arguments.partitions, unclean=arguments.unclean, known=known)
+
+    return run_repair(arguments, make)
+
+
+def _partition(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition("-")
+    if not topic or not number.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no partition; write TOPIC-NUMBER, as orders-3")
+    return TopicPartition(topic, int(number))

@@ -1,0 +1,79 @@
+"""One look of the doctor: survey, history, earlier surveys and files come together, and are judged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kelpie.client.failures import ClientError, NoBroker
+from kelpie.client.history import BYTES_PER_PARTITION, read_history
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.client.survey import survey, wall_clock
+from kelpie.doctor.cases import build
+from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
+from kelpie.model.time import Instant
+from kelpie.observations import Observations, Unasked
+from kelpie.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What is to be looked at, and how."""
+
+    settings: Settings | None = None
+    """None: there are files only."""
+    groups: Sequence[str] | None = None
+    evidence: Observations = field(default_factory=Observations)
+    history_bytes: int | None = BYTES_PER_PARTITION
+    """So much of the end of each partition of the offsets topic is read. None: nothing of it."""
+    store: Store | None = None
+
+    async def look(self) -> tuple[Diagnosis, bool]:
+        """What was found; and whether there was anything to look at."""
+        if self.settings is None:
+            return self._judged(Observations(), "", None), self._has_evidence
+        bootstrap = ",".join(map(str, self.settings.bootstrap))
+        try:
+            nodes = await Nodes.open(self.settings)
+        except ClientError as error:
+            seen = Observations(unasked=_why_nobody(error)).add(self._earlier(bootstrap))
+            return self._judged(seen, bootstrap, wall_clock()), self._has_evidence
+        async with nodes:
+            key = nodes.cluster_id or bootstrap
+            earlier = self._earlier(key)
+            seen = await self._ask(nodes, earlier)
+        now = wall_clock()
+        diagnosis = self._judged(Observations().add(seen, earlier), bootstrap, now)
+        answered = any(broker.alive for broker in seen.brokers)
+        if self.store is not None and answered:
+            self.store.remember(key, seen, now, gone=_gone(diagnosis))
+        return diagnosis, answered or self._has_evidence
+
+    @property
+    def _has_evidence(self) -> bool:
+        return self.evidence != Observations(unasked=self.evidence.unasked)
+
+    def _earlier(self, cluster: str) -> Observations:
+        return Observations() if self.store is None else self.store.recall(cluster, wall_clock())
+
+    async def _ask(self, nodes: Nodes, earlier: Observations) -> Observations:
+        known = {**earlier.known_groups, **self.evidence.known_groups}
+        seen = await survey(nodes, groups=self.groups, known=known)
+        if self.history_bytes is not None and any(broker.alive for broker in seen.brokers):
+            seen.add(await read_history(nodes, seen, self.history_bytes, groups=self.groups))
+        return seen
+
+    def _judged(self, seen: Observations, bootstrap: str, now: Instant | None) -> Diagnosis:
+        cluster, cases = build(seen.add(self.evidence), now=now, groups=self.groups, bootstrap=bootstrap)
+        return diagnose_all(cluster, cases)
+
+
+def _why_nobody(error: ClientError) -> list[Unasked]:
+    causes = error.causes if isinstance(error, NoBroker) else (error,)
+    at = wall_clock()
+    return [Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in causes]
+
+
+def _gone(diagnosis: Diagnosis) -> list[str]:
+    """Groups that are not listed though their coordinator is there: they were deleted, or have expired."""
+    hit = {finding.group for finding in diagnosis.findings}
+    return [group for group, _ in diagnosis.unlisted if group not in hit]

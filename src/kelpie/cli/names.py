@@ -1,0 +1,76 @@
+"""kelpie names: names of groups that live on a given partition of the offsets topic.
+
+To try whether a partition is sick, or to place a probe beside a stricken group, one needs a name that hashes
+to it. The same question always gets the same names.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import count, islice
+from string import ascii_lowercase
+
+from kelpie.cli.command import CommandError
+from kelpie.cli.offsets_topic import USUAL_PARTITIONS, add_topic_options, topic_of
+from kelpie.model.partitioning import partition_for
+from kelpie.observations import OFFSETS_TOPIC
+
+_PREFIX = "probe-"
+_MOST = 1_000_000
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "names",
+        help="names of groups that live on a partition of the offsets topic",
+        description="Prints names that hash to a partition of __consumer_offsets, one a line.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("--partition", type=int, required=True, metavar="P", help="the partition")
+    parser.add_argument(
+        "-n", "--number", type=int, default=10, metavar="N", help="how many; %(default)s if left out"
+    )
+    parser.add_argument(
+        "--prefix", default=_PREFIX, metavar="TEXT", help="how they begin; %(default)s if left out"
+    )
+    add_topic_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    cluster = topic_of(arguments)
+    partitions = cluster.offsets_partitions if cluster is not None else USUAL_PARTITIONS
+    assert partitions
+    if cluster is None:
+        print(
+            f"kelpie names: {OFFSETS_TOPIC} is taken to have {partitions} partitions; -b, --describe or "
+            "--partitions says otherwise.",
+            file=sys.stderr,
+        )
+    if not 0 <= arguments.partition < partitions:
+        raise CommandError(
+            f"There is no partition {arguments.partition}: {OFFSETS_TOPIC} has {partitions}, from 0 to "
+            f"{partitions - 1}."
+        )
+    if not 0 < arguments.number <= _MOST:
+        raise CommandError(f"-n {arguments.number}: choose 1 to {_MOST:,} names.")
+    for name in islice(names_on(arguments.partition, partitions, arguments.prefix), arguments.number):
+        print(name)
+    return 0
+
+
+def names_on(partition: int, partitions: int, prefix: str = _PREFIX) -> Iterator[str]:
+    """Without end. Numbers after the prefix; letters too, where numbers alone never get there.
+
+    The hash is a number to the base 31 whose last digit is the last letter. If the number of partitions is a
+    multiple of 31, that letter and the sign of the hash decide alone, and ten digits do not reach all.
+    """
+    tries = 100 * partitions
+    if any(partition_for(f"{prefix}{number}", partitions) == partition for number in range(tries)):
+        yield from (
+            name for name in (f"{prefix}{n}" for n in count()) if partition_for(name, partitions) == partition
+        )
+    for number in count():
+        for letter in ascii_lowercase:
+            name = f"{prefix}{number}{letter}"
+            if partition_for(name, partitions) == partition:
+                yield name

@@ -1,0 +1,83 @@
+"""How commands learn what the offsets topic looks like: from a cluster, a describe output, or a number."""
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from kelpie.cli.command import CommandError
+from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.client.failures import ClientError
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.doctor.case import ClusterView
+from kelpie.doctor.cases import build
+from kelpie.evidence import read_evidence
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.repair.looking import look
+
+USUAL_PARTITIONS = 50
+"""offsets.topic.num.partitions, unless somebody has set it."""
+
+
+def add_topic_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--partitions",
+        type=int,
+        metavar="N",
+        help=f"how many partitions {OFFSETS_TOPIC} has, without looking; {USUAL_PARTITIONS} is usual",
+    )
+    parser.add_argument(
+        "--describe",
+        type=Path,
+        metavar="FILE",
+        help="what kafka-topics --describe printed, instead of a cluster",
+    )
+    add_connection_options(parser)
+
+
+def topic_of(arguments: argparse.Namespace) -> ClusterView | None:
+    """The cluster as the options let it be seen; None if they name none. Raises CommandError."""
+    online = arguments.bootstrap_server is not None or arguments.command_config is not None
+    chosen = [
+        option
+        for option, is_there in (
+            ("--partitions", arguments.partitions is not None),
+            ("--describe", arguments.describe is not None),
+            ("-b", online),
+        )
+        if is_there
+    ]
+    if len(chosen) > 1:
+        raise CommandError(f"{' and '.join(chosen)} contradict each other; choose one.")
+    if arguments.partitions is not None:
+        if arguments.partitions < 1:
+            raise CommandError(f"--partitions {arguments.partitions}: a topic has at least one.")
+        return ClusterView(now=0, offsets_partitions=arguments.partitions)
+    if arguments.describe is not None:
+        return _described(arguments.describe)
+    return asyncio.run(_looked_at(settings_from(arguments))) if online else None
+
+
+def _described(path: Path) -> ClusterView:
+    if not path.is_file():
+        raise CommandError(f"{path} is no file. Give it the output of kafka-topics --describe.")
+    cluster, _ = build(read_evidence([path]), groups=[])
+    if not cluster.offsets_partitions:
+        raise CommandError(
+            f"{path} does not describe all partitions of {OFFSETS_TOPIC}. It should hold the output of: "
+            f"kafka-topics --describe --topic {OFFSETS_TOPIC}"
+        )
+    return cluster
+
+
+async def _looked_at(settings: Settings) -> ClusterView:
+    try:
+        async with await Nodes.open(settings) as nodes:
+            cluster = (await look(nodes)).cluster
+    except ClientError as error:
+        raise CommandError(str(error), status=3) from None
+    if cluster.offsets_partitions is None:
+        raise CommandError(f"No broker would describe {OFFSETS_TOPIC}.", status=3)
+    if cluster.offsets_partitions == 0:
+        raise CommandError(f"This cluster has no {OFFSETS_TOPIC} yet; see kelpie explain KLP104.", status=3)
+    return cluster

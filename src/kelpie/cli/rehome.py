@@ -1,0 +1,59 @@
+"""kelpie rehome: move a stricken group to a name on a healthy coordinator, without losing its place."""
+
+import argparse
+
+from kelpie.cli.command import CommandError
+from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
+from kelpie.client.nodes import Nodes
+from kelpie.evidence import read_evidence
+from kelpie.repair.applying import Repair
+from kelpie.repair.rehome import rehome, undo_rehome
+from kelpie.repair.sources import Sources
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "rehome",
+        help="move a group, offsets and all, to a name on a healthy coordinator",
+        description="A group lives on the partition of __consumer_offsets that its name hashes to. When that "
+        "is lost, this finds a name on a healthy one and commits the group's offsets there, from wherever "
+        "they can still be had. Prints the plan; --apply does it.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("group", metavar="GROUP", help="the group to move")
+    parser.add_argument(
+        "--as", dest="new_name", metavar="NAME", help="the name to move to; the first free one of GROUP-2 …"
+    )
+    parser.add_argument(
+        "--offsets-from",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="WHERE",
+        help="coordinator, history (copies on living brokers), store (earlier surveys), folders with segment "
+        "files off brokers' disks, or a CSV file; the first three if left out",
+    )
+    parser.add_argument(
+        "--undo", action="store_true", help="delete the group that --as names; it must have no members"
+    )
+    add_repair_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.undo and arguments.new_name is None:
+        raise CommandError("--undo needs the name to delete: --as NAME.")
+
+    async def make(nodes: Nodes) -> Repair:
+        if arguments.undo:
+            return await undo_rehome(nodes, arguments.group, arguments.new_name)
+        sources = Sources.parse(arguments.offsets_from)
+        return await rehome(
+            nodes,
+            arguments.group,
+            sources,
+            new_name=arguments.new_name,
+            earlier=earlier_surveys(nodes) if sources.store else None,
+            evidence=read_evidence(sources.disks) if sources.disks else None,
+        )
+
+    return run_repair(arguments, make)

@@ -1,0 +1,88 @@
+"""kelpie where: from a group's name to its partition of the offsets topic, to the broker that leads it."""
+
+import argparse
+import unicodedata
+from collections.abc import Sequence
+
+from kelpie.cli.command import CommandError
+from kelpie.cli.offsets_topic import add_topic_options, topic_of
+from kelpie.doctor.case import ClusterView
+from kelpie.doctor.rendering.harmless import harmless
+from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import java_hash, partition_for
+from kelpie.observations import OFFSETS_TOPIC
+
+_HEAD = ("GROUP", "HASH", "PARTITION", "LEADER", "REPLICAS", "ISR", "HEALTHY")
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "where",
+        help="which partition of the offsets topic a group lives on, and who leads it",
+        description="Shows hash, partition of __consumer_offsets, leader and ISR of groups. The partition is "
+        "computed, so that nobody need be asked who may be down. Exit status: 0 if all have a healthy "
+        "coordinator, 1 if one has not, 3 if no broker answered.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument(
+        "groups", nargs="+", metavar="GROUP", help="names of groups, whether they exist or not"
+    )
+    add_topic_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    cluster = topic_of(arguments)
+    if cluster is None:
+        raise CommandError("Where should it look? Give -b HOST:PORT, --describe FILE, or --partitions N.")
+    assert cluster.offsets_partitions
+    rows, healthy = [], True
+    for group in dict.fromkeys(arguments.groups):
+        partition = partition_for(group, cluster.offsets_partitions)
+        row, is_healthy = _row(cluster, TopicPartition(OFFSETS_TOPIC, partition))
+        rows.append((harmless(group), str(java_hash(group)), str(partition), *row))
+        healthy &= is_healthy
+    if cluster.views:
+        _print_table([_HEAD, *rows])
+    else:
+        _print_table([_HEAD[:3], *(row[:3] for row in rows)])
+    return 0 if healthy else 1
+
+
+def _row(cluster: ClusterView, name: TopicPartition) -> tuple[tuple[str, ...], bool]:
+    view = cluster.view(name)
+    if view is None:
+        return ("?", "?", "?", "nobody could say"), not cluster.views
+    leads = cluster.has_leader(name)
+    living = [node for node in view.in_sync if cluster.is_alive(node) is not False]
+    broker = cluster.brokers.get(view.leader)
+    if view.leader < 0:
+        verdict = "no: it has no leader (KLP101)"
+    elif leads is False:
+        verdict = f"no: broker {view.leader} is dead (KLP101)"
+    elif leads is None:
+        verdict = f"not known: {broker.reason if broker else 'nothing tells of its leader'}"
+    elif len(living) == 1:
+        verdict = f"yes, but broker {living[0]} alone is in sync (KLP106)"
+    else:
+        verdict = "yes"
+    leader = "none" if view.leader < 0 else str(broker or view.leader).removeprefix("broker ")
+    return (leader, _nodes(view.replicas), _nodes(view.in_sync) or "none", verdict), leads is True
+
+
+def _nodes(nodes: Sequence[int]) -> str:
+    return ",".join(map(str, nodes))
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: wide letters take two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+        for sign in text
+    )

@@ -1,0 +1,226 @@
+"""One connection to a broker: many requests may be under way; answers find theirs by the correlation id.
+
+Every wait has a limit. Whatever goes wrong is a `ClientError`. A request whose time is up is forgotten, not
+withdrawn: the broker answers it all the same, and the late answer is dropped.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from kelpie.client.address import Address
+from kelpie.client.counters import Counters
+from kelpie.client.failures import ClientError, Closed, TimedOut, Unreadable
+from kelpie.client.settings import Settings
+from kelpie.client.versions import BrokerVersions
+from kelpie.wire.apis import NAMES
+from kelpie.wire.framing import Frames, RequestHeader, decode_response, encode_request
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.schema import declaration_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kelpie.client.memory import Memory
+
+LARGEST_ANSWER = 256 * 1024 * 1024
+"""Above what a broker would send, and below what the first bytes of other protocols amount to as a length."""
+_UNKNOWN = BrokerVersions({})
+
+
+class Connection(asyncio.Protocol):
+    """`async with await Connection.open(address, settings) as connection: await connection.ask(…)`."""
+
+    def __init__(self, address: Address, settings: Settings, counters: Counters | None = None) -> None:
+        self.address = address
+        self.settings = settings
+        self.counters = counters if counters is not None else Counters()
+        self.versions = _UNKNOWN
+        self.session_ends: float | None = None
+        """By the loop's clock: when the broker wants to see our credentials again."""
+        self._frames = Frames(LARGEST_ANSWER)
+        self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._bare: asyncio.Future[bytes] | None = None
+        self._correlation = 0
+        self._heard = False
+        self._failure: ClientError | None = None
+        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.Transport
+
+    @classmethod
+    async def open(
+        cls,
+        address: Address,
+        settings: Settings,
+        *,
+        counters: Counters | None = None,
+        memory: "Memory | None" = None,
+    ) -> "Connection":
+        """Connects, encrypts, authenticates and learns the broker's versions. Raises ClientError.
+
+        `memory` holds what one connection to a cluster finds out for the next.
+        """
+        from kelpie.client.opening import open_connection  # noqa: PLC0415 - it makes connections of this class.
+
+        return await open_connection(address, settings, counters=counters, memory=memory)
+
+    @property
+    def is_open(self) -> bool:
+        return self._failure is None
+
+    @property
+    def session_is_ending(self) -> bool:
+        """Whether the broker will soon close the connection because credentials have an end (KIP-368)."""
+        return self.session_ends is not None and asyncio.get_running_loop().time() >= self.session_ends
+
+    async def ask(self, request: Any, version: int | None = None, limit_s: float | None = None) -> Any:
+        """The answer to one request, in the newest version that both sides speak unless one is given."""
+        if version is None:
+            version = self.versions.pick(type(request))
+        frame = await self.ask_frame(request, version, limit_s)
+        key = declaration_of(type(request)).api_key
+        assert key is not None
+        try:
+            return decode_response(key, version, frame)[1]
+        except Malformed as error:
+            raise Unreadable(
+                f"{self.address} answered {NAMES[key]} v{version} with what cannot be read: {error}.",
+                self.address,
+            ) from None
+
+    async def ask_frame(self, request: Any, version: int, limit_s: float | None = None) -> bytes:
+        """The same, with the answer's bytes as they came."""
+        key = declaration_of(type(request)).api_key
+        assert key is not None
+        self._correlation = correlation = (self._correlation + 1) & 0x7FFF_FFFF
+        frame = encode_request(RequestHeader(key, version, correlation, self.settings.client_id), request)
+        self.counters.by_api[NAMES[key]] += 1
+        answer = self._send(frame)
+        self._waiting[correlation] = answer
+        try:
+            return await self._within(answer, limit_s, NAMES[key])
+        finally:
+            self._waiting.pop(correlation, None)
+
+    async def ask_bare(self, payload: bytes, limit_s: float | None = None) -> bytes:
+        """A frame without header, and one back: how SASL went on before Kafka 1.0. One at a time."""
+        answer = self._bare = self._send(len(payload).to_bytes(4) + payload)
+        try:
+            return await self._within(answer, limit_s, "SASL")
+        finally:
+            self._bare = None
+
+    async def close(self) -> None:
+        """Ends the connection. Closing what has ended is harmless."""
+        if self._failure is None:
+            self._fail(Closed(f"The connection to {self.address} was closed here.", self.address))
+            self._transport.close()
+        try:
+            async with asyncio.timeout(1.0):  # Encrypted connections say goodbye, and some brokers do not.
+                await asyncio.shield(self._lost)
+        except TimeoutError:
+            self._transport.abort()
+
+    async def __aenter__(self) -> "Self":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # What the transport says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.counters.connections += 1
+
+    def data_received(self, data: bytes) -> None:
+        self.counters.bytes_in += len(data)
+        if not self._heard and is_tls_alert(data):
+            self._give_up(
+                Closed(
+                    f"{self.address} speaks TLS: the connection must be encrypted. Set security.protocol "
+                    "to SSL, "
+                    "or SASL_SSL where the broker wants to know who you are.",
+                    self.address,
+                )
+            )
+            return
+        try:
+            frames = self._frames.feed(data)
+        except Malformed:
+            self._give_up(
+                Unreadable(
+                    f"What {self.address} answers is not Kafka's protocol; it begins with {data[:16]!r}. "
+                    "Is it the "
+                    "port of a broker?",
+                    self.address,
+                )
+            )
+            return
+        for frame in frames:
+            self._heard = True
+            self.counters.answers += 1
+            waiting = self._bare or self._waiting.pop(int.from_bytes(frame[:4]), None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(frame)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        from kelpie.client.tls import explain  # noqa: PLC0415 - only when something went wrong.
+
+        if not self._lost.done():
+            self._lost.set_result(None)
+        if self._failure is not None:
+            return
+        if error is not None and self.settings.security.protocol.encrypted:
+            explained = explain(error, self.address)
+            if explained is not None:
+                self._fail(explained)
+                return
+        self._fail(Closed(f"{self.address} closed the connection{self._hint(error)}", self.address))
+
+    def _send(self, frame: bytes) -> "asyncio.Future[bytes]":
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+        self.counters.requests += 1
+        self.counters.bytes_out += len(frame)
+        self._transport.write(frame)
+        return asyncio.get_running_loop().create_future()
+
+    async def _within(self, answer: "asyncio.Future[bytes]", limit_s: float | None, what: str) -> bytes:
+        limit = self.settings.request_timeout_s if limit_s is None else limit_s
+        try:
+            async with asyncio.timeout(limit):
+                return await answer
+        except TimeoutError:
+            raise TimedOut(
+                f"{self.address} did not answer {what} within {limit:g} s.", self.address
+            ) from None
+
+    def _give_up(self, failure: ClientError) -> None:
+        self._fail(failure)
+        self._transport.abort()
+
+    def _fail(self, failure: ClientError) -> None:
+        self._failure = failure
+        waiting = [*self._waiting.values(), *([self._bare] if self._bare is not None else [])]
+        self._waiting.clear()
+        for answer in waiting:
+            if not answer.done():
+                answer.set_exception(failure)
+                answer.exception()  # Whoever waits gets it; nobody has to.
+
+    def _hint(self, error: Exception | None) -> str:
+        cause = f" ({error})" if error is not None and str(error) else ""
+        protocol = self.settings.security.protocol
+        if self._heard:
+            secured = "." if protocol.authenticated else "; a listener that wants SASL does so."
+            return f"{cause}{secured}"
+        if protocol.encrypted:
+            return f"{cause} without a word."
+        return (
+            f"{cause} without a word; a listener that wants TLS does so (security.protocol=SSL or SASL_SSL)."
+        )
+
+
+def is_tls_alert(data: bytes) -> bool:
+    return len(data) >= 3 and data[0] == 0x15 and data[1] == 3 and data[2] <= 4

@@ -1,0 +1,78 @@
+"""From an address to a connected socket, or to a plain word why not."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+
+from kelpie.client.address import Address
+from kelpie.client.background import in_background
+from kelpie.client.failures import Unreachable
+
+_LEAST_TRY_S = 0.5
+
+Resolved = tuple[socket.AddressFamily, tuple[object, ...]]
+
+
+async def dial(address: Address, limit_s: float) -> socket.socket:
+    """A socket that is connected. The addresses of a name are tried in turn. Raises Unreachable."""
+    deadline = asyncio.get_running_loop().time() + limit_s
+    try:
+        async with asyncio.timeout(limit_s):
+            resolved = await _resolve(address)
+    except TimeoutError:
+        raise Unreachable(
+            f"The name {address.host} of {address} could not be looked up within {limit_s:g} s.", address
+        ) from None
+    except OSError as error:
+        raise Unreachable(
+            f"The name {address.host} of {address} cannot be looked up here ({error.strerror or error}). "
+            "Is it the "
+            "name that the broker has inside its own network (advertised.listeners)?",
+            address,
+        ) from None
+    return await _first_of(resolved, address, deadline, limit_s)
+
+
+async def _resolve(address: Address) -> list[Resolved]:
+    kind = socket.SOCK_STREAM
+    try:
+        found = socket.getaddrinfo(*address, type=kind, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV)
+    except OSError:
+        found = await in_background(lambda: socket.getaddrinfo(*address, type=kind))
+    return list(dict.fromkeys((family, where) for family, _, _, _, where in found))
+
+
+async def _first_of(
+    resolved: Sequence[Resolved], address: Address, deadline: float, limit_s: float
+) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    failure: OSError = TimeoutError()
+    for at, (family, where) in enumerate(resolved):
+        remaining = deadline - loop.time()
+        share = remaining if at + 1 == len(resolved) else max(_LEAST_TRY_S, remaining / (len(resolved) - at))
+        made = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            made.setblocking(False)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            async with asyncio.timeout(min(share, remaining)):
+                await loop.sock_connect(made, where)
+            return made
+        except OSError as error:  # TimeoutError is one.
+            failure = error
+            made.close()
+        except BaseException:
+            made.close()
+            raise
+    raise Unreachable(_why(failure, address, limit_s), address)
+
+
+def _why(error: OSError, address: Address, limit_s: float) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"{address} refused the connection: nothing listens there."
+    if isinstance(error, TimeoutError):
+        return (
+            f"{address} did not take the connection within {limit_s:g} s: the host is down, or a firewall "
+            "swallows "
+            "what is sent to it."
+        )
+    return f"{address} cannot be reached: {error.strerror or error}."

@@ -1,0 +1,60 @@
+"""What can go wrong between Kelpie and a cluster. One base class; each failure says in plain words what
+happened.
+
+`reason` names the address and what to try. It never holds a password or a token.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kelpie.client.address import Address
+
+
+class ClientError(Exception):
+    """Something could not be asked. `reason` says what, of whom, and what to do about it."""
+
+    def __init__(self, reason: str, address: "Address | None" = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.address = address
+
+
+class BadSettings(ClientError):
+    """The settings contradict themselves, or name a file that is not there."""
+
+
+class Unreachable(ClientError):
+    """No connection came about: refused, no such host, no route, or no reply in time."""
+
+
+class TimedOut(ClientError):
+    """The connection stands, and the answer did not come in time."""
+
+
+class Closed(ClientError):
+    """The connection ended before the answer came."""
+
+
+class TlsFailed(ClientError):
+    """The two sides could not agree on an encrypted connection."""
+
+
+class NotAuthenticated(ClientError):
+    """The broker did not accept who we say we are, or could not prove who it is."""
+
+
+class Unsupported(ClientError):
+    """The broker does not speak a version of the request that Kelpie could use."""
+
+
+class Unreadable(ClientError):
+    """What came back is not an answer of Kafka's."""
+
+
+class NoBroker(ClientError):
+    """Not one of several brokers could be asked."""
+
+    def __init__(self, reason: str, causes: Sequence[ClientError]) -> None:
+        super().__init__(reason)
+        self.causes = tuple(causes)

@@ -1,0 +1,257 @@
+"""A consumer for asyncio: the machine of `kelpie.consumer`, on real connections.
+
+    async with Consumer(settings, "billing", ["orders"], auto_offset_reset="earliest") as consumer:
+        for record in await consumer.poll(1.0):
+            ...
+        await consumer.commit()
+
+It behaves as Kafka's own consumer does, good and bad, so it also serves to show what goes wrong: an
+application that is slow between polls just does not call `poll`, a process that hangs is `hold_heartbeats`,
+one that dies is `crash`.
+"""
+
+import asyncio
+import random
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kelpie.client.journey.driver import Driver
+from kelpie.client.journey.failures import ConsumerProblem
+from kelpie.client.settings import Settings
+from kelpie.consumer import (
+    Assigned,
+    Closed,
+    CommitRefused,
+    Committed,
+    ConsumedRecord,
+    ConsumerConfig,
+    Delivered,
+    Event,
+    GroupProtocol,
+    IsolationLevel,
+    Lost,
+    OffsetToCommit,
+    Place,
+    Raised,
+    ResetPolicy,
+    Revoked,
+    Step,
+)
+from kelpie.consumer import Consumer as Machine
+from kelpie.consumer.membership.identity import Identity
+from kelpie.model.names import TopicPartition
+
+if TYPE_CHECKING:
+    from typing import Self
+
+Change = Assigned | Revoked | Lost
+_CLOSE_LIMIT_S = 10.0
+
+
+class Consumer:
+    """Options are the fields of `ConsumerConfig`; policies, levels and protocols may be given by name.
+
+    `partitions` instead of `topics` reads them without joining the group. `on_change` hears of partitions
+    that come and go. Raises BadConfig, a ValueError, for what cannot be.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        group: str | None = None,
+        topics: Sequence[str] = (),
+        *,
+        partitions: Iterable[TopicPartition] = (),
+        on_change: Callable[[Change], None] | None = None,
+        **options: Any,
+    ) -> None:
+        self.config = ConsumerConfig(
+            group_id=group,
+            topics=tuple(topics),
+            partitions=tuple(partitions),
+            **{"client_id": settings.client_id, **_from_names(options)},
+        )
+        self._machine = Machine(
+            self.config,
+            [(address.host, address.port) for address in settings.bootstrap],
+            draw=random.randrange,
+            new_id=lambda: str(uuid.uuid4()),
+        )
+        self._settings = settings
+        self._on_change = on_change
+        self._polled: asyncio.Future[list[ConsumedRecord]] | None = None
+        self._commits: dict[int, asyncio.Future[Mapping[TopicPartition, OffsetToCommit]]] = {}
+        self._closed = asyncio.Event()
+        self._broken: Exception | None = None
+        self._driver: Driver | None = None
+
+    async def __aenter__(self) -> "Self":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # What it does.
+
+    async def poll(self, limit_s: float = 1.0) -> list[ConsumedRecord]:
+        """The next records; none if there are none in time. Raises ConsumerProblem."""
+        driver = self._running()
+        if self._polled is not None:
+            raise RuntimeError("A consumer can be polled by one caller at a time.")
+        polled: asyncio.Future[list[ConsumedRecord]] = asyncio.get_running_loop().create_future()
+        self._polled = polled
+        try:
+            driver.do(self._machine.poll)
+            async with asyncio.timeout(limit_s):
+                return await polled
+        except TimeoutError:
+            return []
+        finally:
+            self._polled = None
+            if self._machine.is_polling:
+                driver.do(self._machine.poll_ended)
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, int] | None = None, limit_s: float = 10.0
+    ) -> dict[TopicPartition, int]:
+        """Commit these offsets, or where it stands, and say what was committed. Raises ConsumerProblem."""
+        driver = self._running()
+        given = None
+        if offsets is not None:
+            given = {partition: OffsetToCommit(offset) for partition, offset in offsets.items()}
+        done: asyncio.Future[Mapping[TopicPartition, OffsetToCommit]]
+        done = asyncio.get_running_loop().create_future()
+
+        def begin(now: int) -> Any:
+            commit_id, outcome = self._machine.commit(now, given, int(limit_s * 1000))
+            self._commits[commit_id] = done
+            return outcome
+
+        driver.do(begin)
+        committed = await done
+        return {partition: each.offset for partition, each in committed.items()}
+
+    async def close(self, limit_s: float = _CLOSE_LIMIT_S) -> None:
+        """Commit, if that is automatic, leave the group, and end. It is over after the limit in any case."""
+        if self._driver is None or self._closed.is_set():
+            return
+        self._driver.do(self._machine.close)
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._closed.wait()
+        except TimeoutError:
+            pass
+        await self.crash()
+
+    async def crash(self) -> None:
+        """End without a word to anybody, as a process that is killed."""
+        self._closed.set()
+        if self._driver is not None:
+            await self._driver.end()
+        self._fail(RuntimeError("The consumer was closed."))
+
+    # What can be done to it.
+
+    def hold_heartbeats(self) -> None:
+        """Send no heartbeats, as a process that hangs; `release_heartbeats` ends it."""
+        self._running().do(self._machine.mute_heartbeats)
+
+    def release_heartbeats(self) -> None:
+        self._running().do(lambda now: self._machine.mute_heartbeats(now, muted=False))
+
+    def rejoin(self, reason: str = "rebalance enforced by user") -> None:
+        """Make the group rebalance."""
+        self._running().do(lambda now: self._machine.rejoin(now, reason))
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self._running().do(lambda now: self._machine.seek(partition, offset, now))
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        self._running().do(lambda now: self._machine.pause(partitions, now))
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        self._running().do(lambda now: self._machine.pause(partitions, now, paused=False))
+
+    # What one wants to know of it.
+
+    @property
+    def assignment(self) -> tuple[TopicPartition, ...]:
+        return self._machine.assignment.partitions
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """The next offset to read, of each partition that has one."""
+        places = self._machine.assignment.positions()
+        return {partition: position.offset for partition, position in places.items()}
+
+    @property
+    def identity(self) -> Identity:
+        """Member id and generation (or epoch), as the coordinator knows them."""
+        return self._machine.membership.identity
+
+    @property
+    def coordinator(self) -> Place | None:
+        return self._machine.coordinator
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What it did, step by step."""
+        return self._machine.steps
+
+    @property
+    def machine(self) -> Machine:
+        return self._machine
+
+    # How it goes on.
+
+    def _running(self) -> Driver:
+        if self._broken is not None:
+            raise self._broken
+        if self._closed.is_set():
+            raise RuntimeError("The consumer was closed.")
+        if self._driver is None:
+            self._driver = Driver(self._settings, self._machine, self._hear, self._fail)
+        return self._driver
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case Delivered(records):
+                if self._polled is not None and not self._polled.done():
+                    self._polled.set_result(list(records))
+            case Raised(problem):
+                if self._polled is not None and not self._polled.done():
+                    self._polled.set_exception(ConsumerProblem(problem))
+            case Committed(commit_id, offsets):
+                waiting = self._commits.pop(commit_id, None)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(offsets)
+            case CommitRefused(commit_id, problem):
+                waiting = self._commits.pop(commit_id, None)
+                if waiting is not None and not waiting.done():
+                    waiting.set_exception(ConsumerProblem(problem))
+            case Closed():
+                self._closed.set()
+            case Assigned() | Revoked() | Lost():
+                if self._on_change is not None:
+                    self._on_change(event)
+
+    def _fail(self, error: Exception) -> None:
+        self._broken = self._broken or error
+        for waiting in [self._polled, *self._commits.values()]:
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(error)
+        self._commits.clear()
+
+
+def _from_names(options: dict[str, Any]) -> dict[str, Any]:
+    made = dict(options)
+    if isinstance(made.get("auto_offset_reset"), str):
+        made["auto_offset_reset"] = ResetPolicy.parse(made["auto_offset_reset"])
+    if isinstance(made.get("isolation_level"), str):
+        made["isolation_level"] = IsolationLevel[made["isolation_level"].upper()]
+    if isinstance(made.get("group_protocol"), str):
+        made["group_protocol"] = GroupProtocol(made["group_protocol"])
+    if isinstance(made.get("assignors"), list):
+        made["assignors"] = tuple(made["assignors"])
+    return made

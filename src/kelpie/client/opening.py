@@ -1,0 +1,79 @@
+"""How a connection comes about: TCP, TLS, versions, SASL; each step within its time limit."""
+
+import asyncio
+import ssl
+from functools import partial
+
+from kelpie.client.address import Address
+from kelpie.client.connection import Connection
+from kelpie.client.counters import Counters
+from kelpie.client.dialling import dial
+from kelpie.client.failures import TimedOut, TlsFailed
+from kelpie.client.memory import Memory
+from kelpie.client.negotiation import negotiate
+from kelpie.client.sasl.exchange import authenticate
+from kelpie.client.settings import Settings
+from kelpie.client.tls import broken_off, context_for, explain
+
+
+async def open_connection(
+    address: Address,
+    settings: Settings,
+    *,
+    counters: Counters | None = None,
+    memory: Memory | None = None,
+) -> Connection:
+    """Raises ClientError."""
+    counters = counters if counters is not None else Counters()
+    memory = memory if memory is not None else Memory()
+    limit_s = settings.connect_timeout_s + settings.request_timeout_s
+    connect = partial(_connect, address, settings, counters, context_for(settings.security, memory))
+    try:
+        async with asyncio.timeout(limit_s):
+            connection = await connect()
+            try:
+                connection = await negotiate(connection, connect, memory)
+                await authenticate(connection, memory)
+            except BaseException:
+                await connection.close()
+                raise
+            return connection
+    except TimeoutError:
+        raise TimedOut(
+            f"{address} took the connection, and was not ready within {limit_s:g} s.", address
+        ) from None
+
+
+async def _connect(
+    address: Address, settings: Settings, counters: Counters, tls: ssl.SSLContext | None
+) -> Connection:
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    socket = await dial(address, settings.connect_timeout_s)
+    connection = Connection(address, settings, counters)
+    try:
+        if tls is None:
+            await loop.create_connection(lambda: connection, sock=socket)
+        else:
+            await loop.create_connection(
+                lambda: connection,
+                sock=socket,
+                ssl=tls,
+                server_hostname=address.host,
+                ssl_handshake_timeout=max(0.1, settings.connect_timeout_s - (loop.time() - begun)),
+                ssl_shutdown_timeout=1.0,
+            )
+    except ConnectionAbortedError:
+        socket.close()
+        raise TlsFailed(
+            f"{address} took the connection, and did not answer the request to encrypt it within "
+            f"{settings.connect_timeout_s:g} s. Is it a listener with TLS?",
+            address,
+        ) from None
+    except OSError as error:
+        socket.close()
+        raise (explain(error, address) or broken_off(address)) from None
+    except BaseException:
+        socket.close()
+        raise
+    return connection

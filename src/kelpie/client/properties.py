@@ -1,0 +1,161 @@
+"""Client settings from a properties file, as Kafka's own tools take it with --command-config.
+
+Keys that mean nothing to a client like this are ignored, as Kafka does, and listed in `Settings.ignored`.
+Where Kafka has a default, it is Kafka's, save the time limits: a doctor does not wait half a minute for one
+answer.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from kelpie.client import jaas, java_properties
+from kelpie.client.address import Address
+from kelpie.client.failures import BadSettings
+from kelpie.client.login import sasl_of
+from kelpie.client.security import Protocol, Secret, Security, Tls
+from kelpie.client.settings import Settings
+from kelpie.client.stores import OwnKey, own_key, own_key_of_pem, trusted_certificates
+
+_REFERENCE = re.compile(r"\$\{[^}:]+:[^}]*\}")
+
+
+def read_settings(path: str | Path | None = None, bootstrap: str | None = None) -> Settings:
+    """Settings from a file; `bootstrap`, from a command line, wins over the file's. Raises BadSettings."""
+    if path is None:
+        return settings_of({}, bootstrap)
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise BadSettings(f"The properties file {path} cannot be read: {error.strerror or error}.") from None
+    return settings_of(java_properties.parse(raw, str(path)), bootstrap)
+
+
+def settings_of(properties: Mapping[str, str], bootstrap: str | None = None) -> Settings:
+    """The same, from keys and values."""
+    left = _Taken(properties)
+    servers = left.take("bootstrap.servers")
+    if bootstrap is None:
+        bootstrap = servers
+    if bootstrap is None:
+        raise BadSettings(
+            "No broker is named: give its address, or set bootstrap.servers in the properties file."
+        )
+    client_id = left.take("client.id") or "kelpie"
+    security = _security(left)
+    request = _seconds(left, "request.timeout.ms", 5.0)
+    connect = _seconds(left, "socket.connection.setup.timeout.ms", min(3.0, request))
+    return Settings(Address.parse_list(bootstrap), client_id, security, request, connect, left.rest)
+
+
+class _Taken:
+    """Properties, and which of them have been looked at."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+        self._taken: set[str] = set()
+
+    def take(self, key: str) -> str | None:
+        self._taken.add(key)
+        value = self._properties.get(key)
+        if value is not None and "config.providers" in self._properties and _REFERENCE.search(value):
+            raise BadSettings(
+                f"{key} refers to a config provider, which Kelpie does not ask. Write the value itself "
+                "into the file."
+            )
+        return value
+
+    def secret(self, key: str) -> Secret | None:
+        value = self.take(key)
+        return None if value is None else Secret(value)
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        return tuple(sorted(set(self._properties) - self._taken))
+
+
+def _security(left: _Taken) -> Security:
+    name = (left.take("security.protocol") or "PLAINTEXT").strip().upper()
+    try:
+        protocol = Protocol(name)
+    except ValueError:
+        known = ", ".join(each.value for each in Protocol)
+        raise BadSettings(f"security.protocol {name!r} does not exist; there are {known}.") from None
+    tls = _tls(left) if protocol.encrypted else None
+    sasl = None
+    if protocol.authenticated:
+        config = left.take("sasl.jaas.config")
+        if config is None:
+            raise BadSettings(
+                f"security.protocol is {protocol.value}, so sasl.jaas.config must say who you are: a line "
+                "like "
+                'org.apache.kafka.common.security.plain.PlainLoginModule required username="…" password="…";'
+            )
+        mechanism = left.take("sasl.mechanism") or "GSSAPI"
+        sasl = sasl_of(mechanism.strip().upper(), jaas.parse(config), left)
+    return Security(protocol, tls, sasl)
+
+
+def _tls(left: _Taken) -> Tls:
+    check = left.take("ssl.endpoint.identification.algorithm")
+    own = _own_key(left)
+    key_password = left.secret("ssl.key.password")
+    if own is not None and own.encrypted and key_password is None:
+        raise BadSettings("The key in ssl.keystore is encrypted: set ssl.key.password.")
+    return Tls(
+        authorities=_authorities(left),
+        certificates=own.certificates if own is not None else None,
+        key=own.key if own is not None else None,
+        key_password=key_password if own is not None and own.encrypted else None,
+        check_host=check is None or bool(check.strip()),
+    )
+
+
+def _authorities(left: _Taken) -> bytes | None:
+    left.take("ssl.truststore.type")
+    location, password = left.take("ssl.truststore.location"), left.secret("ssl.truststore.password")
+    inline = left.take("ssl.truststore.certificates")
+    if inline is not None:
+        if location is not None:
+            raise BadSettings(
+                "ssl.truststore.certificates and ssl.truststore.location are both set; one is enough."
+            )
+        return _as_pem(inline)
+    return trusted_certificates(location, password) if location else None
+
+
+def _own_key(left: _Taken) -> OwnKey | None:
+    left.take("ssl.keystore.type")
+    location, password = left.take("ssl.keystore.location"), left.secret("ssl.keystore.password")
+    key, chain = left.take("ssl.keystore.key"), left.take("ssl.keystore.certificate.chain")
+    if key is not None or chain is not None:
+        if location is not None:
+            raise BadSettings("ssl.keystore.key and ssl.keystore.location are both set; one is enough.")
+        if key is None or chain is None:
+            raise BadSettings(
+                "ssl.keystore.key and ssl.keystore.certificate.chain belong together; one is missing."
+            )
+        pem = _as_pem(key) + b"\n" + _as_pem(chain)
+        return own_key_of_pem(pem, "ssl.keystore.key and ssl.keystore.certificate.chain")
+    return own_key(location, password) if location else None
+
+
+def _as_pem(value: str) -> bytes:
+    """PEM in a property may stand on one line, with blanks for line breaks."""
+    parts = re.split(r"(-----(?:BEGIN|END) [A-Z ]+-----)", value.strip())
+    return "\n".join(
+        "\n".join(part.split()) if at % 2 == 0 else part for at, part in enumerate(parts)
+    ).encode()
+
+
+def _seconds(left: _Taken, key: str, default: float) -> float:
+    value = left.take(key)
+    if value is None:
+        return default
+    try:
+        seconds = int(value.strip()) / 1000
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise BadSettings(f"{key} must be a number of milliseconds above 0, not {value.strip()!r}.")
+    return seconds

@@ -1,0 +1,18 @@
+"""PLAIN (RFC 4616): user name and password, as they are. Only sensible on an encrypted listener."""
+
+
+class Plain:
+    name = "PLAIN"
+
+    def __init__(self, username: str, password: str) -> None:
+        self._message = f"\0{username}\0{password}".encode()
+
+    def begin(self) -> bytes:
+        return self._message
+
+    def answer(self, challenge: bytes) -> bytes | None:
+        del challenge  # The broker has nothing to say.
+        return None
+
+    def complaint(self) -> str | None:
+        return None

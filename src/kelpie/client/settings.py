@@ -1,0 +1,32 @@
+"""What a client needs to know of a cluster before it connects."""
+
+from dataclasses import dataclass
+
+from kelpie.client.address import Address
+from kelpie.client.security import PLAINTEXT, Security
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    bootstrap: tuple[Address, ...]
+    client_id: str = "kelpie"
+    security: Security = PLAINTEXT
+    request_timeout_s: float = 5.0
+    """How long one answer may take."""
+    connect_timeout_s: float = 3.0
+    """How long a connection may take to come about, encryption included."""
+    ignored: tuple[str, ...] = ()
+    """Keys of the properties file that mean nothing here."""
+
+    @classmethod
+    def of(
+        cls,
+        bootstrap: str,
+        *,
+        client_id: str = "kelpie",
+        security: Security = PLAINTEXT,
+        request_timeout_s: float = 5.0,
+        connect_timeout_s: float = 3.0,
+    ) -> "Settings":
+        """`Settings.of("kafka-1:9092,kafka-2:9092")`. Raises BadSettings."""
+        return cls(Address.parse_list(bootstrap), client_id, security, request_timeout_s, connect_timeout_s)

@@ -1,0 +1,160 @@
+"""State and members of groups, from their coordinators, many in one request.
+
+Classic groups and those of the newer protocol (KIP-848) have an API each. Brokers since 3.8 list the type of
+a group; where it is not known, the classic one is asked, and the newer for groups that it does not know.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kelpie.client.failures import ClientError
+from kelpie.client.survey.asking import Asking, chunks, each, error_of
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import GroupState, Member
+from kelpie.observations.blobs import read_blobs
+from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.wire.api.consumer_group_describe import ConsumerGroupDescribeRequest
+from kelpie.wire.api.describe_groups import DescribeGroupsRequest
+from kelpie.wire.api.list_groups import ListedGroup
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
+
+_DEAD = "Dead"
+_OTHER_KINDS = ("share", "streams")
+"""Groups of these types are listed; Kelpie does not describe them."""
+
+
+async def describe_groups(
+    asking: Asking, node: int, groups: Sequence[str], listed: Mapping[str, ListedGroup]
+) -> None:
+    """Adds one GroupState for each group, or a row that says why not."""
+    kinds = {group: listed[group].group_type.lower() if group in listed else "" for group in groups}
+    others = [group for group in groups if kinds[group] in _OTHER_KINDS]
+    _note_listed(asking, node, others, listed)
+    newer = [group for group in groups if kinds[group] == CONSUMER]
+    classic = [group for group in groups if kinds[group] not in (CONSUMER, *_OTHER_KINDS)]
+    both = asking.versions[node].speaks(ConsumerGroupDescribeRequest)
+    maybe_newer: list[str] = []
+    size = asking.options.groups_per_request
+
+    async def ask_classic(part: Sequence[str]) -> None:
+        try:
+            response, at = await asking.ask(node, DescribeGroupsRequest(groups=list(part)))
+        except ClientError as error:
+            _not_described(asking, node, part, error)
+            return
+        source = asking.source(node)
+        for group in response.groups:
+            if both and not kinds[group.group_id] and _is_unknown(group):
+                maybe_newer.append(group.group_id)
+            else:
+                asking.seen.states.append(_classic_state(group, node, at, source))
+
+    async def ask_newer(part: Sequence[str]) -> None:
+        request = ConsumerGroupDescribeRequest(group_ids=list(part), include_authorized_operations=False)
+        try:
+            response, at = await asking.ask(node, request)
+        except ClientError as error:
+            _not_described(asking, node, part, error)
+            return
+        source = asking.source(node)
+        asking.seen.states += [_newer_state(group, node, at, source) for group in response.groups]
+
+    await each(chunks(classic, size), ask_classic)
+    await each(chunks(newer + maybe_newer, size), ask_newer)
+
+
+def _is_unknown(group: Any) -> bool:
+    unknown = group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    return unknown or (not group.error_code and group.group_state == _DEAD)
+
+
+def _not_described(asking: Asking, node: int, groups: Sequence[str], error: ClientError) -> None:
+    source = asking.source(node)
+    asking.unasked("group", groups, f"{source} did not describe it. {error.reason}", source)
+
+
+def _note_listed(asking: Asking, node: int, groups: Sequence[str], listed: Mapping[str, ListedGroup]) -> None:
+    at, source = asking.clock(), asking.source(node)
+    asking.seen.states += [
+        GroupState(
+            group,
+            listed[group].group_state,
+            listed[group].group_type.lower(),
+            listed[group].protocol_type,
+            coordinator=node,
+            at=at,
+            source=source,
+        )
+        for group in groups
+    ]
+
+
+def _classic_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
+    error = error_of(group.error_code) if group.error_code else ErrorCode.NONE
+    speaks = group.protocol_type == PROTOCOL_TYPE
+    members = tuple(_classic_member(member, speaks) for member in group.members) if group.members else ()
+    return GroupState(
+        group.group_id,
+        group.group_state,
+        CLASSIC,
+        group.protocol_type,
+        group.protocol_data,
+        -1,
+        members,
+        node,
+        error,
+        at,
+        source,
+    )
+
+
+def _classic_member(member: Any, speaks: bool) -> Member:
+    """What members subscribe to and are assigned is in blobs that only consumers' groups fill alike."""
+    subscribed, assigned = (
+        read_blobs(member.member_metadata, member.member_assignment) if speaks else (None, None)
+    )
+    return Member(
+        member.member_id,
+        member.client_id,
+        member.client_host,
+        member.group_instance_id,
+        subscribed,
+        assigned,
+    )
+
+
+def _newer_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
+    error = error_of(group.error_code) if group.error_code else ErrorCode.NONE
+    return GroupState(
+        group.group_id,
+        # A group that the coordinator does not know has no state; the classic API calls that Dead.
+        group.group_state or (_DEAD if error is ErrorCode.GROUP_ID_NOT_FOUND else ""),
+        CONSUMER,
+        PROTOCOL_TYPE,
+        group.assignor_name,
+        group.group_epoch,
+        tuple(map(_newer_member, group.members)),
+        node,
+        error,
+        at,
+        source,
+    )
+
+
+def _newer_member(member: Any) -> Member:
+    assigned = tuple(
+        TopicPartition(topic.topic_name, partition)
+        for topic in member.assignment.topic_partitions
+        for partition in topic.partitions
+    )
+    return Member(
+        member.member_id,
+        member.client_id,
+        member.client_host,
+        member.instance_id,
+        tuple(member.subscribed_topic_names),
+        assigned,
+        epoch=member.member_epoch,
+    )

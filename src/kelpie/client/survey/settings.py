@@ -1,0 +1,95 @@
+"""Settings that matter to groups: each broker's own, and those of the topics that groups read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kelpie.client.failures import ClientError, Unsupported
+from kelpie.client.survey.asking import Asking, chunks, each
+from kelpie.errors import describe
+from kelpie.observations import Setting
+from kelpie.wire.api.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+_TOPICS_PER_REQUEST = 1000
+
+OF_BROKERS = (
+    "auto.create.topics.enable",
+    "group.consumer.max.size",
+    "group.initial.rebalance.delay.ms",
+    "group.max.session.timeout.ms",
+    "group.max.size",
+    "group.min.session.timeout.ms",
+    "log.retention.bytes",
+    "log.retention.hours",
+    "log.retention.minutes",
+    "log.retention.ms",
+    "min.insync.replicas",
+    "offsets.retention.check.interval.ms",
+    "offsets.retention.minutes",
+    "offsets.topic.num.partitions",
+    "offsets.topic.replication.factor",
+    "transaction.max.timeout.ms",
+    "unclean.leader.election.enable",
+)
+OF_TOPICS = (
+    "cleanup.policy",
+    "message.timestamp.type",
+    "min.insync.replicas",
+    "retention.bytes",
+    "retention.ms",
+    "unclean.leader.election.enable",
+)
+
+
+class _Kind(NamedTuple):
+    resource: int
+    prefix: str
+    keys: tuple[str, ...]
+
+
+_OF_BROKER = _Kind(4, "broker ", OF_BROKERS)
+_OF_TOPIC = _Kind(2, "topic ", OF_TOPICS)
+
+
+async def ask_broker_settings(asking: Asking, node: int) -> None:
+    await _ask(asking, node, _OF_BROKER, [str(node)])
+
+
+async def ask_topic_settings(asking: Asking, topics: Sequence[str]) -> None:
+    """Any broker knows them; the next one is asked when one does not answer."""
+
+    async def ask(part: Sequence[str]) -> None:
+        for node in asking.reached:
+            if await _ask(asking, node, _OF_TOPIC, part):
+                return
+
+    await each(chunks(topics, _TOPICS_PER_REQUEST), ask)
+
+
+async def _ask(asking: Asking, node: int, kind: _Kind, names: Sequence[str]) -> bool:
+    source = asking.source(node)
+    resources = [
+        DescribeConfigsResource(
+            resource_type=kind.resource, resource_name=name, configuration_keys=list(kind.keys)
+        )
+        for name in names
+    ]
+    try:
+        response, _ = await asking.ask(node, DescribeConfigsRequest(resources=resources))
+    except Unsupported as error:
+        # Kafka before 0.11 tells its settings to nobody. Once is enough to say so.
+        if not any(row.kind == "settings" for row in asking.seen.unasked):
+            asking.unasked("settings", ["all"], error.reason, source)
+        return True
+    except ClientError as error:
+        asking.unasked("settings", [f"{kind.prefix}{name}" for name in names], error.reason, source)
+        return False
+    for result in response.results:
+        of = f"{kind.prefix}{result.resource_name}"
+        if result.error_code:
+            asking.unasked("settings", [of], f"{source} answers {describe(result.error_code)}", source)
+        asking.seen.settings += [
+            Setting(of, entry.name, entry.value, source)
+            for entry in result.configs
+            if entry.value is not None
+        ]
+    return True

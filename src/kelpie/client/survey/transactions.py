@@ -1,0 +1,101 @@
+"""Who holds a last stable offset back: producers with an open transaction, and what is known of it.
+
+The leader tells the producer (DescribeProducers, since 2.8); which transaction that is, only the transaction
+coordinators know (ListTransactions and DescribeTransactions, since 3.0). One that no coordinator knows hangs.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kelpie.client.failures import ClientError
+from kelpie.client.survey.asking import Asking, together
+from kelpie.model.names import TopicPartition
+from kelpie.observations import OpenTransaction
+from kelpie.wire.api.describe_producers import DescribeProducersRequest, TopicRequest
+from kelpie.wire.api.describe_transactions import DescribeTransactionsRequest
+from kelpie.wire.api.list_transactions import ListTransactionsRequest
+
+UNKNOWN = "?"
+"""The state of a transaction whose coordinator could not be asked."""
+
+
+class _Transaction(NamedTuple):
+    transactional_id: str
+    state: str
+    timeout_ms: int = -1
+
+
+async def ask_transactions(asking: Asking, by_leader: Mapping[int, Sequence[TopicPartition]]) -> None:
+    """Adds the transactions that are open in these partitions."""
+    found: list[OpenTransaction] = []
+    await together(*(_ask_leader(asking, node, names, found) for node, names in by_leader.items()))
+    if not found:
+        return
+    known, complete = await _ask_coordinators(asking, sorted({row.producer_id for row in found}))
+    nothing = _Transaction("", "" if complete else UNKNOWN)
+    for row in found:
+        transaction = known.get(row.producer_id, nothing)
+        asking.seen.transactions.append(row._replace(**transaction._asdict()))
+
+
+async def _ask_leader(
+    asking: Asking, node: int, names: Sequence[TopicPartition], found: list[OpenTransaction]
+) -> None:
+    topics: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, partition in names:
+        topics[topic].append(partition)
+    wanted = [TopicRequest(name=topic, partition_indexes=entries) for topic, entries in topics.items()]
+    source = asking.source(node)
+    try:
+        response, at = await asking.ask(node, DescribeProducersRequest(topics=wanted))
+    except ClientError as error:
+        reason = f"An open transaction holds it back; whose, {source} did not tell. {error.reason}"
+        asking.unasked("partition", [str(name) for name in names], reason, source)
+        return
+    found += [
+        OpenTransaction(
+            topic.name,
+            partition.partition_index,
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.current_txn_start_offset,
+            producer.last_timestamp if producer.last_timestamp >= 0 else None,
+            coordinator_epoch=producer.coordinator_epoch,
+            at=at,
+            source=source,
+        )
+        for topic in response.topics
+        for partition in topic.partitions
+        for producer in partition.active_producers
+        if producer.current_txn_start_offset >= 0
+    ]
+
+
+async def _ask_coordinators(asking: Asking, producers: Sequence[int]) -> tuple[dict[int, _Transaction], bool]:
+    """What coordinators know, by producer id, and whether all of them were asked."""
+    known: dict[int, _Transaction] = {}
+    answered: set[int] = set()
+
+    async def ask(node: int) -> None:
+        try:
+            request = ListTransactionsRequest(state_filters=[], producer_id_filters=list(producers))
+            response, _ = await asking.ask(node, request)
+            if response.error_code:
+                return
+            for entry in response.transaction_states:
+                known[entry.producer_id] = _Transaction(entry.transactional_id, entry.transaction_state)
+            ids = [entry.transactional_id for entry in response.transaction_states]
+            if ids:
+                described, _ = await asking.ask(node, DescribeTransactionsRequest(transactional_ids=ids))
+                for state in described.transaction_states:
+                    if not state.error_code:
+                        known[state.producer_id] = _Transaction(
+                            state.transactional_id, state.transaction_state, state.transaction_timeout_ms
+                        )
+            answered.add(node)
+        except ClientError:
+            return  # Then not all were asked, which the rows say.
+
+    await together(*(ask(node) for node in asking.reached))
+    return known, answered >= set(asking.nodes.brokers)

@@ -1,0 +1,108 @@
+"""What a member does when the coordinator refuses it, by request.
+
+| error                            | JoinGroup               | SyncGroup               | Heartbeat           |
+|----------------------------------|-------------------------|-------------------------|---------------------|
+| 14 COORDINATOR_LOAD_IN_PROGRESS  | again, later            | again, later (a)        | (b)                 |
+| 15, 16                           | find coordinator, again | find coordinator, again | find coordinator    |
+| 22 ILLEGAL_GENERATION            | drop generation, again  | drop generation, again  | drop it, rejoin     |
+| 25 UNKNOWN_MEMBER_ID             | drop member id, again   | drop member id, again   | drop it, rejoin     |
+| 27 REBALANCE_IN_PROGRESS         | again, at once          | again, at once          | rejoin if STABLE    |
+| 79 MEMBER_ID_REQUIRED            | take the id, at once    |                         |                     |
+| 82 FENCED_INSTANCE_ID            | poll raises it, always  | the same                | the same            |
+| 23, 24, 26, 30, 35, 81, others   | poll raises it          | poll raises it          | poll raises it      |
+
+(a) Kafka 4's coordinator answers so while it loads; Java's client has no branch for it and raises an error.
+    Here it joins again, as the client does for JoinGroup.
+(b) Coordinators that load answer heartbeats as if all were well.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from kelpie.consumer.outcome import ProblemKind
+from kelpie.consumer.questions.join_group import Joined
+from kelpie.errors import ErrorCode, describe, info
+
+
+class Retry(Enum):
+    AT_ONCE = "at once"
+    LATER = "after the back-off"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    error: int
+    retry: Retry
+    reason: str = "the coordinator refused it"
+    """What the next join gives as its reason."""
+    kind: ProblemKind = ProblemKind.UNEXPECTED
+    rediscover: bool = False
+    forget_generation: bool = False
+    forget_member: bool = False
+    fenced: bool = False
+    adopt: str | None = None
+    """The member id that the coordinator gave."""
+
+    @property
+    def meaning(self) -> str:
+        return info(self.error).meaning
+
+    def text(self, group_id: str) -> str:
+        return f"Group {group_id} cannot be joined: {describe(self.error)}. {self.meaning}"
+
+
+_E = ErrorCode
+_KNOWN = {
+    refusal.error: refusal
+    for refusal in (
+        Refusal(_E.COORDINATOR_LOAD_IN_PROGRESS, Retry.LATER, "the coordinator was loading"),
+        Refusal(
+            _E.COORDINATOR_NOT_AVAILABLE, Retry.LATER, "the coordinator was not available", rediscover=True
+        ),
+        Refusal(_E.NOT_COORDINATOR, Retry.LATER, "the coordinator has changed", rediscover=True),
+        Refusal(_E.ILLEGAL_GENERATION, Retry.AT_ONCE, "the generation is over", forget_generation=True),
+        Refusal(
+            _E.UNKNOWN_MEMBER_ID,
+            Retry.AT_ONCE,
+            "the coordinator does not know the member",
+            forget_generation=True,
+            forget_member=True,
+        ),
+        Refusal(_E.REBALANCE_IN_PROGRESS, Retry.AT_ONCE, "group is already rebalancing"),
+        Refusal(_E.MEMBER_ID_REQUIRED, Retry.AT_ONCE, "need to re-join with the given member-id"),
+        Refusal(_E.FENCED_INSTANCE_ID, Retry.NEVER, kind=ProblemKind.FENCED, fenced=True),
+        Refusal(_E.GROUP_AUTHORIZATION_FAILED, Retry.NEVER, kind=ProblemKind.NOT_AUTHORISED),
+        Refusal(_E.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER, kind=ProblemKind.REFUSED),
+        Refusal(_E.INVALID_GROUP_ID, Retry.NEVER, kind=ProblemKind.REFUSED),
+        Refusal(_E.INVALID_SESSION_TIMEOUT, Retry.NEVER, kind=ProblemKind.REFUSED),
+        Refusal(_E.GROUP_MAX_SIZE_REACHED, Retry.NEVER, kind=ProblemKind.REFUSED),
+        Refusal(_E.UNSUPPORTED_VERSION, Retry.NEVER, kind=ProblemKind.UNSUPPORTED),
+    )
+}
+
+OF_MEMBERSHIP: dict[int, Refusal] = {
+    error: _KNOWN[error]
+    for error in (
+        _E.ILLEGAL_GENERATION,
+        _E.UNKNOWN_MEMBER_ID,
+        _E.REBALANCE_IN_PROGRESS,
+        _E.FENCED_INSTANCE_ID,
+    )
+}
+"""What any request of a member may be refused for."""
+
+
+def of_join(joined: Joined) -> Refusal:
+    refusal = _of(joined.error)
+    if joined.error == _E.MEMBER_ID_REQUIRED:
+        return replace(refusal, adopt=joined.member_id)
+    return refusal
+
+
+def of_sync(error: int) -> Refusal:
+    return _of(error) if error != _E.MEMBER_ID_REQUIRED else Refusal(error, Retry.NEVER)
+
+
+def _of(error: int) -> Refusal:
+    return _KNOWN.get(error) or Refusal(error, Retry.NEVER)

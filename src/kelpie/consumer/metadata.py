@@ -1,0 +1,190 @@
+"""What the consumer knows of topics and their leaders, and when it asks anew.
+
+It asks when it starts, when a topic is added, when a part of the consumer has found its knowledge to be wrong
+(`outdated`), and when it is old; one request at a time, and never sooner than retry.backoff.ms after an
+answer. While the answer lacks something that is wanted (a topic, a leader), it asks less and less often.
+
+Of two answers about a partition the one with the higher leader epoch is believed, whichever came first: a
+broker that lags behind must not lead back to a former leader (KIP-320). A topic of another id is another one.
+"""
+
+from dataclasses import dataclass
+
+from kelpie.consumer.backoff import Backoff
+from kelpie.consumer.desk import Desk, Turn
+from kelpie.consumer.outcome import Failure, Problem, ProblemKind
+from kelpie.consumer.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts
+from kelpie.consumer.steps import Follows, What
+from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+_FATAL: dict[int, ProblemKind] = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: ProblemKind.REFUSED,
+}
+_NEEDED = "every topic that is read, with a leader for each of its partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Who leads a partition, by the newest that is known."""
+
+    node_id: int | None
+    epoch: int | None
+
+
+NO_LEADER = Leader(None, None)
+
+
+class Metadata:
+    def __init__(self, desk: Desk, topics: frozenset[str]) -> None:
+        config = desk.config
+        self._desk = desk
+        self._own = topics
+        self._others: frozenset[str] = frozenset()
+        self._may_create = config.allow_auto_create_topics
+        self._max_age_ms = config.metadata_max_age_ms
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
+        self._wanted = True
+        self._token: int | None = None
+        self._asked: frozenset[str] = frozenset()
+        self._fresh_until: Instant = 0
+        self.answers = 0
+        """How many answers have come: whoever waits for news compares it."""
+        self.topics: dict[str, TopicFacts] = {}
+        self._epochs: dict[TopicPartition, int] = {}
+
+    # What others ask.
+
+    def leader(self, partition: TopicPartition) -> Leader:
+        topic = self.topics.get(partition.topic)
+        facts = topic.partitions.get(partition.partition) if topic is not None else None
+        return NO_LEADER if facts is None else Leader(facts.leader, facts.epoch)
+
+    def partition_counts(self, topics: frozenset[str]) -> dict[str, int]:
+        return {name: len(self.topics[name].partitions) for name in topics if name in self.topics}
+
+    def knows(self, topics: frozenset[str]) -> bool:
+        """Whether an answer about all of these has come, be it that they do not exist."""
+        return topics <= self.topics.keys()
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        found = (name for name, facts in self.topics.items() if facts.topic_id == topic_id)
+        return next(found, None)
+
+    def id_of(self, topic: str) -> bytes | None:
+        facts = self.topics.get(topic)
+        return None if facts is None else facts.topic_id
+
+    # What others tell.
+
+    def outdated(self) -> None:
+        self._wanted = True
+
+    def follow(self, others: frozenset[str]) -> None:
+        """Topics of the group that this member does not read itself: its leader must know them too."""
+        self._others = others - self._own
+        if not self.knows(self._others):
+            self._wanted = True
+
+    def seen(self, partition: TopicPartition, epoch: int | None) -> None:
+        """A leader epoch seen elsewhere. A newer one means that what is known here is out of date."""
+        if epoch is not None and epoch > self._epochs.get(partition, epoch):
+            self._epochs[partition] = epoch
+            self._wanted = True
+
+    # What it does.
+
+    def advance(self, turn: Turn) -> None:
+        due = self._wanted or turn.now >= self._fresh_until
+        if not due or self._desk.is_under_way(self._token) or not self._backoff.over(turn.now):
+            return
+        node = self._desk.nodes.least_loaded(turn.now)
+        if node is None:
+            return
+        self._wanted = False
+        self._asked = self._own | self._others
+        question = AskMetadata(tuple(sorted(self._asked)), self._may_create)
+        self._token = self._desk.ask(
+            turn, What.METADATA, node, question, then=self._learned, otherwise=self._not_learned
+        )
+
+    def deadline(self, now: Instant) -> Instant | None:
+        if self._desk.is_under_way(self._token):
+            return None
+        if not self._wanted:
+            return self._fresh_until
+        if not self._backoff.over(now):
+            return self._backoff.until
+        return self._desk.nodes.next_free(now)
+
+    def _learned(self, turn: Turn, facts: ClusterFacts) -> Follows:
+        if facts.error:
+            return self._again(turn, f"The broker could not tell: {info(facts.error).meaning}")
+        self._desk.nodes.heard_of(facts.brokers)
+        self.topics = {name: self._newest(name, topic) for name, topic in facts.topics.items()}
+        self.answers += 1
+        self._wanted = False  # Whoever found it out of date while this was on its way has news now.
+        self._fresh_until = turn.now + self._max_age_ms
+        self._raise_what_is_fatal(turn)
+        lacking = self._lacking()
+        if lacking:
+            return self._again(turn, f"{lacking}.")
+        self._backoff.succeeded()
+        self._backoff.until = turn.now + self._desk.config.retry_backoff_ms  # Not more often, in any case.
+        if self._asked != self._own | self._others:
+            self._wanted = True  # More is wanted since it was asked.
+        return Follows("The brokers are known, and who leads which partition.")
+
+    def _not_learned(self, turn: Turn, failure: Failure) -> Follows:
+        del failure
+        self._wanted = True
+        wait_ms = self._backoff.failed(turn.now)
+        return Follows(f"Another broker is asked, in {wait_ms} ms.", failed=True, needed=_NEEDED)
+
+    def _again(self, turn: Turn, why: str) -> Follows:
+        self._wanted = True
+        wait_ms = self._backoff.failed(turn.now)
+        return Follows(f"{why} It is asked again in {wait_ms} ms.", failed=True, needed=_NEEDED)
+
+    def _newest(self, name: str, topic: TopicFacts) -> TopicFacts:
+        before = self.topics.get(name)
+        if before is not None and before.topic_id != topic.topic_id:
+            before = None
+            for partition in [known for known in self._epochs if known.topic == name]:
+                del self._epochs[partition]
+        partitions: dict[int, PartitionFacts] = {}
+        for number, facts in topic.partitions.items():
+            partition = TopicPartition(name, number)
+            partitions[number] = facts
+            if facts.epoch is None:
+                continue
+            if facts.epoch >= self._epochs.get(partition, facts.epoch):
+                self._epochs[partition] = facts.epoch
+            elif before is not None and number in before.partitions:
+                partitions[number] = before.partitions[number]
+        return TopicFacts(topic.error, topic.topic_id, partitions)
+
+    def _raise_what_is_fatal(self, turn: Turn) -> None:
+        for name, topic in sorted(self.topics.items()):
+            kind = _FATAL.get(topic.error)
+            if kind is not None and name in self._own:
+                text = f"Topic {name} cannot be read: {describe(topic.error)}. {info(topic.error).meaning}"
+                turn.fail(Problem(kind, text, topic.error))
+
+    def _lacking(self) -> str:
+        """What is wanted and not there, in words; empty when all is."""
+        absent = [name for name, topic in sorted(self.topics.items()) if topic.error]
+        if absent:
+            return f"{', '.join(absent)}: {describe(self.topics[absent[0]].error)}"
+        leaderless = [
+            str(TopicPartition(name, number))
+            for name, topic in sorted(self.topics.items())
+            for number, facts in sorted(topic.partitions.items())
+            if facts.leader is None
+        ]
+        if not leaderless:
+            return ""
+        more = f" and {len(leaderless) - 5} more" if len(leaderless) > 5 else ""
+        return f"{', '.join(leaderless[:5])}{more} without a leader"

@@ -1,0 +1,94 @@
+"""One partition that the consumer reads: where it stands, and what may be done with it."""
+
+from dataclasses import dataclass
+
+from kelpie.consumer.metadata import NO_LEADER, Leader
+from kelpie.consumer.positions.fetch_state import MAY_BECOME, FetchState
+from kelpie.consumer.positions.policy import ResetPolicy
+from kelpie.model.time import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The next record to read."""
+
+    offset: int
+    epoch: int | None = None
+    """Of the record before it: by this a truncated log is noticed."""
+    leader: Leader = NO_LEADER
+    """Who led the partition when the position was taken up, or last checked."""
+
+    @property
+    def can_be_checked(self) -> bool:
+        return self.epoch is not None and self.leader.epoch is not None
+
+
+class PartitionState:
+    def __init__(self) -> None:
+        self.state = FetchState.INITIALIZING
+        self.position: Position | None = None
+        self.policy: ResetPolicy | None = None
+        """Of AWAIT_RESET: by which policy."""
+        self.not_before: Instant = 0
+        """Resets and checks are not tried before this."""
+        self.paused = False
+        self.being_revoked = False
+        self.high_watermark: int | None = None
+        self.last_stable_offset: int | None = None
+        self.log_start_offset: int | None = None
+
+    @property
+    def is_fetchable(self) -> bool:
+        return self.state is FetchState.FETCHING and not self.paused and not self.being_revoked
+
+    def seek_unvalidated(self, position: Position) -> bool:
+        """Take up a position that may be of another leader's time: it is checked if it can be."""
+        return self.seek_validated(position) and self._validate(position)
+
+    def seek_validated(self, position: Position) -> bool:
+        if not self._become(FetchState.FETCHING):
+            return False
+        self.position = position
+        self.policy = None
+        self.not_before = 0
+        return True
+
+    def reset(self, policy: ResetPolicy) -> bool:
+        if not self._become(FetchState.AWAIT_RESET):
+            return False
+        self.position = None
+        self.policy = policy
+        self.not_before = 0
+        return True
+
+    def meet_leader(self, leader: Leader) -> bool:
+        """The leader as it is known now. Whether the position must be checked with it."""
+        if self.state is FetchState.AWAIT_RESET or leader.node_id is None:
+            return False
+        if self.position is not None and self.position.leader != leader:
+            self._validate(Position(self.position.offset, self.position.epoch, leader))
+        return self.state is FetchState.AWAIT_VALIDATION
+
+    def validated(self) -> None:
+        if self.state is FetchState.AWAIT_VALIDATION:
+            self._become(FetchState.FETCHING)
+            self.not_before = 0
+
+    def consumed(self, position: Position) -> None:
+        """Records up to here have been handed to the application."""
+        assert self.state is FetchState.FETCHING, f"records consumed in {self.state}"
+        self.position = position
+
+    def _validate(self, position: Position) -> bool:
+        after = FetchState.AWAIT_VALIDATION if position.can_be_checked else FetchState.FETCHING
+        if not self._become(after):
+            return False
+        self.position = position
+        self.not_before = 0
+        return True
+
+    def _become(self, state: FetchState) -> bool:
+        if state not in MAY_BECOME[self.state]:
+            return False
+        self.state = state
+        return True

@@ -1,0 +1,101 @@
+from dataclasses import dataclass
+from typing import Any
+
+from kelpie.consumer.questions.question import Question
+from kelpie.errors import ErrorCode, describe
+from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kelpie.wire.schema import NO_UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    error: int
+    leader: int | None
+    epoch: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    error: int
+    topic_id: bytes | None
+    partitions: dict[int, PartitionFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    brokers: dict[int, tuple[str, int]]
+    topics: dict[str, TopicFacts]
+    error: int = 0
+    cluster_id: str | None = None
+    controller: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskMetadata(Question[ClusterFacts]):
+    """Brokers, and the topics named.
+
+    Before version 4 a request for a topic creates it, if the broker is set so. Unless that is wished, all
+    topics are asked for then, and those that are wanted are picked out of the answer.
+    """
+
+    topics: tuple[str, ...]
+    may_create: bool = False
+
+    api = MetadataRequest
+
+    def request(self, version: int) -> MetadataRequest:
+        if version < 4 and not self.may_create:
+            return MetadataRequest(topics=[] if version == 0 else None)
+        # The empty list asks for all topics in version 0, and for none later.
+        topics = [MetadataRequestTopic(name=topic) for topic in self.topics]
+        if version < 4:
+            return MetadataRequest(topics=topics)
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=self.may_create)
+
+    def answer(self, response: MetadataResponse, version: int) -> ClusterFacts:
+        del version
+        wanted = frozenset(self.topics)
+        topics = {
+            topic.name: _topic(topic) for topic in response.topics if topic.name in wanted and topic.name
+        }
+        for missing in wanted - topics.keys():
+            topics[missing] = TopicFacts(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, {})
+        return ClusterFacts(
+            {broker.node_id: (broker.host, broker.port) for broker in response.brokers},
+            topics,
+            response.error_code,
+            response.cluster_id,
+            response.controller_id if response.controller_id >= 0 else None,
+        )
+
+    def tell(self, answer: ClusterFacts) -> str:
+        if answer.error:
+            return describe(answer.error)
+        parts = [f"brokers {', '.join(map(str, sorted(answer.brokers)))}" if answer.brokers else "no broker"]
+        for name, topic in sorted(answer.topics.items()):
+            if topic.error:
+                parts.append(f"{name}: {describe(topic.error)}")
+                continue
+            leaderless = sum(facts.leader is None for facts in topic.partitions.values())
+            said = f"{name}: {len(topic.partitions)} partitions"
+            parts.append(f"{said}, {leaderless} without a leader" if leaderless else said)
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        return f"Metadata({', '.join(self.topics)})"
+
+
+def _topic(topic: Any) -> TopicFacts:
+    partitions = {
+        row.partition_index: PartitionFacts(
+            row.error_code,
+            row.leader_id if row.leader_id >= 0 else None,
+            row.leader_epoch if row.leader_epoch >= 0 else None,
+            tuple(row.replica_nodes),
+            tuple(row.isr_nodes),
+        )
+        for row in topic.partitions
+    }
+    return TopicFacts(topic.error_code, topic.topic_id if topic.topic_id != NO_UUID else None, partitions)

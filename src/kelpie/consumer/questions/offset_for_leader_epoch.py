@@ -1,0 +1,74 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kelpie.consumer.questions.question import Question, by_topic, listed
+from kelpie.errors import describe
+from kelpie.model.names import TopicPartition
+from kelpie.wire.api.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+
+_CONSUMER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnd:
+    error: int
+    epoch: int = -1
+    end_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class AskEpochEnds(Question[dict[TopicPartition, EpochEnd]]):
+    """Where the log of an epoch ends, so that a reader sees whether what it read is still there (KIP-320)."""
+
+    wanted: Mapping[TopicPartition, tuple[int, int]]
+    """The leader epoch that the asker knows of, and the epoch of what it read last."""
+
+    api = OffsetForLeaderEpochRequest
+
+    @property
+    def oldest(self) -> int:
+        return 3  # Before, a consumer would need rights on the cluster (Kafka 2.3).
+
+    def request(self, version: int) -> OffsetForLeaderEpochRequest:
+        del version
+        topics = [
+            OffsetForLeaderTopic(
+                topic=topic, partitions=[self._row(TopicPartition(topic, number)) for number in numbers]
+            )
+            for topic, numbers in by_topic(self.wanted).items()
+        ]
+        return OffsetForLeaderEpochRequest(replica_id=_CONSUMER, topics=topics)
+
+    def answer(self, response: OffsetForLeaderEpochResponse, version: int) -> dict[TopicPartition, EpochEnd]:
+        del version
+        return {
+            TopicPartition(topic.topic, row.partition): EpochEnd(
+                row.error_code, row.leader_epoch, row.end_offset
+            )
+            for topic in response.topics
+            for row in topic.partitions
+        }
+
+    def tell(self, answer: dict[TopicPartition, EpochEnd]) -> str:
+        told = [
+            f"{partition}: {describe(row.error)}"
+            if row.error
+            else f"{partition}: epoch {row.epoch} ends at {row.end_offset}"
+            for partition, row in sorted(answer.items())
+        ]
+        more = [f"{len(told) - 8} more"] if len(told) > 8 else []
+        return ", ".join(told[:8] + more) or "nothing"
+
+    def __str__(self) -> str:
+        return f"OffsetForLeaderEpoch({listed(self.wanted, 4)})"
+
+    def _row(self, partition: TopicPartition) -> OffsetForLeaderPartition:
+        current, epoch = self.wanted[partition]
+        return OffsetForLeaderPartition(
+            partition=partition.partition, current_leader_epoch=current, leader_epoch=epoch
+        )

@@ -1,0 +1,74 @@
+"""The pages of the rules, out of their docstrings: `python -m kelpie.doctor.pages docs/rules`."""
+
+import re
+import sys
+from pathlib import Path
+
+from kelpie.doctor.rule import ClusterRule, Rule
+from kelpie.doctor.rules import rules
+
+_TITLES = "What it sees|Why it matters|How it decides|What to do|When it is wrong"
+_PARAGRAPH = re.compile(rf"^({_TITLES}): (.)", re.M)
+_GOES_ON = re.compile(rf"^({_TITLES}),", re.M)
+_REPRODUCE = re.compile(r"^Reproduce: (.*)$", re.M)
+_FAMILIES = {
+    "1": "Coordinators and the offsets topic",
+    "2": "Membership and rebalances",
+    "3": "Positions and offsets",
+}
+
+
+def pages() -> dict[str, str]:
+    """File name to text: one page for each rule, and README.md that lists them."""
+    found = {f"{rule.code}.md": _page(rule) for rule in rules().values()}
+    return {"README.md": _index(), **found}
+
+
+def write(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    told = pages()
+    for name, text in told.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for stale in folder.glob("KLP*.md"):
+        if stale.name not in told:
+            stale.unlink()
+
+
+def _page(rule: Rule | ClusterRule) -> str:
+    title, _, body = rule.page.partition("\n")
+    body = _PARAGRAPH.sub(lambda found: f"**{found[1]}.** {found[2].upper()}", body)
+    body = _GOES_ON.sub(r"**\1**,", body)
+    body = _REPRODUCE.sub(r"**Reproduce.** `\1`", body)
+    return f"# {title}\n{body}\n"
+
+
+def _index() -> str:
+    lines = [
+        "# What the doctor can find",
+        "",
+        "Made from the rules' docstrings by `python -m kelpie.doctor.pages docs/rules`; `kelpie explain "
+        "CODE` prints the same.",
+    ]
+    family = ""
+    for rule in rules().values():
+        if rule.code[3] != family:
+            family = rule.code[3]
+            lines += [
+                "",
+                f"## {_FAMILIES.get(family, 'Others')}",
+                "",
+                "| code | name | sees |",
+                "|---|---|---|",
+            ]
+        lines.append(f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_sees(rule)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _sees(rule: Rule | ClusterRule) -> str:
+    """The first paragraph, on one line."""
+    text = rule.page.partition("What it sees: ")[2].partition("\n\n")[0]
+    return " ".join(text.split()).rstrip(".").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/rules"))

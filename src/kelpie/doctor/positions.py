@@ -1,0 +1,295 @@
+"""Where a group stands in a partition: since when, how far behind, how fast. Arithmetic only, no judgement.
+
+A `Track` is a group's way through one partition: points (commits out of the history of the offsets topic,
+and what surveys saw) beside the ends of the log over time. Everything that it tells is a bound that the rows
+prove, never a guess: what they do not prove is None.
+
+- Lag counts up to what the group can read for sure. A position behind the last stable offset shows a reader
+  of uncommitted records; for any other the log ends at the last stable offset.
+- Ends and positions are never looked at in the same moment, so a negative lag is none. Nor does a lag of one
+  record prove anything (`NOISE`): a transaction's marker is an offset that nobody reads.
+- "Unread since" needs no threshold on lag: it is the first moment from which on the rows prove that there was
+  something to read and that the position did not move.
+- Patience comes from the group's own rhythm: how often it commits, whoever its clients are.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from kelpie.doctor.case import Case, ClusterView
+from kelpie.doctor.once import once
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import LogEnds
+from kelpie.observations.positions import NO_OFFSET
+
+NOISE = 1
+"""A lag of so many records proves nothing."""
+AUTO_COMMIT_MS = 5_000
+"""What all clients do if nobody says otherwise (auto.commit.interval.ms)."""
+MISSED = 3
+"""So many commits must be missing before silence means something."""
+LEAST_PATIENCE_MS = 2_000
+_APART_MS = 60_000
+"""The clocks of brokers and of whoever surveys them differ by less than that."""
+_MOST_GAPS_OF_TEN = 0.9
+
+
+class Point(NamedTuple):
+    """The position at a time: committed then, or seen then by a survey."""
+
+    at: Instant
+    offset: int
+    is_commit: bool = True
+    leader_epoch: int = -1
+    source: str = ""
+
+
+def readable_end(offset: int, end: LogEnds) -> int:
+    """How far a group at this offset can read; NO_OFFSET when nobody knows."""
+    if NO_OFFSET in (end.stable, end.latest):
+        return end.latest
+    return end.latest if offset > end.stable else end.stable
+
+
+def lag(offset: int, end: LogEnds | None) -> int | None:
+    """Records left to read, never negative."""
+    if end is None or offset == NO_OFFSET:
+        return None
+    upto = readable_end(offset, end)
+    return None if upto == NO_OFFSET else max(0, upto - offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One group in one partition. Points and ends are ordered by time; points begin at the last removal."""
+
+    name: TopicPartition
+    offset: int
+    """Where it stands; NO_OFFSET: nothing is committed, or nobody knows."""
+    points: tuple[Point, ...]
+    ends: tuple[LogEnds, ...]
+    """Those that tell where the log ended."""
+    now: Instant
+
+    @property
+    def end(self) -> LogEnds | None:
+        return self.ends[-1] if self.ends else None
+
+    @property
+    def lag(self) -> int | None:
+        return lag(self.offset, self.end)
+
+    @property
+    def is_behind(self) -> bool | None:
+        """Whether there is something to read beyond doubt."""
+        left = self.lag
+        return None if left is None else left > NOISE
+
+    @property
+    def commits(self) -> tuple[Point, ...]:
+        return tuple(point for point in self.points if point.is_commit)
+
+    @property
+    def standing(self) -> tuple[Point, ...]:
+        """The points since which it has not moved: commits of the same offset again and again, or looks."""
+        run: list[Point] = []
+        for point in reversed(self.points):
+            if point.offset != self.offset:
+                break
+            run.append(point)
+        return tuple(reversed(run))
+
+    @property
+    def standing_since(self) -> Instant | None:
+        """It has not moved since then, or longer. None: no row tells a time."""
+        run = self.standing
+        return run[0].at if run else None
+
+    @property
+    def seen_to_stand_ms(self) -> int:
+        """How long the rows themselves prove that it did not move: between the first and the last of them."""
+        run = self.standing
+        return run[-1].at - run[0].at if run else 0
+
+    @property
+    def unread_since(self) -> Instant | None:
+        """From then on at least there was something to read, and nothing moved. None: that is not proven."""
+        since = self.standing_since
+        if since is None or not self.is_behind:
+            return None
+        known = [end.at for end in self.ends if end.at is not None and (lag(self.offset, end) or 0) > NOISE]
+        newest = self.end
+        if newest is not None and newest.last_written is not None:
+            known.append(newest.last_written)  # All that is unread was written by then.
+        return max(min(known), since) if known else None
+
+    @property
+    def read_at(self) -> Instant | None:
+        """When it moved last, if the rows show a move."""
+        for before, after in pairwise(reversed(self.points)):
+            if before.offset > after.offset:
+                return before.at
+        return None
+
+    def offset_at(self, moment: Instant) -> int | None:
+        """Where it stood, as the newest row of that time or before it says."""
+        at = bisect_right(self.points, moment, key=lambda point: point.at)
+        return self.points[at - 1].offset if at else None
+
+
+@once
+def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
+    """By time, those that tell where the log ended.
+
+    A look back (where did the log end an hour ago?) that finds the first record of the log tells nothing:
+    what was there then may have been deleted since.
+    """
+    rows = cluster.ends.get(name, ())
+    begin = next((end.earliest for end in reversed(rows) if end.earliest != NO_OFFSET and not end.error), 0)
+    ends = [
+        end
+        for end in rows
+        if not end.error
+        and end.latest != NO_OFFSET
+        and not (end.earliest == NO_OFFSET and begin > 0 and end.latest <= begin)
+    ]
+    return tuple(sorted(ends, key=lambda end: end.at or 0))
+
+
+@once
+def track(case: Case, name: TopicPartition) -> Track:
+    """The way of a group through a partition, out of all that a case holds of it.
+
+    Surveys and the history tell the same thing by different clocks and a moment apart. Where they meet, the
+    history counts: a survey's word is taken only for times that the history does not cover.
+    """
+    now = case.cluster.now
+    history = case.commits.get(name, ())
+    points = [
+        Point(min(row.at, now), row.offset, True, row.leader_epoch, row.source)
+        for row in history
+        if row.at is not None
+    ]
+    first, last = (points[0].at, points[-1].at) if points else (now + 1, -_APART_MS)
+    told = case.committed.get(name)
+    rows = list(case.committed_over_time.get(name, ()))
+    if told is not None and not rows:
+        rows.append(told)
+    points += [
+        Point(min(row.at, now), row.offset, False, row.leader_epoch, row.source)
+        for row in rows
+        if not row.error and row.at is not None and not first <= row.at <= last + _APART_MS
+    ]
+    points.sort(key=lambda point: point.at)
+    removed = max((at for at, point in enumerate(points) if point.offset == NO_OFFSET), default=-1)
+    kept = points[removed + 1 :]
+    if points:
+        offset = kept[-1].offset if kept else NO_OFFSET
+    elif history:
+        offset = history[-1].offset  # Rows without a time, in their own order.
+    else:
+        offset = told.offset if told is not None and not told.error else NO_OFFSET
+    if told is None and rows:
+        offset, kept = NO_OFFSET, []  # Surveys saw it, and the last one did not.
+    return Track(name, offset, tuple(kept), ends_of(case.cluster, name), now)
+
+
+# Rhythm.
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often a group commits, whatever it commits."""
+
+    times: tuple[Instant, ...]
+    gaps: tuple[int, ...]
+
+    @classmethod
+    def of(cls, times: Iterable[Instant]) -> "Rhythm":
+        known = tuple(sorted(set(times)))
+        return cls(known, tuple(later - earlier for earlier, later in pairwise(known)))
+
+    @property
+    def last(self) -> Instant | None:
+        return self.times[-1] if self.times else None
+
+    @property
+    def is_known(self) -> bool:
+        return len(self.gaps) >= MISSED - 1
+
+    @property
+    def usual_ms(self) -> int:
+        """Nine gaps of ten are not longer. With too few of them: what clients do if nobody says otherwise."""
+        if not self.is_known:
+            return AUTO_COMMIT_MS
+        ordered = sorted(self.gaps)
+        return ordered[min(int(len(ordered) * _MOST_GAPS_OF_TEN), len(ordered) - 1)]
+
+    @property
+    def patience_ms(self) -> int:
+        """Silence for longer than this is not usual."""
+        return max(MISSED * self.usual_ms, LEAST_PATIENCE_MS)
+
+    def has_paused_for(self, ms: int) -> bool:
+        """Whether it has been silent for so long more than once, and went on: then that is how it works."""
+        return sum(gap >= ms for gap in self.gaps) > 1
+
+
+@once
+def rhythm(case: Case) -> Rhythm:
+    """Of the group as a whole: one request commits many partitions."""
+    rows = [row for history in case.commits.values() for row in history]
+    return Rhythm.of(row.at for row in rows if row.at is not None and not row.removed)
+
+
+# Rates and time.
+
+
+def rate(points: Sequence[tuple[Instant, int]]) -> float | None:
+    """Offsets a millisecond from the first to the last. None: no time has passed."""
+    if len(points) < 2 or points[-1][0] <= points[0][0]:
+        return None
+    (begin, first), (finish, last) = points[0], points[-1]
+    return (last - first) / (finish - begin)
+
+
+class Written(NamedTuple):
+    """When a record was written: not before, not after; as good as can be told in between."""
+
+    after: Instant | None
+    before: Instant | None
+    about: Instant | None
+
+
+def written(offset: int, ends: Sequence[LogEnds]) -> Written:
+    """When the record at this offset was written, by the ends of the log over time."""
+    rows = [(end.at, end.latest) for end in ends if end.at is not None]
+    below = [row for row in rows if row[1] <= offset]
+    above = [row for row in rows if row[1] > offset]
+    last = below[-1] if below else None
+    first = next((row for row in above if last is None or row[0] >= last[0]), None)
+    if last is None or first is None:
+        return Written(last and last[0], first and first[0], None)
+    share = (offset - last[1]) / (first[1] - last[1])
+    return Written(last[0], first[0], round(last[0] + share * (first[0] - last[0])))
+
+
+def lag_ms(track: Track) -> tuple[int, bool] | None:
+    """How old the next record to read is, and whether it may be older than that. None: nobody knows."""
+    left = track.lag
+    if left is None:
+        return None
+    if left == 0:
+        return 0, False
+    when = written(track.offset, track.ends)
+    if when.about is not None:
+        return track.now - when.about, False
+    newest = track.end
+    known = [when.before] if when.before is not None else []
+    if newest is not None and newest.last_written is not None:
+        known.append(newest.last_written)
+    return (max(0, track.now - min(known)), True) if known else None

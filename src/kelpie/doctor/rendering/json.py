@@ -1,0 +1,125 @@
+"""A diagnosis as JSON. docs/findings.schema.json describes it; `VERSION` changes when readers must change.
+
+Times are ISO 8601 in UTC with milliseconds. What is not known is null. Only ASCII is written, so that group
+names of any kind survive any terminal and any file.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from kelpie.doctor.case import ClusterView
+from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.finding import Finding, Verdict
+from kelpie.doctor.report import blast_radius, open_questions, verdict
+from kelpie.doctor.story import story
+from kelpie.model.time import Instant
+from kelpie.observations import Unasked
+
+VERSION = 1
+
+
+def render(diagnosis: Diagnosis) -> str:
+    return json.dumps(as_data(diagnosis), indent=2)
+
+
+def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
+    radius = blast_radius(diagnosis)
+    told = story(diagnosis)
+    worst = diagnosis.worst
+    return {
+        "version": VERSION,
+        "severity": worst.word if worst is not None else None,
+        "summary": verdict(diagnosis),
+        "at": _time(diagnosis.cluster.now or None),
+        "cluster": _cluster(diagnosis.cluster),
+        "groups": list(diagnosis.groups),
+        "unlisted": [{"group": group, "known_from": list(known)} for group, known in diagnosis.unlisted],
+        "blast_radius": {
+            "groups": list(radius.groups),
+            "partitions": list(radius.partitions),
+            "brokers": list(radius.brokers),
+            "leaderless_offsets_partitions": list(radius.leaderless),
+        },
+        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "incidents": [
+            {
+                "code": incident.code,
+                "name": incident.name,
+                "cause": incident.cause,
+                "severity": incident.severity.word,
+                "groups": list(incident.groups),
+            }
+            for incident in diagnosis.incidents
+        ],
+        "timeline": [
+            {"at": _time(scene.at), "text": scene.text, "source": scene.source, "groups": list(scene.groups)}
+            for scene in told.scenes
+        ],
+        "ill_before": [{"group": group, "codes": list(codes)} for group, codes in told.ill_before],
+        "undetermined": [
+            {
+                "code": question.code,
+                "name": question.name,
+                "verdict": Verdict.UNDETERMINED.value,
+                "missing": list(question.missing),
+                "groups": list(question.groups),
+            }
+            for question in open_questions(diagnosis)
+        ],
+        "unasked": [_unasked(row) for row in diagnosis.unasked],
+    }
+
+
+def _cluster(cluster: ClusterView) -> dict[str, Any]:
+    return {
+        "bootstrap": cluster.bootstrap or None,
+        "offsets_partitions": cluster.offsets_partitions,
+        "brokers": [
+            {
+                "node_id": broker.node_id,
+                "address": broker.address or None,
+                "alive": broker.alive,
+                "reason": broker.reason or None,
+            }
+            for _, broker in sorted(cluster.brokers.items())
+        ],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "verdict": finding.verdict.value,
+        "severity": finding.severity.word,
+        "group": finding.group,
+        "summary": finding.summary,
+        "why": finding.why,
+        "evidence": [
+            {"text": it.text, "source": it.source or None, "at": _time(it.at)} for it in finding.evidence
+        ],
+        "remedies": [{"text": it.text, "command": it.command or None} for it in finding.remedies],
+        "cause": finding.cause,
+        "brokers": list(finding.brokers),
+        "partitions": list(finding.partitions),
+        "members": list(finding.members),
+        "since": _time(finding.since),
+        "until": _time(finding.until),
+    }
+
+
+def _unasked(row: Unasked) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "name": row.name,
+        "reason": row.reason,
+        "source": row.source or None,
+        "at": _time(row.at),
+    }
+
+
+def _time(at: Instant | None) -> str | None:
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

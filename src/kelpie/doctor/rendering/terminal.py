@@ -1,0 +1,295 @@
+"""A diagnosis for a person at a terminal: the verdict first, then whom it hits, then finding by finding.
+
+80 columns; commands stay on one line, so that they can be pasted. Colour is an ornament: nothing is said
+by it alone. Whatever others wrote (names, log lines) is made harmless first.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.finding import Evidence, Finding, Severity
+from kelpie.doctor.rendering.harmless import harmless
+from kelpie.doctor.report import (
+    BlastRadius,
+    Chapter,
+    blast_radius,
+    chapters,
+    open_questions,
+    others,
+    verdict,
+)
+from kelpie.doctor.story import Story, story
+from kelpie.doctor.words import counted, moment, ranges
+from kelpie.model.time import Instant
+from kelpie.observations import OFFSETS_TOPIC
+
+WIDTH = 80
+_MOST_EVIDENCE = 6
+_LONGEST_TEXT = 320
+_MOST_COMMANDS = 4
+_MOST_LINES = 12
+_MOST_NAMES = 12
+
+_SILENCING = {"KLP101", "KLP105", "KLP107"}
+"""Groups with one of these cannot be asked."""
+
+_NO_PLURAL = {"history", "settings"}
+
+_COLOURS = {Severity.CRITICAL: "31;1", Severity.WARNING: "33;1", Severity.NOTICE: "36"}
+_GOOD = "32"
+
+
+def render(diagnosis: Diagnosis, *, colour: bool = False) -> str:
+    return "\n".join(_Page(diagnosis, colour).lines()) + "\n"
+
+
+class _Page:
+    def __init__(self, diagnosis: Diagnosis, colour: bool) -> None:
+        self.diagnosis = diagnosis
+        self._colour = colour
+
+    def lines(self) -> Iterator[str]:
+        yield from self._verdict()
+        yield from self._hit(blast_radius(self.diagnosis))
+        yield from self._told(story(self.diagnosis))
+        for chapter in chapters(self.diagnosis):
+            yield ""
+            yield from self._chapter(chapter)
+        yield from self._gone()
+        yield from self._unasked()
+        yield from self._open()
+
+    # The parts of the page, from top to bottom.
+
+    def _verdict(self) -> Iterator[str]:
+        worst = self.diagnosis.worst
+        first, *rest = textwrap.wrap(
+            harmless(verdict(self.diagnosis)), WIDTH, break_long_words=False, break_on_hyphens=False
+        )
+        word, colon, text = first.partition(":")
+        code = _COLOURS[worst] if worst is not None else _GOOD if word == "OK" else ""
+        yield self._coloured(word, code) + colon + text
+        yield from rest
+        also = others(self.diagnosis)
+        if also:
+            yield also
+
+    def _hit(self, radius: BlastRadius) -> Iterator[str]:
+        rows = []
+        total = len(self.diagnosis.groups)
+        if radius.groups:
+            rows.append(("groups", f"{len(radius.groups):,} of {total:,}: {_names(radius.groups)}"))
+        count = self.diagnosis.cluster.offsets_partitions
+        if radius.leaderless:
+            rows.append(
+                (
+                    "partitions",
+                    f"{len(radius.leaderless)} of {count} of {OFFSETS_TOPIC} have no leader: "
+                    f"{ranges(radius.leaderless)}",
+                )
+            )
+        elif radius.partitions:
+            rows.append(("partitions", f"{len(radius.partitions):,}: {_names(radius.partitions)}"))
+        if radius.brokers:
+            known = self.diagnosis.cluster.brokers
+            dead = [str(known[node]) for node in radius.dead_brokers]
+            living = [
+                self.diagnosis.cluster.broker_name(node)
+                for node in radius.brokers
+                if node not in radius.dead_brokers
+            ]
+            words = [f"{len(dead)} of {len(known)} dead: {', '.join(dead)}"] if dead else []
+            words += [f"concerned: {', '.join(living)}"] if living else []
+            rows.append(("brokers", "; ".join(words)))
+        if rows:
+            yield ""
+            yield "What is hit"
+            for label, text in rows:
+                yield from _wrapped(text, f"  {label:<12}", " " * 14)
+
+    def _told(self, told: Story) -> Iterator[str]:
+        if len(told.scenes) > 1:
+            yield ""
+            yield f"What happened ({_day(told.scenes[0].at)}, UTC)"
+            shown = told.scenes if len(told.scenes) <= 2 * _MOST_LINES else told.scenes[: 2 * _MOST_LINES]
+            for scene in shown:
+                text = scene.text + (
+                    f": {_names(scene.groups)}"
+                    if scene.groups and not _named(scene.text, scene.groups)
+                    else ""
+                )
+                yield from _wrapped(text, f"  {_clock(scene.at, told.scenes[0].at)}  ", " " * 12)
+            if len(shown) < len(told.scenes):
+                yield f"  … and {len(told.scenes) - len(shown)} more; --json has them all"
+        if told.ill_before and told.began is not None:
+            text = "; ".join(
+                f"{group} ({', '.join(codes)})" for group, codes in told.ill_before[:_MOST_NAMES]
+            )
+            more = len(told.ill_before) - _MOST_NAMES
+            yield from _wrapped(
+                text + (f" and {more} more" if more > 0 else ""), "  ill before that: ", " " * 4
+            )
+
+    def _chapter(self, chapter: Chapter) -> Iterator[str]:
+        groups = chapter.groups
+        head = f"{chapter.code} {chapter.name}"
+        if groups:
+            head += f" · {counted(len(groups), 'group')}"
+        yield self._coloured(chapter.severity.name, _COLOURS[chapter.severity]) + f" {head}"
+        first = chapter.findings[0]
+        yield from _wrapped(first.summary, "  ", "  ")
+        yield from self._others_of(chapter)
+        yield from _labelled("Why", first.why)
+        yield from _evidence(first)
+        yield from _remedies(chapter.findings)
+
+    def _others_of(self, chapter: Chapter) -> Iterator[str]:
+        """The same for others, by cause."""
+        rest = chapter.findings[1:]
+        if not rest:
+            return
+        if all(finding.group is None for finding in rest):
+            for finding in rest[:_MOST_LINES]:
+                yield from _wrapped(finding.summary, "  ", "  ")
+            return
+        by_cause: dict[str, list[str]] = {}
+        for finding in rest:
+            by_cause.setdefault(finding.cause, []).append(finding.group or "the cluster")
+        yield from _wrapped(
+            f"The same holds for {counted(len({it.group for it in rest}), 'other group')}:", "  ", "  "
+        )
+        for cause, groups in list(by_cause.items())[:_MOST_LINES]:
+            label = "" if [cause] == groups else f"{cause}: "
+            yield from _wrapped(label + _names(sorted(groups)), "    ", "      ")
+        if len(by_cause) > _MOST_LINES:
+            yield f"    … and {len(by_cause) - _MOST_LINES} more; --json has them all"
+
+    def _gone(self) -> Iterator[str]:
+        """Who is known and no longer listed; those that have a finding are named there already."""
+        told = {finding.group for finding in self.diagnosis.findings if finding.severity > Severity.NOTICE}
+        gone = [(group, known) for group, known in self.diagnosis.unlisted if group not in told]
+        if gone:
+            yield ""
+            yield "Known, and not listed now (deleted, expired, or never committed)"
+            for group, known in gone[:_MOST_LINES]:
+                yield from _wrapped(f"{group}: known from {', '.join(known[:2])}", "  ", "    ")
+            yield from _more(len(gone))
+
+    def _unasked(self) -> Iterator[str]:
+        """By reason: a dead broker costs many rows of the same kind."""
+        by_reason: dict[tuple[str, str], list[str]] = {}
+        for row in self.diagnosis.unasked:
+            by_reason.setdefault((row.kind, row.reason), []).append(row.name)
+        if by_reason:
+            yield ""
+            yield "What could not be asked"
+            for (kind, reason), names in list(by_reason.items())[:_MOST_LINES]:
+                plural = "" if len(names) == 1 or kind in _NO_PLURAL else "s"
+                yield from _wrapped(f"{kind}{plural} {_names(names)}: {reason}", "  ", "    ")
+            yield from _more(len(by_reason))
+
+    def _open(self) -> Iterator[str]:
+        """By what is missing. Of groups that cannot be asked all the rest is open: no need to say it."""
+        silent = {it.group for it in self.diagnosis.findings if it.code in _SILENCING}
+        codes: dict[str, set[str]] = {}
+        whom: dict[str, set[str]] = {}
+        for question in open_questions(self.diagnosis):
+            groups = set(question.groups) - silent
+            if question.groups and not groups:
+                continue
+            for missing in question.missing:
+                codes.setdefault(missing, set()).add(question.code)
+                whom.setdefault(missing, set()).update(groups)
+        if not codes:
+            return
+        yield ""
+        yield "Undetermined, for want of"
+        ordered = sorted(codes, key=lambda missing: (-len(whom[missing]), -len(codes[missing]), missing))
+        for missing in ordered[:_MOST_LINES]:
+            number = len(whom[missing])
+            of = f"; {counted(number, 'group')}" if number else ""
+            yield from _wrapped(f"{missing} ({', '.join(sorted(codes[missing]))}{of})", "  ", "    ")
+        yield from _more(len(ordered))
+
+    def _coloured(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colour and code else text
+
+
+def _evidence(finding: Finding) -> Iterator[str]:
+    if not finding.evidence:
+        return
+    yield "  Seen:"
+    for it in finding.evidence[:_MOST_EVIDENCE]:
+        text = it.text if len(it.text) <= _LONGEST_TEXT else f"{it.text[:_LONGEST_TEXT]} …"
+        for number, line in enumerate(text.splitlines()):
+            yield from _wrapped(line, "      " if number else "    ", "      ")
+        place = _place(it)
+        if place:
+            yield from _wrapped(place, "      ", "      ")
+    if len(finding.evidence) > _MOST_EVIDENCE:
+        yield f"    … and {len(finding.evidence) - _MOST_EVIDENCE} more; --json has them all"
+
+
+def _place(it: Evidence) -> str:
+    """Where and when: "(broker 1, 2026-11-15 20:58:46 UTC)"."""
+    words = [it.source] if it.source else []
+    words += [moment(it.at)] if it.at is not None else []
+    return f"({', '.join(words)})" if words else ""
+
+
+def _remedies(findings: Sequence[Finding]) -> Iterator[str]:
+    """Advice once, with the commands of everyone whom it concerns."""
+    commands: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        for remedy in finding.remedies:
+            own = commands.setdefault(remedy.text, {})
+            if remedy.command:
+                own[remedy.command] = None
+    if not commands:
+        return
+    yield "  What to do:"
+    for text, own in commands.items():
+        yield from _wrapped(text, "    ", "    ")
+        for command in list(own)[:_MOST_COMMANDS]:
+            yield f"      $ {harmless(command)}"
+        if len(own) > _MOST_COMMANDS:
+            yield f"      … and {len(own) - _MOST_COMMANDS} more such; --json has them all"
+
+
+def _labelled(label: str, text: str) -> Iterator[str]:
+    return _wrapped(text, f"  {label}: ", "  ")
+
+
+def _wrapped(text: str, first: str, rest: str) -> Iterator[str]:
+    lines = textwrap.wrap(
+        harmless(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+    yield from lines or [first.rstrip()]
+
+
+def _names(names: Iterable[str]) -> str:
+    known = list(names)
+    more = len(known) - _MOST_NAMES
+    return ", ".join(known[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _named(text: str, groups: Sequence[str]) -> bool:
+    return len(groups) == 1 and groups[0] in text
+
+
+def _more(number: int) -> Iterator[str]:
+    if number > _MOST_LINES:
+        yield f"  … and {number - _MOST_LINES} more; --json has them all"
+
+
+def _day(at: Instant) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d")
+
+
+def _clock(at: Instant, day: Instant) -> str:
+    """The time of day; of another day, that day."""
+    if _day(at) != _day(day):
+        return _day(at)[2:]
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%H:%M:%S")

@@ -1,0 +1,201 @@
+"""What all renderers say alike of a diagnosis: the verdict, the blast radius, what belongs together."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kelpie.doctor.case import ClusterView
+from kelpie.doctor.diagnosis import Diagnosis, Incident, Open
+from kelpie.doctor.finding import Finding, Severity
+from kelpie.doctor.words import counted, listed, ranges
+from kelpie.model.names import TopicPartition
+from kelpie.observations import OFFSETS_TOPIC
+
+LEADERLESS = "KLP101"
+_MANY = 5
+
+_SAID_OF_GROUPS = {
+    "KLP101": ("has no coordinator", "have no coordinator"),
+    "KLP102": ("waits for a coordinator that is loading", "wait for a coordinator that is loading"),
+    "KLP103": ("has a disputed coordinator", "have a disputed coordinator"),
+    "KLP105": ("cannot reach its coordinator", "cannot reach their coordinator"),
+    "KLP106": ("cannot commit", "cannot commit"),
+    "KLP107": ("is refused", "are refused"),
+    "KLP201": ("rebalances again and again", "rebalance again and again"),
+    "KLP202": ("is stuck in a rebalance", "are stuck in a rebalance"),
+    "KLP203": ("loses members that poll too slowly", "lose members that poll too slowly"),
+    "KLP204": ("loses members whose session expires", "lose members whose session expires"),
+    "KLP301": ("has partitions without a committed offset", "have partitions without a committed offset"),
+    "KLP302": ("has lost expired offsets", "have lost expired offsets"),
+    "KLP303": ("has lost records to retention", "have lost records to retention"),
+    "KLP304": ("stands beyond the end of a log", "stand beyond the end of a log"),
+    "KLP306": ("is held up by a hanging transaction", "are held up by a hanging transaction"),
+    "KLP308": ("was rewound", "were rewound"),
+    "KLP309": ("stands still", "stand still"),
+    "KLP310": ("has stopped", "have stopped"),
+    "KLP311": ("reads partitions without a leader", "read partitions without a leader"),
+    "KLP312": ("never commits", "never commit"),
+    "KLP313": ("will lose records to retention", "will lose records to retention"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BlastRadius:
+    """What the worst findings hit."""
+
+    groups: tuple[str, ...]
+    partitions: tuple[str, ...]
+    brokers: tuple[int, ...]
+    dead_brokers: tuple[int, ...]
+    leaderless: tuple[int, ...]
+    """Partitions of the offsets topic without a leader, also those that no known group lives on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """All incidents of one code: they are told together."""
+
+    code: str
+    name: str
+    severity: Severity
+    incidents: tuple[Incident, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for incident in self.incidents for finding in incident.findings)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(sorted({finding.group for finding in self.findings if finding.group is not None}))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """What a rule could not decide, for all groups for which it lacks the same."""
+
+    code: str
+    name: str
+    missing: tuple[str, ...]
+    groups: tuple[str, ...]
+    """Empty: it concerns the cluster."""
+
+
+def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
+    """Worst first, then by code: without a coordinator nothing else works."""
+    by_code: defaultdict[tuple[str, bool], list[Incident]] = defaultdict(list)
+    for incident in diagnosis.incidents:
+        over = all(finding.until is not None for finding in incident.findings)
+        by_code[incident.code, over].append(incident)
+    found = [
+        Chapter(code, own[0].name, max(it.severity for it in own), tuple(own))
+        for (code, _), own in by_code.items()
+    ]
+    return tuple(sorted(found, key=lambda it: (-it.severity, it.code)))
+
+
+def verdict(diagnosis: Diagnosis) -> str:
+    """One line: how bad, what, whom, why."""
+    worst = diagnosis.worst
+    if worst is None:
+        return _all_well(diagnosis)
+    told = chapters(diagnosis)
+    first = told[0]
+    sentence = f"{worst.name}: {_said(first, len(diagnosis.groups))}"
+    dead = dead_brokers(diagnosis.cluster)
+    if dead and worst is Severity.CRITICAL and first.code == LEADERLESS:
+        sentence += f" ({brokers(dead)} {'is' if len(dead) == 1 else 'are'} dead)"
+    return sentence + "."
+
+
+def _all_well(diagnosis: Diagnosis) -> str:
+    total = len(diagnosis.groups)
+    if not diagnosis.cluster.brokers and any(row.kind == "broker" for row in diagnosis.unasked):
+        return "UNKNOWN: not one broker answered; nothing can be said about any group."
+    if not total:
+        return "NOTHING: no group is known; there is nothing to judge."
+    unknown = unjudged(diagnosis)
+    if unknown:
+        return (
+            f"UNDETERMINED: {len(unknown)} of {counted(total, 'group')} could not be judged; nothing wrong "
+            "was seen with the rest."
+        )
+    return f"OK: nothing wrong was found with {counted(total, 'group')}."
+
+
+def unjudged(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Groups of which not even the coordinator is known: silence about them is no good news."""
+    open_ones = {it.group for it in diagnosis.open if it.code == LEADERLESS and it.group is not None}
+    return tuple(sorted(open_ones))
+
+
+def _said(chapter: Chapter, total: int) -> str:
+    groups = chapter.groups
+    if not groups:
+        return chapter.findings[0].summary.rstrip(".")
+    if all(finding.until is not None for finding in chapter.findings):
+        return f"{_of(len(groups), total)} had {chapter.name}, which is over"
+    one, many = _SAID_OF_GROUPS.get(chapter.code, ("", ""))
+    if not one:
+        return f"{_of(len(groups), total)}: {chapter.name.replace('-', ' ')}"
+    return f"{_of(len(groups), total)} {one if len(groups) == 1 else many}"
+
+
+def _of(number: int, total: int) -> str:
+    return f"{number:,} of {counted(total, 'group')}"
+
+
+def others(diagnosis: Diagnosis) -> str:
+    """What there is besides the worst, as a sentence; empty if that is all."""
+    rest = chapters(diagnosis)[1:]
+    counts = {severity: sum(it.severity is severity for it in rest) for severity in reversed(Severity)}
+    words = {Severity.CRITICAL: "critical finding", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
+    found = [counted(number, words[severity]) for severity, number in counts.items() if number]
+    return f"Also {listed(found)}." if found else ""
+
+
+def blast_radius(diagnosis: Diagnosis) -> BlastRadius:
+    worst = diagnosis.worst
+    hit = [it for it in diagnosis.findings if it.severity is worst and worst > Severity.NOTICE]
+    cluster = diagnosis.cluster
+    dead = dead_brokers(cluster)
+    return BlastRadius(
+        groups=tuple(sorted({it.group for it in hit if it.group is not None})),
+        partitions=tuple(sorted({name for it in hit for name in it.partitions}, key=_by_number)),
+        brokers=tuple(sorted({node for it in hit for node in it.brokers} | set(dead))),
+        dead_brokers=dead,
+        leaderless=leaderless(cluster),
+    )
+
+
+def leaderless(cluster: ClusterView) -> tuple[int, ...]:
+    names = (TopicPartition(OFFSETS_TOPIC, number) for number in range(cluster.offsets_partitions or 0))
+    return tuple(name.partition for name in names if cluster.has_leader(name) is False)
+
+
+def dead_brokers(cluster: ClusterView) -> tuple[int, ...]:
+    return tuple(sorted(node for node, broker in cluster.brokers.items() if broker.alive is False))
+
+
+def open_questions(diagnosis: Diagnosis) -> tuple[OpenQuestion, ...]:
+    """Those that lack the same are one, by code."""
+    found: defaultdict[tuple[str, tuple[str, ...]], list[Open]] = defaultdict(list)
+    for row in diagnosis.open:
+        found[row.code, row.missing].append(row)
+    return tuple(
+        OpenQuestion(
+            code, rows[0].name, missing, tuple(sorted(row.group for row in rows if row.group is not None))
+        )
+        for (code, missing), rows in sorted(found.items())
+    )
+
+
+def brokers(nodes: Sequence[int]) -> str:
+    """In words; of many, in short: "brokers 0-7, 17"."""
+    if len(nodes) == 1:
+        return f"broker {nodes[0]}"
+    return f"brokers {listed(nodes) if len(nodes) < _MANY else ranges(nodes)}"
+
+
+def _by_number(name: str) -> tuple[str, int]:
+    topic, _, number = name.rpartition("-")
+    return (topic, int(number)) if number.isdecimal() else (name, -1)

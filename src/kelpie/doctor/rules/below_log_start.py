@@ -1,0 +1,160 @@
+"""KLP303 below-log-start
+
+What it sees: a committed offset that lies before the first record of the log.
+
+Why it matters: the records between them are gone, deleted by retention or by
+DeleteRecords, and this group has not read them. The next fetch from there is
+refused (OFFSET_OUT_OF_RANGE), and auto.offset.reset decides where to go on:
+earliest at the first record that is left, latest at the end, which skips all
+that is left as well; none ends the consumer with an exception.
+
+How it decides: the committed offset is smaller than the earliest offset of the
+partition. The difference is how many offsets are lost; in compacted topics and
+with transactions there may be fewer records. Without a survey, a client's log
+that tells of an offset out of range and of a reset to a higher one.
+
+What to do: lose no more: keep records for longer (retention.ms,
+retention.bytes) until the group has caught up. Then say where it goes on,
+rather than leave that to the reset policy.
+
+When it is wrong: somebody deleted records on purpose that this group need not
+read. If nobody in the group subscribes to the topic any more, it is only a
+notice; the offset stays until offsets.retention.minutes have passed.
+
+Reproduce: kelpie lab run below-log-start
+"""
+
+from dataclasses import dataclass
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some, tool
+from kelpie.doctor.reading import committed_rows, offsets_were_told, reading, severity
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import quoted
+from kelpie.model.names import TopicPartition
+from kelpie.observations import Committed, EventKind, LogEnds
+from kelpie.observations.positions import NO_OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    row: Committed
+    end: LogEnds
+
+    @property
+    def number(self) -> int:
+        return self.end.earliest - self.row.offset
+
+
+def judge(case: Case) -> Judgement:
+    committed = committed_rows(case)
+    lost = []
+    unknown = []
+    for row in committed:
+        end = log_start(case, row.name)
+        if end is None:
+            unknown.append(row.name)
+        elif row.offset < end.earliest:
+            lost.append(_Lost(row, end))
+    if lost:
+        return _found(case, lost)
+    by_log = _by_log(case)
+    if by_log is not None:
+        return by_log
+    if not offsets_were_told(case):
+        return undetermined("its committed offsets")
+    return undetermined(f"where the log of {some(unknown)} begins") if unknown else ABSENT
+
+
+def log_start(case: Case, name: TopicPartition) -> LogEnds | None:
+    """The newest row that tells where the log begins."""
+    rows = case.cluster.ends.get(name, ())
+    return next((end for end in reversed(rows) if end.earliest != NO_OFFSET and not end.error), None)
+
+
+def _found(case: Case, lost: list[_Lost]) -> Finding:
+    lost.sort(key=lambda it: -it.number)
+    names = [it.row.name for it in lost]
+    total = sum(it.number for it in lost)
+    abandoned = reading(case).abandoned
+    wanted = [name for name in names if name not in abandoned]
+    worst = lost[0]
+    where = (
+        f"its offset in {worst.row.name} is {worst.row.offset}, and the log begins at {worst.end.earliest}"
+        if len(lost) == 1
+        else f"in {some(names)} the log begins behind its offsets"
+    )
+    unsubscribed = "" if wanted else "; but nobody in it subscribes to that any more"
+    return RULE.finding(
+        severity(case, names),
+        case.group,
+        f"Group {case.group} has lost {records(total)}: {where}{unsubscribed}.",
+        why="They were deleted before the group read them. A consumer that starts there is refused "
+        "(OFFSET_OUT_OF_RANGE) and goes where auto.offset.reset says: latest skips what is left, too.",
+        evidence=[
+            each
+            for it in lost[: MOST_EVIDENCE // 2]
+            for each in evidence_of(it.row, it.end, name=it.row.name)
+        ],
+        remedies=_remedies(case, names, wanted),
+        partitions=names,
+    )
+
+
+def _remedies(case: Case, names: list[TopicPartition], wanted: list[TopicPartition]) -> list[Remedy]:
+    if not wanted:
+        return [
+            Remedy(
+                "If nobody is to read it again, forget the offsets.",
+                f"{tool(case.cluster, 'kafka-consumer-groups.sh')} --group {quoted(case.group)} "
+                f"--delete-offsets --topic {quoted(names[0].topic)}",
+            )
+        ]
+    return [
+        keep_longer(case.cluster, wanted[0].topic),
+        reset(
+            case,
+            "Stop the group's consumers and let it go on at the first record that is left.",
+            wanted,
+            "--to-earliest",
+        ),
+    ]
+
+
+def _by_log(case: Case) -> Judgement | None:
+    """A client was refused, and went on at a higher offset."""
+    for event in reversed(case.events):
+        if event.kind is not EventKind.OUT_OF_RANGE or event.offset is None:
+            continue
+        after = next(
+            (
+                other
+                for other in case.events
+                if other.kind is EventKind.POSITION_RESET
+                and (other.topic, other.partition) == (event.topic, event.partition)
+                and (other.at or 0) >= (event.at or 0)
+                and other.offset is not None
+            ),
+            None,
+        )
+        if after is None or after.offset is None or after.offset <= event.offset:
+            continue
+        name = TopicPartition(event.topic or "?", event.partition if event.partition is not None else -1)
+        if log_start(case, name) is not None and case.committed.get(name) is not None:
+            continue  # A survey saw both, and it is over.
+        skipped = after.offset - event.offset
+        return RULE.finding(
+            Severity.WARNING,
+            case.group,
+            f"Group {case.group} jumped over {records(skipped)} of {name}: offset {event.offset} was out of "
+            f"range, and it went on at {after.offset}.",
+            why="What lies between was deleted before the group read it, or auto.offset.reset skipped it.",
+            evidence=[Evidence(each.text, each.source, each.at) for each in (event, after)],
+            partitions=[name],
+            since=event.at,
+        )
+    return None
+
+
+RULE = Rule.of(__name__, judge)

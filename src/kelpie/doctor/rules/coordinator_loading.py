@@ -1,0 +1,133 @@
+"""KLP102 coordinator-loading
+
+What it sees: the group's coordinator is there, and still reads the group's
+partition of __consumer_offsets into memory.
+
+Why it matters: until it has read it, it answers nothing else for any group on
+that partition: no join, no commit, no committed offset. Consumers wait and try
+again by themselves. After an election that is a matter of milliseconds to
+seconds. Minutes mean that the partition has grown: the log cleaner is dead or
+off, so nothing is compacted, or the disk is slow.
+
+How it decides: the coordinator answered error 14 (COORDINATOR_LOAD_IN_PROGRESS)
+when it was last asked for the group; or its log says that it began to load the
+partition and has not said since that it is done. Kafka before 2.0 answers 16
+while it loads, which KLP103 tells of.
+
+What to do: wait. If it does not end, look at the size of the partition on disk
+and whether the log cleaner of that broker is alive ("Starting the log cleaner"
+in its log, and no error after it).
+
+When it is wrong: it was asked in the one second in which a healthy coordinator
+loaded. Ask again; the finding is there twice only if it is slow.
+
+Reproduce: kelpie lab run coordinator-loading
+"""
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.replies import last_replies, last_reply
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import connecting, duration, moment, quoted
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.observations import Event, EventKind
+
+_TOO_LONG_MS = 60_000
+"""Loading took longer than that in no healthy cluster that was seen."""
+
+_ENDS = {EventKind.COORDINATOR_LOADED, EventKind.COORDINATOR_UNLOADED}
+_SERVED = {
+    EventKind.GENERATION_JOINED,
+    EventKind.MEMBER_JOINED,
+    EventKind.ASSIGNMENT_RECEIVED,
+    EventKind.JOINED,
+}
+"""Whoever does this for a group has loaded it."""
+
+
+def judge(case: Case) -> Judgement:
+    began = _still_loading(case)
+    reply = last_reply(case)
+    if reply is not None and reply.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        seen = [it.evidence for it in last_replies(case) if it.error is reply.error]
+        return _found(case, seen, began, reply.told_by)
+    if reply is not None and reply.error is ErrorCode.NONE and reply.at >= (_when(began) or 0):
+        return ABSENT
+    if began is not None:
+        return _found(case, [], began, began.node)
+    if case.offsets_partition is not None and case.cluster.has_leader(case.offsets_partition) is False:
+        return ABSENT  # Nobody is there who could load: KLP101.
+    if reply is None:
+        return undetermined("an answer of the group's coordinator")
+    return ABSENT
+
+
+def _still_loading(case: Case) -> Event | None:
+    """The newest line about this partition, if it says that loading began."""
+    partition = case.offsets_partition
+    if partition is None:
+        return None
+    about = [
+        event
+        for event in case.cluster.partition_events.get(partition, ())
+        if event.kind is EventKind.COORDINATOR_LOADING or event.kind in _ENDS
+    ]
+    if not about or about[-1].kind is not EventKind.COORDINATOR_LOADING:
+        return None
+    began = about[-1]
+    served = any(event.kind in _SERVED and (event.at or 0) > (began.at or 0) for event in case.events)
+    return None if served else began
+
+
+def _found(case: Case, seen: list[Evidence], began: Event | None, node: int | None) -> Finding:
+    since = _when(began)
+    lasted = case.cluster.now - since if since is not None else None
+    slow = lasted is not None and lasted > _TOO_LONG_MS
+    if began is not None:
+        seen = [Evidence(began.text, began.source, began.at), *seen]
+    who = case.cluster.broker_name(node) if node is not None and node >= 0 else "its coordinator"
+    where = case.offsets_partition or "its partition of __consumer_offsets"
+    lasting = f", for {duration(lasted)} now (since {moment(since)})" if lasted is not None else ""
+    return RULE.finding(
+        Severity.CRITICAL if slow else Severity.WARNING,
+        case.group,
+        f"Group {case.group} waits: {who} is loading {where}{lasting}.",
+        why="Until it is read, nobody in this group can join, fetch committed offsets or commit. "
+        + (
+            "That takes seconds in a healthy cluster; this partition is too large, or its disk too slow."
+            if slow
+            else "It ends by itself, mostly within seconds."
+        ),
+        evidence=seen,
+        remedies=_remedies(case, node, slow),
+        cause=str(where),
+        brokers=[node] if node is not None and node >= 0 else [],
+        partitions=[case.offsets_partition] if case.offsets_partition else [],
+        since=since,
+    )
+
+
+def _remedies(case: Case, node: int | None, slow: bool) -> list[Remedy]:
+    again = Remedy(
+        "Ask again in a few seconds.", f"kelpie doctor {connecting(case.cluster)}{quoted(case.group)}"
+    )
+    if not slow:
+        return [again]
+    brokers = f" --broker-list {node}" if node is not None and node >= 0 else ""
+    return [
+        Remedy(
+            "Look at the partition's size. Far above 100 MB, the log cleaner does not compact it: look for "
+            'its last error in log-cleaner.log, and restart the broker if its thread has died ("Stopped").',
+            f"kafka-log-dirs --bootstrap-server {quoted(case.cluster.bootstrap or 'BROKER:9092')} --describe"
+            f" --topic-list __consumer_offsets{brokers}",
+        ),
+        again,
+    ]
+
+
+def _when(event: Event | None) -> Instant | None:
+    return None if event is None else event.at
+
+
+RULE = Rule.of(__name__, judge)

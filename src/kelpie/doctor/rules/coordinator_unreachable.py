@@ -1,0 +1,148 @@
+"""KLP105 coordinator-unreachable
+
+What it sees: the brokers agree on the group's coordinator and say that it is
+alive, and no connection to it comes about from here.
+
+Why it matters: a consumer at the same place has the same trouble. It finds its
+coordinator, cannot connect, looks again, is told the same, for ever. Records of
+other brokers' partitions it could read; it never gets so far.
+
+How it decides: the leader of the group's partition of __consumer_offsets is
+listed in other brokers' metadata, and could not be connected to: refused, no
+answer, a name that cannot be looked up. In logs: clients found the coordinator
+and then failed to connect to it, while others say that it is alive.
+
+What to do: compare the address that the broker advertises (advertised.listeners)
+with one that can be reached from the consumer's host: localhost, a name of a
+container network, or another port are the usual mistakes. Else a firewall, or a
+broker that hangs. If it died a moment ago, the next look shows KLP101 instead:
+controllers take 6 to 18 s to notice.
+
+When it is wrong: the doctor runs where consumers do not, behind another
+firewall. Run it on the consumer's host.
+
+Reproduce: kelpie lab run coordinator-unreachable
+"""
+
+from collections.abc import Sequence
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import connecting, counted, moment, quoted
+from kelpie.observations import Broker, Event, EventKind, PartitionView
+
+_LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
+_ATTEMPTS = 2
+"""One failed connection happens whenever a broker restarts."""
+
+
+def judge(case: Case) -> Judgement:
+    partition = case.offsets_partition
+    if partition is None:
+        return undetermined("the number of partitions of __consumer_offsets")
+    view = case.cluster.view(partition)
+    if view is None:
+        return undetermined(f"the leader of {partition}")
+    broker = case.cluster.brokers.get(view.leader)
+    if view.leader < 0 or (broker is not None and broker.alive is False):
+        return ABSENT  # KLP101.
+    failures = _failures(case, view.leader)
+    if broker is not None and broker.alive is None and _was_tried(case, broker):
+        return _found(case, view, broker, failures)
+    if len(failures) >= _ATTEMPTS:
+        return _found(case, view, broker or Broker(view.leader), failures)
+    if broker is None or broker.alive is None:
+        return undetermined(f"whether {case.cluster.broker_name(view.leader)} can be reached")
+    return ABSENT
+
+
+def _was_tried(case: Case, broker: Broker) -> bool:
+    return any(
+        row.kind == "broker" and row.name in (str(broker.node_id), str(broker))
+        for row in case.cluster.unasked
+    )
+
+
+def _failures(case: Case, leader: int) -> Sequence[Event]:
+    """Connections of this group's clients to its coordinator that failed, if nothing has worked since."""
+    last_success = max(
+        (
+            event.at or 0
+            for event in case.events
+            if event.kind in (EventKind.JOINED, EventKind.CONSUMED, EventKind.ASSIGNED)
+        ),
+        default=0,
+    )
+    return [
+        event
+        for event in case.events
+        if event.kind is EventKind.CONNECTION_FAILED
+        and event.node == leader
+        and (event.at or 0) > last_success
+    ]
+
+
+def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[Event]) -> Finding:
+    evidence = [Evidence(f"{view.name}: leader {view.leader}", view.source, view.at)]
+    if broker.alive is None and broker.reason:
+        evidence.append(Evidence(f"{broker}: {broker.reason}", broker.source, broker.at))
+    if failures:
+        first, last = failures[0], failures[-1]
+        evidence.append(Evidence(first.text, first.source, first.at))
+        if len(failures) > 1:
+            evidence.append(
+                Evidence(
+                    f"{counted(len(failures), 'such line')}, the last: {last.text}", last.source, last.at
+                )
+            )
+    return RULE.finding(
+        Severity.CRITICAL,
+        case.group,
+        f"Group {case.group}: its coordinator, {broker}, is said to be alive and cannot be reached"
+        + (" from here." if not failures else f" by its clients since {moment(failures[0].at)}."),
+        why="Whoever cannot connect to the coordinator can neither join nor commit, however well it is.",
+        evidence=evidence,
+        remedies=[*_advice(broker), _again(case)],
+        cause=f"broker {view.leader}",
+        brokers=[view.leader],
+        partitions=[view.name],
+        since=failures[0].at if failures else None,
+    )
+
+
+def _advice(broker: Broker) -> list[Remedy]:
+    if broker.host.startswith(_LOCAL):
+        return [
+            Remedy(
+                f"It advertises {broker.address}, which means another machine to everyone else. Set "
+                "advertised.listeners in its server.properties to a name that consumers reach; restart it."
+            )
+        ]
+    if "looked up" in broker.reason:
+        return [
+            Remedy(
+                f"Its name {broker.host} is not known here: is it one of a container network? Set "
+                "advertised.listeners to a name that consumers can look up; restart it.",
+                f"getent hosts {quoted(broker.host)}",
+            )
+        ]
+    if not broker.host:
+        return []
+    return [
+        Remedy(
+            "See from the consumer's host whether anything listens there: a firewall, another port, a broker "
+            "that hangs?",
+            f"nc -vz {quoted(broker.host)} {broker.port}",
+        )
+    ]
+
+
+def _again(case: Case) -> Remedy:
+    return Remedy(
+        "If it has just died, the controller will notice within 18 s; look again.",
+        f"kelpie doctor {connecting(case.cluster)}{quoted(case.group)}",
+    )
+
+
+RULE = Rule.of(__name__, judge)

@@ -1,0 +1,159 @@
+"""KLP305 epoch-diverged
+
+What it sees: a committed offset that was reached in a part of the log that no
+longer exists, though the offset itself does.
+
+Why it matters: after an unclean election the log was cut off and has grown
+again, or the topic was created anew. The offset points into other records than
+those that the group had read up to: what was written in the place of the lost
+ones is skipped without a word. Consumers since 2.3 notice it when they start
+("Truncation detected"), others do not.
+
+How it decides: commits carry the leader epoch of the last record read. It is
+higher than the epoch of today's leader: the topic is another one. Or the leader
+says that this epoch ends before the committed offset (OffsetForLeaderEpoch):
+the records in between are not those that the group has read. An offset behind
+the end of the log is left to KLP304.
+
+What to do: set the offset to the end of that epoch, which is where the logs
+part: the finding has the numbers. Some records will be read twice only if the
+lost ones are sent again.
+
+When it is wrong: commits made by tools and in transactions carry no leader
+epoch (-1); for those it cannot be told.
+
+Reproduce: kelpie lab run epoch-diverged
+"""
+
+from typing import NamedTuple
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, undetermined
+from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
+from kelpie.doctor.positions import track
+from kelpie.doctor.reading import committed_rows, offsets_were_told, severity
+from kelpie.doctor.rule import Rule
+from kelpie.model.names import TopicPartition
+from kelpie.observations import Committed, EpochEnd, EventKind
+
+
+class _Diverged(NamedTuple):
+    row: Committed
+    at: int
+    """Where the logs part."""
+    evidence: tuple[Evidence, ...]
+    is_new_topic: bool
+
+
+def judge(case: Case) -> Judgement:
+    diverged = []
+    missing: dict[str, list[TopicPartition]] = {}
+    for row in committed_rows(case):
+        judged = _judge(case, row)
+        if isinstance(judged, _Diverged):
+            diverged.append(judged)
+        elif judged:
+            missing.setdefault(judged, []).append(row.name)
+    if diverged:
+        return _found(case, diverged)
+    by_log = _by_log(case)
+    if by_log is not None:
+        return by_log
+    if not offsets_were_told(case):
+        return undetermined("its committed offsets")
+    if missing:
+        return undetermined(*(f"{what} of {some(names)}" for what, names in missing.items()))
+    return ABSENT
+
+
+def _judge(case: Case, row: Committed) -> _Diverged | str:
+    """What is wrong with it, or what is missing; "" if it is well."""
+    way = track(case, row.name)
+    if way.end is not None and row.offset > way.end.latest:
+        return ""  # KLP304 says it.
+    if row.leader_epoch < 0 and way.points and way.points[-1].offset == row.offset:
+        row = row._replace(leader_epoch=way.points[-1].leader_epoch)  # Not every tool tells it.
+    if row.leader_epoch < 0:
+        return "a leader epoch in the commits"
+    view = case.cluster.view(row.name)
+    epoch = max(view.leader_epoch if view else -1, way.end.leader_epoch if way.end else -1)
+    if epoch < 0:
+        return "the leader epoch"
+    if row.leader_epoch > epoch:
+        seen = [Evidence(f"{row.name}: leader epoch {epoch}", view.source, view.at)] if view else []
+        begin = way.end.earliest if way.end else 0
+        return _Diverged(row, max(begin, 0), (*evidence_of(row), *seen), True)
+    if row.leader_epoch == epoch:
+        return ""
+    end = _epoch_end(case, row)
+    if end is None:
+        return f"where leader epoch {row.leader_epoch} ends in the log"
+    if 0 <= end.end < row.offset:
+        asked = "" if end.leader_epoch == row.leader_epoch else f", and there is no epoch {row.leader_epoch}"
+        text = f"{row.name}: leader epoch {end.leader_epoch} ends at {end.end}{asked}"
+        return _Diverged(row, end.end, (*evidence_of(row), Evidence(text, end.source, end.at)), False)
+    return ""
+
+
+def _epoch_end(case: Case, row: Committed) -> EpochEnd | None:
+    rows = case.cluster.epoch_ends.get(row.name, ())
+    return next((end for end in reversed(rows) if end.asked == row.leader_epoch and not end.error), None)
+
+
+def _found(case: Case, diverged: list[_Diverged]) -> Finding:
+    diverged.sort(key=lambda it: it.at - it.row.offset)
+    names = [it.row.name for it in diverged]
+    first = diverged[0]
+    skipped = sum(it.row.offset - it.at for it in diverged)
+    if first.is_new_topic:
+        what = (
+            f"its offset {first.row.offset} in {first.row.name} was committed in leader epoch "
+            f"{first.row.leader_epoch}, which is yet to come: the topic was created anew"
+        )
+    else:
+        what = (
+            f"its offset {first.row.offset} in {first.row.name} was committed in leader epoch "
+            f"{first.row.leader_epoch}, which ends at {first.at}: the log was cut off there, and grew again"
+        )
+    more = f"; so in {len(diverged) - 1} more partitions" if len(diverged) > 1 else ""
+    resets = [
+        reset(
+            case,
+            f"Stop the group's consumers and set the offset of {it.row.name} to where the logs part.",
+            [it.row.name],
+            f"--to-offset {it.at}",
+        )
+        for it in diverged
+    ]
+    return RULE.finding(
+        severity(case, names),
+        case.group,
+        f"Group {case.group} stands on records that it has not read up to: {what}{more}.",
+        why=f"Up to {records(skipped)} before its offsets are others than those that it has read, and it "
+        "will skip them.",
+        evidence=[each for it in diverged for each in it.evidence][:MOST_EVIDENCE],
+        remedies=resets,
+        partitions=names,
+    )
+
+
+def _by_log(case: Case) -> Judgement | None:
+    event = next((it for it in reversed(case.events) if it.kind is EventKind.TRUNCATION_DETECTED), None)
+    if event is None:
+        return None
+    name = TopicPartition(event.topic or "?", event.partition if event.partition is not None else -1)
+    commits = case.commits.get(name, ())
+    if event.at is not None and any((commit.at or 0) > event.at for commit in commits):
+        return None  # It has gone on since.
+    return RULE.finding(
+        Severity.WARNING,
+        case.group,
+        f"Group {case.group} met a log that was cut off: a consumer detected the truncation of {name}.",
+        why="Records that it had read are gone; it goes on where the logs part, or as its reset policy says.",
+        evidence=[Evidence(event.text, event.source, event.at)],
+        partitions=[name],
+        since=event.at,
+    )
+
+
+RULE = Rule.of(__name__, judge)

@@ -1,0 +1,175 @@
+"""KLP306 hanging-transaction
+
+What it sees: a transaction is open in a partition that the group reads, and
+nobody will end it: the last stable offset stands still.
+
+Why it matters: consumers with isolation.level=read_committed read no further
+than the last stable offset, whatever is written behind it. To them the topic
+looks empty: no error, no lag in their own metrics. In compacted topics nothing
+behind it is cleaned any more.
+
+How it decides: the last stable offset is smaller than the end of the log, a
+producer's transaction is open at it (DescribeProducers), and its coordinator
+knows nothing of that transaction, is done with it, or should have ended it long
+ago by its timeout. A transaction that its coordinator still waits for is only a
+notice, and only if two looks saw it at the same place: it ends with its timeout.
+Where brokers cannot tell of producers (before 2.8), a last stable offset that
+stood still for longer than transaction.max.timeout.ms is as good. Groups whose
+offset is behind the last stable offset read uncommitted records and are not
+concerned.
+
+What to do: start the producer again with its transactional id: that ends what it
+left open, if the coordinator knows of it. Otherwise abort the transaction; the
+finding has the command with its numbers.
+
+When it is wrong: a group that reads uncommitted records and has just stopped at
+the last stable offset by chance.
+
+Reproduce: kelpie lab run hanging-transaction
+"""
+
+from typing import NamedTuple
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, undetermined
+from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, abort, evidence_of, records, some
+from kelpie.doctor.positions import NOISE, Track, track
+from kelpie.doctor.reading import is_gone, reading
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.transactions import Fate, fate_of, open_in, transaction_text
+from kelpie.doctor.words import duration
+from kelpie.model.time import Instant
+from kelpie.observations import LogEnds, OpenTransaction
+from kelpie.observations.positions import NO_OFFSET
+
+_DEFAULT_MAX_TIMEOUT_MS = 900_000
+
+
+class _Held(NamedTuple):
+    way: Track
+    end: LogEnds
+    transaction: OpenTransaction | None
+    fate: Fate
+    stands_since: Instant | None
+    """When the last stable offset was first seen where it is, if more than one look saw it."""
+
+    @property
+    def behind(self) -> int:
+        return self.end.latest - self.end.stable
+
+
+def judge(case: Case) -> Judgement:
+    names = [name for name in reading(case).partitions if not is_gone(case, name)]
+    if not names:
+        return undetermined("which partitions it reads: it has neither members nor committed offsets")
+    held, unclear, unknown = [], [], []
+    for name in names:
+        way = track(case, name)
+        end = way.end
+        if end is None or end.stable == NO_OFFSET:
+            unknown.append(name)
+            continue
+        if end.stable >= end.latest or way.offset > end.stable:
+            continue
+        judged = _judge(case, way, end)
+        if judged is None:
+            unclear.append(name)
+        elif judged.fate is not Fate.WELL:
+            held.append(judged)
+    if held:
+        return _found(case, held)
+    if unclear:
+        return undetermined(f"which transaction is open in {some(unclear)}, and since when", SECOND_LOOK)
+    return undetermined(f"the last stable offset of {some(unknown)}") if unknown else ABSENT
+
+
+def _judge(case: Case, way: Track, end: LogEnds) -> _Held | None:
+    """What holds the last stable offset. None: nobody can say."""
+    since = _stands_since(way, end)
+    opened = [it for it in open_in(case.cluster, way.name) if it.started_at_offset <= end.stable + NOISE]
+    first = next(iter(opened), None)
+    if first is not None:
+        fate = fate_of(first, case.cluster.now, seen_before=since is not None)
+        return _Held(way, end, first, fate, since)
+    if way.name in case.cluster.transactions:
+        return _Held(way, end, None, Fate.WELL, since)  # It has ended in between.
+    limit = case.cluster.setting("transaction.max.timeout.ms") or ""
+    limit_ms = int(limit) if limit.isdigit() else _DEFAULT_MAX_TIMEOUT_MS
+    if since is not None and case.cluster.now - since > limit_ms:
+        return _Held(way, end, None, Fate.OVERDUE, since)
+    return None
+
+
+def _stands_since(way: Track, end: LogEnds) -> Instant | None:
+    same = [
+        row.at
+        for row in way.ends
+        if row.stable == end.stable and row.latest > row.stable and row.at is not None
+    ]
+    return same[0] if len(same) > 1 and same[0] < same[-1] else None
+
+
+def _found(case: Case, held: list[_Held]) -> Finding:
+    held.sort(key=lambda it: (-it.fate.severity, -it.behind))
+    worst = held[0]
+    names = [it.way.name for it in held]
+    hidden = sum(it.behind for it in held)
+    at_it = worst.way.offset != NO_OFFSET and worst.end.stable - worst.way.offset <= NOISE
+    arrived = "has read up to there and waits" if at_it else "will get no further than that"
+    open_for = _open_for(case, worst)
+    return RULE.finding(
+        worst.fate.severity,
+        case.group,
+        f"An open transaction holds back readers of {some(names)}: the last stable offset of "
+        f"{worst.way.name} is {worst.end.stable}, the log ends at {worst.end.latest}{open_for}. "
+        f"Group {case.group}, if it reads committed records only, {arrived}.",
+        why=f"{records(hidden)} behind it {'is' if hidden == 1 else 'are'} hidden from consumers with "
+        f"isolation.level=read_committed. {worst.fate.value}",
+        evidence=_evidence(held),
+        remedies=_remedies(case, worst),
+        cause=str(worst.way.name),
+        partitions=names,
+        since=_since(worst),
+    )
+
+
+def _since(held: _Held) -> Instant | None:
+    if held.transaction is not None and held.transaction.last_written is not None:
+        return held.transaction.last_written
+    return held.stands_since
+
+
+def _open_for(case: Case, held: _Held) -> str:
+    since = _since(held)
+    return (
+        ""
+        if since is None
+        else f", and its producer has been silent for {duration(case.cluster.now - since)}"
+    )
+
+
+def _evidence(held: list[_Held]) -> list[Evidence]:
+    found = []
+    for it in held[: MOST_EVIDENCE // 3]:
+        earlier = [row for row in it.way.ends[:-1] if row.latest > row.stable == it.end.stable][:1]
+        found += evidence_of(*earlier, it.end)
+        if it.transaction is not None:
+            found.append(Evidence(transaction_text(it.transaction), it.transaction.source, it.transaction.at))
+    return found
+
+
+def _remedies(case: Case, worst: _Held) -> list[Remedy]:
+    it = worst.transaction
+    if it is None:
+        return [Remedy("Find the producer with kafka-transactions.sh find-hanging (brokers since 3.0).")]
+    remedies = []
+    if it.transactional_id and worst.fate is not Fate.FORGOTTEN:
+        remedies.append(
+            Remedy(f"Start the producer {it.transactional_id!r} again: that ends what it left open.")
+        )
+    if worst.fate is not Fate.AWAITED:
+        remedies += abort(case.cluster, it)
+    return remedies
+
+
+RULE = Rule.of(__name__, judge)

@@ -1,0 +1,111 @@
+"""KLP208 lopsided-assignment
+
+What it sees: members of a stable group that subscribe to the same topics have very
+different numbers of partitions.
+
+Why it matters: the group is as fast as its most loaded member. That one lags, or
+its poll() comes late, while others have little to do; adding members does not
+help.
+
+How it decides: the group is Stable, all members subscribe to the same, and one has
+at least two partitions more than another and at least half as many again as a fair
+share. The range assignor does that by design: it deals out each topic on its own,
+always beginning with the same members, so that what does not divide evenly piles
+up on the first ones.
+
+What to do: with many topics, use cooperative-sticky or roundrobin instead of
+range, which deal out all partitions together; or give the topics a number of
+partitions that the number of members divides.
+
+When it is wrong: an assignor of one's own that weighs partitions; topics of which
+only some carry load; co-partitioned topics, which need range.
+
+Reproduce: kelpie lab run lopsided-assignment
+"""
+
+from collections import Counter
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import person_of
+from kelpie.doctor.reading import described
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import counted
+from kelpie.observations import GroupState, Member
+
+_FAIR = 1.5
+_STEEP = 2.0
+_MOST = 8
+KNOWN = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
+
+
+def judge(case: Case) -> Judgement:
+    state = described(case)
+    if state is None:
+        return undetermined("the members of the group and what they are assigned")
+    if state.state != "Stable" or state.protocol_type not in ("consumer", "") or len(state.members) < 2:
+        return ABSENT
+    if any(member.assigned is None or member.subscribed is None for member in state.members):
+        return undetermined("what its members subscribe to and are assigned")
+    if len({frozenset(member.subscribed or ()) for member in state.members}) > 1:
+        return ABSENT  # Who reads other topics has other numbers.
+    loads = sorted(len(member.assigned or ()) for member in state.members)
+    fair = -(-sum(loads) // len(loads))
+    if loads[-1] - loads[0] < 2 or loads[-1] < _FAIR * fair or state.protocol not in KNOWN:
+        return ABSENT
+    return _found(case, state, loads[-1], loads[0], fair)
+
+
+def _found(case: Case, state: GroupState, most: int, least: int, fair: int) -> Finding:
+    ordered = sorted(state.members, key=lambda it: -len(it.assigned or ()))
+    steep = most >= _STEEP * fair
+    first = person_of(ordered[0])
+    return RULE.finding(
+        Severity.WARNING if steep else Severity.NOTICE,
+        case.group,
+        f"In group {case.group}, the assignment is lopsided: {first} has {counted(most, 'partition')}, "
+        f"{person_of(ordered[-1])} has {least}; {fair} would be fair.{_how(state, ordered[0])}",
+        why="The group is as fast as its most loaded member, however many members it has.",
+        evidence=[
+            Evidence(_load(member), state.source, state.at)
+            for member in (ordered if len(ordered) <= _MOST else [*ordered[: _MOST - 1], ordered[-1]])
+        ],
+        remedies=_remedies(state),
+        members=[person_of(it) for it in ordered if len(it.assigned or ()) >= _FAIR * fair],
+    )
+
+
+def _how(state: GroupState, most: Member) -> str:
+    topics = len({name.topic for name in most.assigned or ()})
+    if state.protocol == "range" and topics > 1:
+        return (
+            f" The range assignor deals out each of the {topics} topics on its own, and begins with the same "
+            "members each time."
+        )
+    return f" The assignor is {state.protocol}." if state.protocol else ""
+
+
+def _load(member: Member) -> str:
+    counts = Counter(name.topic for name in member.assigned or ())
+    per_topic = ", ".join(f"{topic} {count}" for topic, count in counts.most_common(4))
+    more = f", {len(counts) - 4} more topics" if len(counts) > 4 else ""
+    detail = f" ({per_topic}{more})" if counts else ""
+    return f"{member.member_id}: {counted(len(member.assigned or ()), 'partition')}{detail}"
+
+
+def _remedies(state: GroupState) -> list[Remedy]:
+    if state.protocol == "range":
+        return [
+            Remedy(
+                "Use another assignor, in two deployments: first partition.assignment.strategy="
+                "cooperative-sticky,range on all members, then cooperative-sticky alone."
+            ),
+            Remedy("Or make the number of partitions of each topic a multiple of the number of members."),
+        ]
+    return [
+        Remedy("Restart the members one by one: the assignor begins anew."),
+        Remedy("If it stays so, look at what the leader's log says of the assignment."),
+    ]
+
+
+RULE = Rule.of(__name__, judge)

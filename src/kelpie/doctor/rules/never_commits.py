@@ -1,0 +1,149 @@
+"""KLP312 never-commits
+
+What it sees: members are in the group and hold partitions, records come in, and
+the group has no committed offset anywhere.
+
+Why it matters: whenever a partition changes hands, its new owner starts where
+auto.offset.reset says: it skips records (latest, the default) or reads all of
+them again (earliest). Lag cannot be told, by no tool.
+
+How it decides: the coordinator answers that nothing is committed, no commit is
+in the history of the offsets topic as far as it is kept, and members have been
+there for longer than their session timeout (45 s where it is not known), while a
+record that came in after them has been waiting for as long, or for 15 s. Clients
+commit every 5 s if nobody says otherwise.
+
+What to do: set enable.auto.commit=true, or commit after processing. If the
+application keeps its offsets elsewhere, with its results, all is well: then it
+must seek to them whenever partitions are assigned.
+
+When it is wrong: applications that keep offsets elsewhere. A consumer that is
+stuck with its first batch looks the same until it commits.
+
+Reproduce: kelpie lab run never-commits
+"""
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
+from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, ends_of
+from kelpie.doctor.reading import described, has_offset, is_cut_off, members, offsets_were_told
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import counted, duration, moment
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import EventKind, Member
+
+_DEFAULT_SESSION_MS = 45_000
+_COMMITTING = frozenset({"", "classic", "consumer"})
+"""Share groups have no committed offsets at all."""
+
+
+def judge(case: Case) -> Judgement:
+    there = members(case)
+    if there is None:
+        return undetermined("who is in the group")
+    held = tuple(sorted({name for member in there for name in member.assigned or ()}))
+    state = described(case)
+    if not held or (state is not None and state.kind not in _COMMITTING):
+        return ABSENT
+    commits = any(not row.removed for history in case.commits.values() for row in history)
+    if commits or any(has_offset(case, name) for name in case.committed):
+        return ABSENT
+    if is_cut_off(case) or not offsets_were_told(case):
+        return undetermined("its committed offsets")
+    joined = _joined(case, there)
+    if joined is None:
+        return undetermined("since when its members are there", SECOND_LOOK)
+    patience = _patience(case, there)
+    came = _record_came(case, held, joined)
+    enough = min(patience, MISSED * AUTO_COMMIT_MS)
+    if case.cluster.now - joined < patience or came is None or case.cluster.now - came < enough:
+        return undetermined(SECOND_LOOK)
+    return _found(case, there, held, joined, came)
+
+
+def _joined(case: Case, there: tuple[Member, ...]) -> Instant | None:
+    """Since when at least one of those who are there has been there."""
+    ids = {member.member_id for member in there}
+    seen = [(it.at, it.members) for it in case.generations] + [(it.at, it.members) for it in case.states]
+    times = [
+        at
+        for at, own in seen
+        if at is not None and any(member.member_id in ids and member.assigned for member in own)
+    ]
+    times += [
+        event.at
+        for event in case.events
+        if event.at is not None
+        and event.member in ids
+        and event.kind in (EventKind.JOINED, EventKind.ASSIGNED)
+    ]
+    return min(times, default=None)
+
+
+def _patience(case: Case, there: tuple[Member, ...]) -> int:
+    known = {
+        member.member_id: member.session_timeout_ms
+        for generation in case.generations
+        for member in generation.members
+        if member.session_timeout_ms > 0
+    }
+    known |= {
+        member.member_id: member.session_timeout_ms for member in there if member.session_timeout_ms > 0
+    }
+    return max(
+        (known.get(member.member_id, _DEFAULT_SESSION_MS) for member in there), default=_DEFAULT_SESSION_MS
+    )
+
+
+def _record_came(case: Case, held: tuple[TopicPartition, ...], joined: Instant) -> Instant | None:
+    """The first time at which a record is known to have come in since then."""
+    times = []
+    for name in held:
+        rows = ends_of(case.cluster, name)
+        since = [end for end in rows if end.at is not None and end.at >= joined]
+        times += [end.at for end in since if end.latest > since[0].latest and end.at is not None]
+        newest = rows[-1].last_written if rows else None
+        if newest is not None and newest > joined:
+            times.append(newest)
+    return min(times, default=None)
+
+
+def _found(
+    case: Case, there: tuple[Member, ...], held: tuple[TopicPartition, ...], joined: Instant, came: Instant
+) -> Finding:
+    ends = [rows[-1] for name in held if (rows := ends_of(case.cluster, name))]
+    kept = sum(end.latest - max(end.earliest, 0) for end in ends)
+    state = described(case)
+    who = f"{counted(len(there), 'member')} since {moment(joined)}, holding {some(held)}"
+    evidence = [
+        Evidence(who, state.source if state else "", state.at if state else None),
+        *(
+            Evidence(f"{answer.asked}: nothing is committed", answer.source, answer.at)
+            for answer in case.answers
+            if answer.asked == "OffsetFetch"
+        ),
+        *evidence_of(*ends[:MOST_EVIDENCE]),
+        Evidence(f"a record came in at {moment(came)} or before"),
+    ]
+    back = f" of the {kept:,} records that are kept" if ends else ""
+    return RULE.finding(
+        Severity.WARNING,
+        case.group,
+        f"Group {case.group} never commits: {counted(len(there), 'member')} held {some(held)} for "
+        f"{duration(case.cluster.now - joined)}, records came in, and nothing is committed.",
+        why="When a partition changes hands, or all consumers restart, auto.offset.reset decides: latest, "
+        f"the default, skips what came meanwhile; earliest reads all{back} again.",
+        evidence=evidence,
+        remedies=[
+            Remedy("Set enable.auto.commit=true in its consumers, or commit after processing."),
+            Remedy("If they keep offsets elsewhere: make sure that they seek to them on every assignment."),
+        ],
+        partitions=held,
+        members=[member.member_id for member in there],
+        since=joined,
+    )
+
+
+RULE = Rule.of(__name__, judge)

@@ -1,0 +1,222 @@
+"""KLP106 offsets-topic-at-risk
+
+What it sees: partitions of __consumer_offsets of which a single broker holds
+the only copy in sync; or that have fewer copies in sync than they need to take
+commits.
+
+Why it matters: when that broker goes, the groups on these partitions have no
+coordinator (KLP101), and nothing else in the cluster need be wrong. Below
+min.insync.replicas the groups can still read, and every commit fails already.
+
+How it decides: for each living broker, which partitions have it alone in sync;
+the group's names are hashed to see whom the loss would hit. With one replica by
+configuration (offsets.topic.replication.factor=1, the default of many quick
+starts) that is so on the best of days: a warning, or a notice if there is only
+one broker anyway.
+
+What to do: bring the missing replicas back; with one replica by configuration,
+add more (kelpie reassign-offsets-topic writes the plan).
+
+When it is wrong: a broker that has just been started is out of sync for as long
+as it catches up.
+
+Reproduce: kelpie lab run offsets-topic-at-risk
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from kelpie.doctor.case import Case, ClusterView
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.rule import ClusterRule
+from kelpie.doctor.words import connecting, counted, listed, quoted, ranges
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.observations import OFFSETS_TOPIC, PartitionView
+
+_SOME_ARE_MISSING = ErrorCode.REPLICA_NOT_AVAILABLE
+"""Kafka 0.9 leaves dead replicas out of its lists, and says so with this."""
+_NAMES = 5
+"""So many groups are named in a sentence; the evidence has more."""
+_MOST_NAMES = 200
+
+
+def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Judgement:
+    if cluster.offsets_partitions is None:
+        return undetermined(f"the partitions of {OFFSETS_TOPIC} and their replicas in sync")
+    views = [
+        view
+        for number in range(cluster.offsets_partitions)
+        if (view := cluster.view(TopicPartition(OFFSETS_TOPIC, number))) is not None
+    ]
+    if cluster.offsets_partitions and not views:
+        return undetermined(f"the replicas in sync of {OFFSETS_TOPIC}")
+    groups = _groups_by_partition(cases)
+    findings = [*_cannot_commit(cluster, views, groups), *_one_left(cluster, views, groups)]
+    return findings or ABSENT
+
+
+def _groups_by_partition(cases: Sequence[Case]) -> dict[TopicPartition, list[str]]:
+    found: defaultdict[TopicPartition, list[str]] = defaultdict(list)
+    for case in cases:
+        if case.offsets_partition is not None:
+            found[case.offsets_partition].append(case.group)
+    return found
+
+
+def _living_in_sync(cluster: ClusterView, view: PartitionView) -> list[int]:
+    return [node for node in view.in_sync if cluster.is_alive(node) is not False]
+
+
+def _one_left(
+    cluster: ClusterView, views: Sequence[PartitionView], groups: Mapping[TopicPartition, list[str]]
+) -> list[Finding]:
+    """One finding for each broker whose loss would take partitions with it."""
+    alone: defaultdict[int, list[PartitionView]] = defaultdict(list)
+    for view in views:
+        living = _living_in_sync(cluster, view)
+        if len(living) == 1 and view.leader >= 0 and cluster.is_alive(view.leader) is not False:
+            alone[living[0]].append(view)
+    return [_at_risk(cluster, node, own, groups) for node, own in sorted(alone.items())]
+
+
+def _at_risk(
+    cluster: ClusterView,
+    node: int,
+    views: Sequence[PartitionView],
+    groups: Mapping[TopicPartition, list[str]],
+) -> Finding:
+    by_choice = all(len(view.replicas) == 1 and view.error != _SOME_ARE_MISSING for view in views)
+    alive = [other for other, broker in cluster.brokers.items() if broker.alive is not False]
+    hit = sorted(group for view in views for group in groups.get(view.name, ()))
+    missing = sorted({other for view in views for other in view.replicas if other != node})
+    severity = Severity.NOTICE if by_choice and len(cluster.brokers) == 1 else Severity.WARNING
+    numbers = [view.partition for view in views]
+    reason = (
+        "they have one replica each, by configuration"
+        if by_choice
+        else f"the replicas on {_brokers(missing)} are not in sync"
+        if missing
+        else "the other replicas are gone"
+    )
+    return RULE.finding(
+        severity,
+        None,
+        f"{_counted(views)} on {cluster.broker_name(node)} alone: "
+        f"{reason}. Its loss would take the coordinator from {_named(hit)}.",
+        why="These groups could not join, commit or fetch committed offsets until it is back; and if its "
+        "disk is lost, so are their positions.",
+        evidence=[
+            Evidence(
+                f"with broker {node} alone in sync: partition{'s' * (len(numbers) > 1)} {ranges(numbers)}",
+                views[0].source,
+                views[0].at,
+            ),
+            Evidence(
+                f"{views[0].name}: replicas {listed(views[0].replicas)}, in sync {listed(views[0].in_sync)}",
+                views[0].source,
+                views[0].at,
+            ),
+            *([Evidence(f"groups on them: {', '.join(hit[:_MOST_NAMES])}")] if hit else []),
+        ],
+        remedies=_remedies(cluster, missing, by_choice, len(alive)),
+        cause=f"broker {node}",
+        brokers=[node],
+        partitions=[view.name for view in views],
+    )
+
+
+def _cannot_commit(
+    cluster: ClusterView, views: Sequence[PartitionView], groups: Mapping[TopicPartition, list[str]]
+) -> list[Finding]:
+    """Below min.insync.replicas: one finding for every group that cannot commit now."""
+    needed = _needed(cluster)
+    if needed is None:
+        return []
+    findings = []
+    for view in views:
+        living = _living_in_sync(cluster, view)
+        if 0 < len(living) < min(needed, len(view.replicas)) and cluster.is_alive(view.leader) is not False:
+            findings += [
+                _refused(cluster, view, group, len(living), needed) for group in groups.get(view.name, ())
+            ]
+    return findings
+
+
+def _refused(cluster: ClusterView, view: PartitionView, group: str, living: int, needed: int) -> Finding:
+    missing = [node for node in view.replicas if node not in view.in_sync]
+    return RULE.finding(
+        Severity.CRITICAL,
+        group,
+        f"Group {group} cannot commit: {view.name} has {counted(living, 'replica')} in sync and needs "
+        f"{needed} (min.insync.replicas).",
+        why="Its members still read, and every commit and every rebalance is refused: after the next restart "
+        "they read the same records again.",
+        evidence=[
+            Evidence(
+                f"{view.name}: leader {view.leader}, replicas {listed(view.replicas)}, in sync "
+                f"{listed(view.in_sync)}; min.insync.replicas = {needed}",
+                view.source,
+                view.at,
+            )
+        ],
+        remedies=[
+            Remedy(f"Bring {_brokers(missing)} back: the replica catches up by itself."),
+            Remedy(
+                "Until then, if you accept fewer copies: let the topic take commits with what is in sync.",
+                f"kafka-configs --bootstrap-server {quoted(cluster.bootstrap or 'BROKER:9092')} --alter "
+                f"--topic {OFFSETS_TOPIC} --add-config min.insync.replicas={living}",
+            ),
+        ],
+        cause=str(view.name),
+        brokers=missing,
+        partitions=[view.name],
+    )
+
+
+def _needed(cluster: ClusterView) -> int | None:
+    value = cluster.setting("min.insync.replicas", of=f"topic {OFFSETS_TOPIC}") or cluster.setting(
+        "min.insync.replicas"
+    )
+    return int(value) if value is not None and value.isdecimal() else None
+
+
+def _remedies(cluster: ClusterView, missing: Sequence[int], by_choice: bool, alive: int) -> list[Remedy]:
+    if not by_choice:
+        return [
+            Remedy(
+                f"Bring {_brokers(missing) if missing else 'the brokers'} back; the replicas catch up by "
+                "themselves."
+            ),
+            Remedy(
+                "If it will not come back, place the replicas elsewhere.",
+                f"kelpie reassign-offsets-topic {connecting(cluster).rstrip()}",
+            ),
+        ]
+    if alive < 2:
+        return [Remedy("With one broker there is nothing to be done; for more than a trial, add brokers.")]
+    return [
+        Remedy(
+            f"Give the topic more replicas: up to {min(3, alive)} with the brokers that are alive.",
+            f"kelpie reassign-offsets-topic {connecting(cluster)}--replication-factor {min(3, alive)}",
+        )
+    ]
+
+
+def _counted(views: Sequence[PartitionView]) -> str:
+    return f"{counted(len(views), 'partition')} of {OFFSETS_TOPIC} hang{'s' * (len(views) == 1)}"
+
+
+def _brokers(nodes: Sequence[int]) -> str:
+    return f"broker {nodes[0]}" if len(nodes) == 1 else f"brokers {listed(nodes)}"
+
+
+def _named(groups: Sequence[str]) -> str:
+    if not groups:
+        return "no group that is known"
+    if len(groups) <= _NAMES:
+        return f"{counted(len(groups), 'group')}: {listed(groups)}"
+    return f"{counted(len(groups), 'group')}: {', '.join(groups[:_NAMES])} and {len(groups) - _NAMES} more"
+
+
+RULE = ClusterRule.of(__name__, judge)

@@ -1,0 +1,126 @@
+"""KLP104 offsets-topic-missing
+
+What it sees: there is no topic __consumer_offsets; or brokers say that they
+cannot create it.
+
+Why it matters: every group lives on a partition of it. Without it no group has
+a coordinator: consumers wait, and hear error 15 (COORDINATOR_NOT_AVAILABLE) if
+they listen. Consumers without a group, and producers, notice nothing.
+
+How it decides: brokers describe no such topic. Kafka creates it when the first
+consumer asks for its coordinator, with offsets.topic.replication.factor
+replicas (3 unless set); since 0.11 that fails while fewer brokers are alive,
+again and again, with nothing but a line in the broker's log. A new cluster that
+no group has used yet simply has none: that is a notice.
+
+What to do: start brokers until there are as many as the replication factor, or
+lower it in every broker's server.properties. It is created by the next lookup.
+If it was deleted, all committed offsets are gone with it: give every group its
+position back (kelpie reset, from the last known commits).
+
+When it is wrong: the doctor's user may not see the topic. Compare KLP107.
+
+Reproduce: kelpie lab run offsets-topic-missing
+"""
+
+from collections.abc import Sequence
+
+from kelpie.doctor.case import Case, ClusterView
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.rule import ClusterRule
+from kelpie.doctor.words import connecting, counted
+from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
+
+_FACTOR = "offsets.topic.replication.factor"
+
+
+def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Judgement:
+    if cluster.offsets_partitions:
+        return ABSENT
+    refusals = [event for event in cluster.events if _refuses_topic(event)]
+    if cluster.offsets_partitions is None and not refusals:
+        return undetermined(f"whether {OFFSETS_TOPIC} exists")
+    return [_found(cluster, cases, refusals)]
+
+
+def _refuses_topic(event: Event) -> bool:
+    return event.kind is EventKind.COORDINATOR_REFUSED and (
+        event.topic == OFFSETS_TOPIC or OFFSETS_TOPIC in event.text
+    )
+
+
+def _found(cluster: ClusterView, cases: Sequence[Case], refusals: Sequence[Event]) -> Finding:
+    living = [node for node, broker in cluster.brokers.items() if broker.alive]
+    factor = _factor(cluster)
+    too_few = factor is not None and len(living) < factor
+    waiting = [case.group for case in cases]
+    evidence = [Evidence(f"{OFFSETS_TOPIC} is not among the topics that brokers know", at=cluster.now)]
+    if factor is not None:
+        evidence.append(Evidence(f"{_FACTOR} = {factor}; brokers alive: {len(living)}"))
+    if refusals:
+        last = refusals[-1]
+        evidence.append(Evidence(last.text, last.source, last.at))
+    return RULE.finding(
+        _severity(bool(waiting), too_few or bool(refusals)),
+        None,
+        _summary(factor, len(living), too_few, len(waiting)),
+        why="No group has a coordinator: nobody can join, commit, or fetch committed offsets."
+        if waiting
+        else "The first consumer that asks for its coordinator makes Kafka create it. No group is known yet.",
+        evidence=evidence,
+        remedies=_remedies(cluster, factor, len(living), too_few, waiting),
+        cause=OFFSETS_TOPIC,
+        brokers=[node for node, broker in cluster.brokers.items() if broker.alive is False],
+        since=refusals[0].at if refusals else None,
+    )
+
+
+def _severity(somebody_waits: bool, not_creatable: bool) -> Severity:
+    if somebody_waits:
+        return Severity.CRITICAL
+    return Severity.WARNING if not_creatable else Severity.NOTICE
+
+
+def _summary(factor: int | None, living: int, too_few: bool, waiting: int) -> str:
+    if too_few:
+        return (
+            f"There is no {OFFSETS_TOPIC}, and it cannot be created: it is to have {factor} replicas, and "
+            f"{counted(living, 'broker is', 'brokers are')} alive."
+        )
+    if waiting:
+        return f"There is no {OFFSETS_TOPIC}, and so no coordinator for any of {counted(waiting, 'group')}."
+    return f"There is no {OFFSETS_TOPIC} yet: no group has been used in this cluster."
+
+
+def _remedies(
+    cluster: ClusterView, factor: int | None, living: int, too_few: bool, waiting: list[str]
+) -> list[Remedy]:
+    remedies = []
+    if too_few and factor is not None:
+        remedies.append(
+            Remedy(
+                f"Start {counted(factor - living, 'broker')} more; or set {_FACTOR}={living} in every "
+                "broker's server.properties and restart them. Kafka then creates the topic by itself."
+            )
+        )
+    if waiting:
+        remedies.append(
+            Remedy(
+                "If the topic was deleted, the offsets are gone with it. Once it is there again, give the "
+                "groups their last known positions.",
+                f"kelpie reset {connecting(cluster)}--to-last-known GROUP",
+            )
+        )
+    return remedies
+
+
+def _factor(cluster: ClusterView) -> int | None:
+    """None for Kafka 0.9 and 0.10, which take as many replicas as there are brokers."""
+    value = cluster.setting(_FACTOR)
+    if value is not None and value.isdecimal():
+        releases = {broker.release for broker in cluster.brokers.values() if broker.release}
+        return None if any(release.startswith(("0.9", "0.10")) for release in releases) else int(value)
+    return None
+
+
+RULE = ClusterRule.of(__name__, judge)

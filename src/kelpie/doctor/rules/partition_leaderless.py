@@ -1,0 +1,106 @@
+"""KLP311 partition-leaderless
+
+What it sees: a partition of a topic that the group reads has no leader, or one
+that is dead.
+
+Why it matters: nobody can read it or write to it. The group's other partitions
+go on, so the group looks alive and lag does not even grow: producers cannot
+write either. Consumers log at most a warning about metadata.
+
+How it decides: a broker's metadata shows leader -1 for the partition, or a
+leader that is not alive. The partitions are those that are assigned to members,
+those of topics that they subscribe to, or, with nobody there, those with
+committed offsets. It is critical when none of them can be read, else a warning.
+
+What to do: start one of the brokers that hold a replica; nothing is lost then.
+If they are gone for good, elect an unclean leader, and lose what only they had.
+
+When it is wrong: a leader that the doctor cannot reach but the clients can. The
+finding says who said it was dead.
+
+Reproduce: kelpie lab run partition-leaderless
+"""
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_words import MOST_EVIDENCE, some
+from kelpie.doctor.reading import reading
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import connecting, listed
+from kelpie.model.names import TopicPartition
+from kelpie.observations import PartitionView
+
+
+def judge(case: Case) -> Judgement:
+    read = reading(case).partitions
+    if not read:
+        return undetermined("which partitions it reads: it has neither members nor committed offsets")
+    leaderless, unknown = [], []
+    for name in read:
+        view = case.cluster.view(name)
+        has_leader = case.cluster.has_leader(name)
+        if view is not None and has_leader is False:
+            leaderless.append(view)
+        elif has_leader is None:
+            unknown.append(name)
+    if leaderless:
+        return _found(case, leaderless, len(read))
+    return (
+        undetermined(f"whether {some(unknown)} {'has' if len(unknown) == 1 else 'have'} a leader")
+        if unknown
+        else ABSENT
+    )
+
+
+def _found(case: Case, leaderless: list[PartitionView], of: int) -> Finding:
+    cluster = case.cluster
+    names = [view.name for view in leaderless]
+    dead = sorted({node for view in leaderless for node in view.replicas if cluster.is_alive(node) is False})
+    verb = "has" if len(names) == 1 else "have"
+    evidence = [Evidence(_shown(view), view.source, view.at) for view in leaderless[:MOST_EVIDENCE]]
+    for node in dead:
+        broker = cluster.brokers[node]
+        evidence.append(Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at))
+    return RULE.finding(
+        # A group that reads on from its other partitions is hurt, and not down.
+        Severity.CRITICAL if len(names) == of else Severity.WARNING,
+        case.group,
+        f"Group {case.group} cannot read {some(names)} ({len(names)} of its {of} partitions): "
+        f"{'it' if len(names) == 1 else 'they'} {verb} no leader.",
+        why="Nobody can read these partitions or write to them until they have a leader; the others go on.",
+        evidence=evidence,
+        remedies=_remedies(case, names, dead),
+        cause=listed([str(name) for name in names])
+        if len(names) < 4
+        else ", ".join(sorted({n.topic for n in names})),
+        brokers=dead,
+        partitions=names,
+    )
+
+
+def _shown(view: PartitionView) -> str:
+    in_sync = listed(view.in_sync) or "none"
+    return f"{view.name}: leader {view.leader}, replicas {listed(view.replicas)}, in sync {in_sync}"
+
+
+def _remedies(case: Case, names: list[TopicPartition], dead: list[int]) -> list[Remedy]:
+    remedies = []
+    if dead:
+        remedies.append(Remedy(f"Start broker {listed(dead, 'or')}: it has a replica, and nothing is lost."))
+    else:
+        remedies.append(
+            Remedy(
+                "All brokers with a replica are there: elect a leader.",
+                f"kelpie elect {connecting(case.cluster)}{names[0]}",
+            )
+        )
+    remedies.append(
+        Remedy(
+            "Last resort: elect a leader that was not in sync. Records that only the dead have are lost.",
+            f"kelpie elect {connecting(case.cluster)}{names[0]} --unclean",
+        )
+    )
+    return remedies
+
+
+RULE = Rule.of(__name__, judge)

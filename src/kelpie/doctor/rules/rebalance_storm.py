@@ -1,0 +1,187 @@
+"""KLP201 rebalance-storm
+
+What it sees: one generation of the group follows the other, faster than starts
+and restarts of its members could explain.
+
+Why it matters: in each rebalance all members give up their partitions (or some,
+with a cooperative assignor) and nothing is read until the last one has come
+back. Work since the last commit is done again. A group can spend its whole life
+that way, and lag grows though every member is up.
+
+How it decides: generations that follow each other within the group's own
+rebalance timeout (at most 5 minutes) are one run. A rolling restart of n members
+makes 2n of them, twice that with a cooperative assignor: more than that, and at
+least 8, is a storm. So is a member that came back three times in one run. Who
+comes and goes is taken from the coordinator's log, from the records in
+__consumer_offsets, or from the consumers' logs, whichever knows most. If only
+descriptions are at hand, a group that rebalances in most of them, with other
+members each time, is in a storm too.
+
+What to do: stop the one who comes and goes: the finding names it. If members
+leave because poll() came late, see KLP203; because their sessions ended, KLP204.
+If they are restarted by a scheduler, look at why it kills them. Static
+membership (group.instance.id) lets a member restart without a rebalance.
+
+When it is wrong: several deployments one right after the other.
+
+Reproduce: kelpie lab run rebalance-storm
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import BROKER_LOGS, MOST_EVIDENCE, by_age, people, person_of, rosters, timeouts
+from kelpie.doctor.reading import REBALANCING
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.turnovers import Turnover, runs, turnovers, unassigned_ms
+from kelpie.doctor.words import counted, duration, moment
+from kelpie.errors import ErrorCode
+from kelpie.observations import GroupState
+
+_LEAST = 8
+_RETURNS = 4
+"""The start, and three times back."""
+_SHORTEST_GAP_MS, _LONGEST_GAP_MS = 10_000, 300_000
+_LEAST_LOOKS = 4
+
+
+def judge(case: Case) -> Judgement:
+    found = turnovers(case)
+    gap_ms = _gap_ms(case)
+    storms = [run for run in runs(found, gap_ms) if _is_storm(case, run)]
+    if storms:
+        return _found(case, _core(storms[-1], _quiet_ms(storms[-1])))
+    looks = [state for state in case.states if state.error is ErrorCode.NONE and state.at is not None]
+    if _restless(looks):
+        return _seen(case, looks)
+    if found or case.history_from is not None:
+        return ABSENT
+    return undetermined("its generations: the history of __consumer_offsets", BROKER_LOGS)
+
+
+def _gap_ms(case: Case) -> int:
+    known = timeouts(case)
+    longest = max(known.session_ms or 0, known.rebalance_ms or 0) or _LONGEST_GAP_MS
+    return min(max(longest, _SHORTEST_GAP_MS), _LONGEST_GAP_MS)
+
+
+def _is_storm(case: Case, run: Sequence[Turnover]) -> bool:
+    members = max((it.members or 0 for it in run), default=0)
+    members = (
+        max(members, *(len(row.members) for row in case.generations), 1) if case.generations else members
+    )
+    restart = 4 if _cooperative(case) else 2
+    if len(run) > max(restart * max(members, 1) + 2, _LEAST - 1):
+        return True
+    return len(run) >= _LEAST and _tell_apart(case) and _most_returns(run) >= _RETURNS
+
+
+def _cooperative(case: Case) -> bool:
+    named = [row.protocol for row in case.generations] + [state.protocol for state in case.states]
+    return any("cooperative" in protocol for protocol in named)
+
+
+def _tell_apart(case: Case) -> bool:
+    """Whether no two members of one generation have the same name. Clients often share a default one."""
+    names = [[person_of(it) for it in roster] for roster in rosters(case)]
+    return any(names) and all(len(own) == len(set(own)) for own in names)
+
+
+def _most_returns(run: Sequence[Turnover]) -> int:
+    return max(Counter(name for it in run for name in it.came).values(), default=0)
+
+
+def _quiet_ms(run: Sequence[Turnover]) -> float:
+    """A pause that is no part of the storm any more: ten times the usual one."""
+    return max(10 * median(after.at - before.at for before, after in pairwise(run)), _SHORTEST_GAP_MS)
+
+
+def _core(run: Sequence[Turnover], quiet_ms: float) -> list[Turnover]:
+    """Without the start long before it, and the shutdown long after."""
+    return max(runs(run, int(quiet_ms)), key=len)
+
+
+def _found(case: Case, run: Sequence[Turnover]) -> Finding:
+    since, until = run[0].began or run[0].at, run[-1].at
+    span = max(until - since, 1)
+    quiet_ms = int(_quiet_ms(run))
+    over = case.cluster.now - until > quiet_ms
+    lost = unassigned_ms(case, since, until + quiet_ms)
+    share = None if lost is None else min(lost / span, 1.0)
+    went = [name for it in run for name in it.went]
+    came = [name for it in run for name in it.came]
+    severity = Severity.CRITICAL if not over and share is not None and share >= 0.5 else Severity.WARNING
+    who = f" {people(went)} left." if went else f" {people(came)} came." if came else ""
+    idle = f" For {share:.0%} of that time nobody had an assignment." if share is not None else ""
+    first, last = run[0].generation, run[-1].generation
+    numbers = f", from {first} to {last}," if 0 <= first < last else ""
+    return RULE.finding(
+        by_age(case, until, severity),
+        case.group,
+        f"Group {case.group} {'went' if over else 'goes'} through one rebalance after the other: "
+        f"{counted(len(run), 'generation')}{numbers} within {duration(span)}, one every "
+        f"{duration(span / max(len(run) - 1, 1))}.{who}{idle}",
+        why="In every rebalance its members stop reading until the last one has come back, and what was read "
+        "since the last commit is read again.",
+        evidence=_evidence(run),
+        remedies=_remedies(went or came),
+        members=sorted({*went, *came}),
+        since=since,
+        until=until if over else None,
+    )
+
+
+def _evidence(run: Sequence[Turnover]) -> list[Evidence]:
+    chosen = [*run[: MOST_EVIDENCE - 1], run[-1]] if len(run) > MOST_EVIDENCE else run
+    reasons = {it.reason: it for it in run if it.reason}
+    told = [Evidence(it.text, it.source, it.at) for it in chosen]
+    told += [Evidence(f"reason: {reason}", it.source, it.began) for reason, it in list(reasons.items())[:3]]
+    return told
+
+
+def _remedies(restless: Sequence[str]) -> list[Remedy]:
+    first = [Remedy(f"Find out why {people(restless, 2)} comes and goes, and stop it.")] if restless else []
+    return [
+        *first,
+        Remedy(
+            "If members are restarted on purpose, give each its own group.instance.id, and a "
+            "session.timeout.ms longer than a restart takes: then a restart costs no rebalance."
+        ),
+        Remedy(
+            "partition.assignment.strategy=cooperative-sticky lets members read on while others come and go."
+        ),
+    ]
+
+
+def _restless(looks: Sequence[GroupState]) -> bool:
+    """In most of the looks it rebalances, and not the same rebalance: the members are others each time."""
+    rebalancing = [state for state in looks if state.state in REBALANCING]
+    if len(looks) < _LEAST_LOOKS or 2 * len(rebalancing) <= len(looks):
+        return False
+    sets = [frozenset(member.member_id for member in state.members) for state in rebalancing]
+    changes = sum(before != after for before, after in pairwise(sets))
+    return changes >= len(sets) // 2 and changes >= 2
+
+
+def _seen(case: Case, looks: Sequence[GroupState]) -> Finding:
+    rebalancing = [state for state in looks if state.state in REBALANCING]
+    return RULE.finding(
+        by_age(case, looks[-1].at, Severity.WARNING),
+        case.group,
+        f"Group {case.group} was rebalancing in {len(rebalancing)} of {len(looks)} looks at it since "
+        f"{moment(looks[0].at)}, with other members each time.",
+        why="In every rebalance its members stop reading until the last one has come back.",
+        evidence=[
+            Evidence(f"state {it.state}, {counted(len(it.members), 'member')}", it.source, it.at)
+            for it in looks[-MOST_EVIDENCE:]
+        ],
+        remedies=_remedies(()),
+        since=looks[0].at,
+    )
+
+
+RULE = Rule.of(__name__, judge)

@@ -1,0 +1,136 @@
+"""KLP308 rewound
+
+What it sees: the group's committed offset went back, and has not come to where
+it was since.
+
+Why it matters: everything in between is read and processed once more. If nobody
+meant it, look for duplicates downstream.
+
+How it decides: in the history of commits (or between two surveys) an offset is
+followed by a smaller one, and the highest one has not been reached again. A
+commit without a leader epoch after commits that had one was made by a tool
+(kafka-consumer-groups --reset-offsets, kelpie reset), otherwise by a consumer
+that was told to seek, or by one that did not know that it had lost the
+partition. Offsets that were removed in between (KLP302, or deleted by hand)
+begin anew. A log that ends before the highest offset, or whose leader epoch went
+back, is another log (KLP304), and nothing is read again.
+
+What to do: nothing, if it was meant. If not, and nobody has started consuming
+yet, set the offset back to where it was.
+
+When it is wrong: a topic that was created anew and has grown past the old
+offset, if the commits carry no leader epochs.
+
+Reproduce: kelpie lab run rewound
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, undetermined
+from kelpie.doctor.position_words import (
+    HISTORY,
+    MOST_EVIDENCE,
+    SECOND_LOOK,
+    evidence_of,
+    records,
+    reset,
+    some,
+)
+from kelpie.doctor.positions import Point, Track, track
+from kelpie.doctor.reading import is_gone, reading
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import moment
+from kelpie.model.names import TopicPartition
+
+
+class Rewind(NamedTuple):
+    name: TopicPartition
+    peak: Point
+    """The last time that it stood highest."""
+    back: Point
+    """The next time that it was seen."""
+    now: int
+
+    @property
+    def number(self) -> int:
+        """Records that will have been read twice."""
+        return self.peak.offset - self.back.offset
+
+    @property
+    def left(self) -> int:
+        return self.peak.offset - self.now
+
+    @property
+    def by_tool(self) -> bool:
+        return self.back.is_commit and self.back.leader_epoch < 0 <= self.peak.leader_epoch
+
+
+def judge(case: Case) -> Judgement:
+    abandoned = reading(case).abandoned
+    tracks = [
+        track(case, name)
+        for name in sorted({*case.commits, *case.committed})
+        if name not in abandoned and not is_gone(case, name)
+    ]
+    found = [rewind for way in tracks if (rewind := rewound(way)) is not None]
+    if found:
+        return _found(case, found)
+    if case.history_from is None and not any(len(way.points) > 1 for way in tracks):
+        return undetermined(HISTORY, SECOND_LOOK)
+    return ABSENT
+
+
+def rewound(way: Track) -> Rewind | None:
+    """The rewind that has not been made good yet, if there is one."""
+    if not way.points or way.offset < 0:
+        return None
+    highest = max(point.offset for point in way.points)
+    if way.offset >= highest:
+        return None
+    pairs = [(peak, back) for peak, back in pairwise(way.points) if peak.offset == highest]
+    if not pairs:
+        return None
+    peak, back = pairs[-1]
+    if 0 <= back.leader_epoch < peak.leader_epoch:
+        return None  # Leader epochs only grow: this is another log.
+    if way.end is not None and way.end.latest < highest:
+        return None  # The log does not hold any more what the group had read.
+    return Rewind(way.name, peak, back, way.offset)
+
+
+def _found(case: Case, found: list[Rewind]) -> Finding:
+    found.sort(key=lambda it: -it.number)
+    names = [it.name for it in found]
+    total = sum(it.number for it in found)
+    left = sum(it.left for it in found)
+    first = found[0]
+    since = min(it.back.at for it in found)
+    by = "by a tool" if all(it.by_tool for it in found) else "by a consumer or a tool"
+    at_first = f", in {first.name}" if len(found) > 1 else ""
+    done = f"; {records(left)} of them are still ahead" if left != total else ""
+    return RULE.finding(
+        Severity.WARNING,
+        case.group,
+        f"Group {case.group} was set back in {some(names)}{at_first} from {first.peak.offset} to "
+        f"{first.back.offset}, at {moment(since)} {by}: {records(total)} to be read again{done}.",
+        why="What lies between was processed before. If nobody meant this, look for duplicates downstream.",
+        evidence=[
+            each for it in found[: MOST_EVIDENCE // 2] for each in evidence_of(it.peak, it.back, name=it.name)
+        ],
+        remedies=[
+            reset(
+                case,
+                f"If it was not meant: stop the consumers and set {it.name} to where it was.",
+                [it.name],
+                f"--to-offset {it.peak.offset}",
+            )
+            for it in found[:MOST_EVIDENCE]
+        ],
+        partitions=names,
+        since=since,
+    )
+
+
+RULE = Rule.of(__name__, judge)

@@ -1,0 +1,141 @@
+"""KLP310 stopped
+
+What it sees: the group used to commit, has not for longer than usual, and
+records wait for it. Nobody is in it, or those who are there are silent.
+
+Why it matters: nobody reads. Offsets of a group that stays empty expire after
+offsets.retention.minutes (7 days by default), and records after the retention of
+their topic, whichever comes first.
+
+How it decides: its last commit is older than three of its usual pauses between
+commits (never less than 2 s; 15 s where fewer than three commits are known),
+such a pause has not come up more than once before, and at least two records
+wait. With members in the group, they must have been waiting for as long,
+too. A single commit proves no rhythm: then members that were there must show
+that it ever ran. Without the history of commits, two surveys show the same if
+nobody is in the group.
+
+What to do: start its consumers; or delete the group if it is not needed any
+more. If members are there, look into their logs.
+
+When it is wrong: a job that runs once a day and of which no earlier pause is
+known. A group that was shut down on purpose.
+
+Reproduce: kelpie lab run stopped
+"""
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_words import (
+    HISTORY,
+    MOST_EVIDENCE,
+    SECOND_LOOK,
+    evidence_of,
+    records,
+    some,
+    tool,
+)
+from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, Rhythm, Track, rhythm
+from kelpie.doctor.progress import Progress, is_silent, progress_of, silence_ms, tracks_of
+from kelpie.doctor.reading import described, is_cut_off, is_rebalancing, members
+from kelpie.doctor.rule import Rule
+from kelpie.doctor.words import counted, duration, quoted
+from kelpie.observations import Member
+
+
+def judge(case: Case) -> Judgement:
+    tracks = tracks_of(case)
+    if not tracks:
+        return undetermined("its committed offsets")
+    unknown = [way.name for way in tracks if way.is_behind is None]
+    behind = [way for way in tracks if way.is_behind]
+    if not behind:
+        return undetermined(f"where the log of {some(unknown)} ends") if unknown else ABSENT
+    if is_cut_off(case):
+        return undetermined("whether it would go on if it had a coordinator (KLP101)")
+    if is_rebalancing(case):
+        return undetermined("whether it goes on after the rebalance that is under way")
+    pace = rhythm(case)
+    silence = silence_ms(case, pace)
+    there = members(case)
+    if silence is None:
+        return _by_looks(case, behind, there)
+    if not is_silent(case, pace):
+        return ABSENT
+    if there:
+        waiting = [way for way in behind if progress_of(way, pace) is Progress.NONE]
+        return _found(case, waiting, pace, there) if waiting else undetermined(SECOND_LOOK)
+    if not pace.is_known and not any(generation.members for generation in case.generations):
+        return undetermined("whether it ever consumed: fewer than three commits are known, and no members")
+    return _found(case, behind, pace, there)
+
+
+def _by_looks(case: Case, behind: list[Track], there: tuple[Member, ...] | None) -> Judgement:
+    """Nobody has read the history: surveys at two times, with nobody there, show the same."""
+    if there:
+        return undetermined(HISTORY)
+    stood = min(way.seen_to_stand_ms for way in behind)
+    if there is None or stood < MISSED * AUTO_COMMIT_MS or not _grew(behind):
+        return undetermined(HISTORY, SECOND_LOOK)
+    return _found(case, behind, rhythm(case), there)
+
+
+def _grew(behind: list[Track]) -> bool:
+    return any(way.ends[-1].latest > way.ends[0].latest for way in behind)
+
+
+def _found(case: Case, behind: list[Track], pace: Rhythm, there: tuple[Member, ...] | None) -> Finding:
+    behind = sorted(behind, key=lambda way: -(way.lag or 0))
+    names = [way.name for way in behind]
+    total = sum(way.lag or 0 for way in behind)
+    now = case.cluster.now
+    since = pace.last
+    if since is not None:
+        usual = f", and before that it committed every {duration(pace.usual_ms)}" if pace.is_known else ""
+        told = f"its last commit was {duration(now - since)} ago{usual}"
+    else:
+        told = f"nothing was committed for {duration(min(way.seen_to_stand_ms for way in behind))} at least"
+    if there:
+        who = f"{counted(len(there), 'member')} {'is' if len(there) == 1 else 'are'} there, and silent"
+    else:
+        who = "nobody is in it" if there is not None else "who is in it is not known"
+    return RULE.finding(
+        Severity.CRITICAL if there else Severity.WARNING,
+        case.group,
+        f"Group {case.group} has stopped: {told}; {who}; {records(total)} wait in {some(names)}.",
+        why="Nobody reads these records. While the group is empty, its offsets expire, and the records, too."
+        if not there
+        else "Its members keep their partitions as long as they send heartbeats; nobody else takes over.",
+        evidence=_evidence(case, behind),
+        remedies=_remedies(case, there),
+        partitions=names,
+        members=[member.member_id for member in there or ()],
+        since=since,
+    )
+
+
+def _evidence(case: Case, behind: list[Track]) -> list[Evidence]:
+    found = []
+    for way in behind[: MOST_EVIDENCE // 3]:
+        found += evidence_of(*way.points[-1:], way.end, name=way.name)
+    state = described(case)
+    if state is not None:
+        text = f"group is {state.state} with {counted(len(state.members), 'member')}"
+        found.append(Evidence(text, state.source, state.at))
+    return found
+
+
+def _remedies(case: Case, there: tuple[Member, ...] | None) -> list[Remedy]:
+    if there:
+        hosts = sorted({member.host.lstrip("/") for member in there if member.host})
+        return [
+            Remedy(f"Look into the logs of its members on {some(hosts) or 'their hosts'}, then restart them.")
+        ]
+    delete = f"{tool(case.cluster, 'kafka-consumer-groups.sh')} --group {quoted(case.group)} --delete"
+    return [
+        Remedy("Start its consumers."),
+        Remedy("If nobody needs it any more, delete it, offsets and all.", delete),
+    ]
+
+
+RULE = Rule.of(__name__, judge)

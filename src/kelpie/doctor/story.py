@@ -1,0 +1,82 @@
+"""An incident in the order of time: what was lost when, whom it hit, and who was already ill before."""
+
+from dataclasses import dataclass
+
+from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.finding import Finding, Severity
+from kelpie.doctor.report import Chapter, chapters
+from kelpie.model.time import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    at: Instant
+    text: str
+    source: str = ""
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    scenes: tuple[Scene, ...]
+    """By time."""
+    began: Instant | None
+    """When the first broker was lost, or the first critical finding began."""
+    ill_before: tuple[tuple[str, tuple[str, ...]], ...]
+    """Groups that had something before it began, each with the codes."""
+
+
+def story(diagnosis: Diagnosis) -> Story:
+    scenes = _losses(diagnosis)
+    began = min((scene.at for scene in scenes), default=None)
+    scenes += [scene for chapter in chapters(diagnosis) for scene in _scenes(chapter)]
+    before: dict[str, set[str]] = {}
+    if began is None:
+        began = min(
+            (
+                it.since
+                for it in diagnosis.findings
+                if it.severity is Severity.CRITICAL and it.since is not None
+            ),
+            default=None,
+        )
+    if began is not None:
+        for finding in diagnosis.findings:
+            if finding.group is not None and finding.since is not None and finding.since < began:
+                before.setdefault(finding.group, set()).add(finding.code)
+    return Story(
+        tuple(sorted(scenes, key=lambda scene: scene.at)),
+        began,
+        tuple((group, tuple(sorted(codes))) for group, codes in sorted(before.items())),
+    )
+
+
+def _scenes(chapter: Chapter) -> list[Scene]:
+    """When its findings began, and ended; those that began at the same time are one scene."""
+    title = f"{chapter.code} {chapter.name}"
+    beginnings: dict[Instant, list[Finding]] = {}
+    for finding in chapter.findings:
+        if finding.since is not None:
+            beginnings.setdefault(finding.since, []).append(finding)
+    scenes = []
+    for at, findings in beginnings.items():
+        groups = tuple(sorted({it.group for it in findings if it.group is not None}))
+        source = findings[0].evidence[0].source if findings[0].evidence else ""
+        scenes.append(Scene(at, title, source, groups))
+        ends = [it.until for it in findings if it.until is not None]
+        if len(ends) == len(findings):
+            scenes.append(Scene(max(ends), f"{title}: over", "", groups))
+    return scenes
+
+
+def _losses(diagnosis: Diagnosis) -> list[Scene]:
+    scenes = []
+    for node, outages in diagnosis.cluster.outages.items():
+        name = diagnosis.cluster.broker_name(node)
+        for outage in outages:
+            how = "shut down" if outage.orderly else "lost"
+            if outage.since is not None:
+                scenes.append(Scene(outage.since, f"{name} {how}", outage.source))
+            if outage.until is not None:
+                scenes.append(Scene(outage.until, f"{name} back", outage.source))
+    return scenes

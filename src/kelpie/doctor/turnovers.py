@@ -1,0 +1,154 @@
+"""The generations of a group, one after the other: when each began, who came and who went.
+
+Three tellers, and the one that knows most counts: the coordinator's log, the records of the offsets topic,
+the logs of consumers. Generations are numbers that only compare within one life of a group: one that was
+removed begins again at 0. Not every generation leaves a record.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.membership import person_in, person_of, said
+from kelpie.model.time import Instant
+from kelpie.observations import Event, EventKind, Generation
+
+_COMING = (EventKind.MEMBER_JOINED,)
+_GOING = (EventKind.MEMBER_LEFT, EventKind.MEMBER_EXPIRED)
+
+
+class Turnover(NamedTuple):
+    """One new generation, or the end of the last member."""
+
+    at: Instant
+    generation: int
+    came: tuple[str, ...] = ()
+    """By name (see membership.person)."""
+    went: tuple[str, ...] = ()
+    members: int | None = None
+    began: Instant | None = None
+    """When the rebalance began that led to it."""
+    reason: str = ""
+    text: str = ""
+    source: str = ""
+
+
+def turnovers(case: Case) -> list[Turnover]:
+    """By time, of the teller that knows most."""
+    return max((_by_broker(case), _by_records(case.generations), _by_clients(case)), key=len)
+
+
+def _by_records(rows: Sequence[Generation]) -> list[Turnover]:
+    found: list[Turnover] = []
+    before: Generation | None = None
+    for row in rows:
+        if row.at is None or (not row.generation and not row.members):
+            continue  # Kafka 4 writes down that a group was created, before anybody is in it.
+        if before is not None and before.generation == row.generation:
+            # A copy on another broker, or a static member that came back without a rebalance.
+            before = row
+            continue
+        old = {} if before is None else {it.member_id: person_of(it) for it in before.members}
+        new = {it.member_id: person_of(it) for it in row.members}
+        found.append(
+            Turnover(
+                row.at,
+                row.generation,
+                tuple(name for member, name in new.items() if member not in old),
+                tuple(name for member, name in old.items() if member not in new),
+                len(new),
+                text=f"generation {row.generation} of {len(new)} members",
+                source=row.source,
+            )
+        )
+        before = row
+    return found
+
+
+def _by_broker(case: Case) -> list[Turnover]:
+    found: list[Turnover] = []
+    came: list[str] = []
+    went: list[str] = []
+    began: Event | None = None
+    for event in _once(case.events):
+        if event.at is None:
+            continue
+        if event.kind is EventKind.REBALANCE_STARTED:
+            began = began or event
+        elif event.kind in _COMING:
+            came.append(person_in(event))
+        elif event.kind in _GOING:
+            went.append(person_in(event))
+        elif event.kind in (EventKind.GENERATION_JOINED, EventKind.GROUP_EMPTY):
+            found.append(
+                Turnover(
+                    event.at,
+                    -1 if event.generation is None else event.generation,
+                    tuple(came),
+                    tuple(went),
+                    _members(event),
+                    None if began is None else began.at,
+                    "" if began is None else began.reason,
+                    event.text,
+                    event.source,
+                )
+            )
+            came, went, began = [], [], None
+    return found
+
+
+def _by_clients(case: Case) -> list[Turnover]:
+    """Each member tells of each generation; the first to do so counts."""
+    found: list[Turnover] = []
+    for event in said(case, EventKind.JOINED):
+        if event.at is None or event.generation is None:
+            continue
+        if not found or found[-1].generation != event.generation:
+            found.append(Turnover(event.at, event.generation, text=event.text, source=event.source))
+    return found
+
+
+def _members(event: Event) -> int | None:
+    if event.kind is EventKind.GROUP_EMPTY:
+        return 0
+    number = event.details.get("members", "")
+    return int(number) if number.isdecimal() else None
+
+
+def _once(events: Iterable[Event]) -> Iterable[Event]:
+    """Without the lines that come a second time, from a copy of the same log."""
+    seen: set[tuple[object, ...]] = set()
+    for event in events:
+        key = (event.kind, event.at, event.text)
+        if key not in seen:
+            seen.add(key)
+            yield event
+
+
+def runs(found: Sequence[Turnover], gap_ms: int) -> list[list[Turnover]]:
+    """Turnovers that follow each other within this time."""
+    together: list[list[Turnover]] = []
+    for turnover in found:
+        if together and turnover.at - together[-1][-1].at <= gap_ms:
+            together[-1].append(turnover)
+        else:
+            together.append([turnover])
+    return together
+
+
+def unassigned_ms(case: Case, since: Instant, until: Instant) -> int | None:
+    """How long nobody had an assignment: from the beginning of a rebalance until the leader's assignment.
+
+    None when no log of the coordinator tells.
+    """
+    total, began, told = 0, None, False
+    for event in _once(case.events):
+        if event.at is None or not since <= event.at <= until:
+            continue
+        if event.kind is EventKind.REBALANCE_STARTED:
+            began = event.at if began is None else began
+        elif event.kind is EventKind.ASSIGNMENT_RECEIVED and began is not None:
+            total, began, told = total + event.at - began, None, True
+        elif event.kind is EventKind.GROUP_EMPTY:
+            began = None
+    return total if told else None

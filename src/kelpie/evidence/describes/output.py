@@ -1,0 +1,52 @@
+"""What is gathered while the output of a tool is read."""
+
+import re
+from dataclasses import dataclass, field
+
+from kelpie.model.time import Instant
+from kelpie.observations import GroupState, Observations
+
+_IN_NAME = re.compile(r"(?i)group[-_.= ]+(?P<group>.+?)(?:\.(?:txt|log|out|err|md))*$")
+
+
+@dataclass(slots=True)
+class Output:
+    """What one file says. Rows have `at` None, until it is known when the file was made."""
+
+    name: str
+    found: Observations = field(default_factory=Observations)
+    times: list[Instant] = field(default_factory=list)
+    """Moments that the text itself names."""
+    topic_ids: dict[bytes, str] = field(default_factory=dict)
+
+
+class Context:
+    """Where the reader is: the file, and what a command or an earlier line said about what follows."""
+
+    def __init__(self, name: str) -> None:
+        self.output = Output(name)
+        self.group: str | None = None
+        """Of the command, for outputs that do not name it: kafka-consumer-groups did so up to 2.3."""
+        self.earliest = False
+        self.states: dict[str, GroupState] = {}
+
+    @property
+    def group_or_name(self) -> str | None:
+        """The group of the command, or of a file name as "describe-group-billing-1.txt"."""
+        if self.group is not None:
+            return self.group
+        named = _IN_NAME.search(self.output.name.rpartition("/")[2])
+        return named["group"] if named is not None else None
+
+    def source(self, number: int) -> str:
+        return f"{self.output.name}:{number}"
+
+    def know(self, group: str, number: int) -> None:
+        self.output.found.known_groups.setdefault(group, self.source(number))
+
+    def finish(self) -> None:
+        """States and members of one group are two outputs of the tool, and one row of ours."""
+        self.output.found.states += self.states.values()
+        for listing in self.output.found.listings:
+            for group in listing.groups:
+                self.output.found.known_groups.setdefault(group, listing.source)

@@ -1,0 +1,230 @@
+"""Tables of kafka-consumer-groups (and kafka-groups): a line of headings, then rows until an empty line.
+
+0.9          comma and space between columns: GROUP, TOPIC, PARTITION, CURRENT OFFSET, LOG END OFFSET, LAG,
+             OWNER
+0.10         columns padded with spaces; up to 2.3 without GROUP where one group was asked for
+1.1          --members, --state
+2.4          --all-groups: a table per group, each with GROUP; GROUP-INSTANCE-ID for static members
+4.x          epochs and target assignments of KIP-848 groups; --list --state and --type have headings
+
+"-" (0.9: "unknown") is none. A name with spaces in it is found by where its column begins.
+"""
+
+import re
+from dataclasses import replace
+
+from kelpie.evidence.describes.output import Context
+from kelpie.model.names import TopicPartition
+from kelpie.observations import Committed, GroupState, Listing, LogEnds, Member
+from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.observations.positions import NO_OFFSET
+
+_HEADINGS = {
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "LEADER-EPOCH",
+    "CURRENT-OFFSET",
+    "LOG-END-OFFSET",
+    "LAG",
+    "OWNER",
+    "CONSUMER-ID",
+    "GROUP-INSTANCE-ID",
+    "HOST",
+    "CLIENT-ID",
+    "#PARTITIONS",
+    "ASSIGNMENT",
+    "CURRENT-EPOCH",
+    "CURRENT-ASSIGNMENT",
+    "TARGET-EPOCH",
+    "TARGET-ASSIGNMENT",
+    "UPGRADED",
+    "COORDINATOR-(ID)",
+    "ASSIGNMENT-STRATEGY",
+    "STATE",
+    "GROUP-EPOCH",
+    "TARGET-ASSIGNMENT-EPOCH",
+    "#MEMBERS",
+    "TYPE",
+    "PROTOCOL",
+}
+_NONE = ("-", "unknown", "")
+_COORDINATOR = re.compile(r"(\S+):(\d+)\s+\((-?\d+)\)")
+_ASSIGNED = re.compile(r"([a-zA-Z0-9._-]+)[(:](\d+(?:,\d+)*)")
+_LONGEST_ROW = 4096
+_WORDS = re.compile(r"\S+")
+
+
+def is_header(line: str) -> bool:
+    if not line.lstrip().startswith(("GROUP", "TOPIC", "CONSUMER-ID", "COORDINATOR")):
+        return False
+    return _kind(_headings(line)) is not None
+
+
+def _headings(line: str) -> list[str]:
+    text = line.strip().replace("COORDINATOR (ID)", "COORDINATOR-(ID)")
+    if ", " in text:
+        return [each.strip().replace(" ", "-") for each in text.split(",")]
+    return _WORDS.findall(text)
+
+
+def _kind(headings: list[str]) -> str | None:
+    if not headings or any(heading not in _HEADINGS for heading in headings):
+        return None
+    if "CURRENT-OFFSET" in headings:
+        return "offsets"
+    if "#PARTITIONS" in headings:
+        return "members"
+    if "#MEMBERS" in headings and "COORDINATOR-(ID)" in headings:
+        return "states"
+    return "list" if headings[0] == "GROUP" and len(headings) > 1 else None
+
+
+class Table:
+    """One table. Rows go to the context as they come."""
+
+    def __init__(self, header: str, context: Context, number: int) -> None:
+        self._context = context
+        self._headings = _headings(header)
+        self._kind = _kind(self._headings)
+        self._commas = ", " in header
+        aligned = header.replace("COORDINATOR (ID)", "COORDINATOR-(ID)")
+        self._starts = [match.start() for match in _WORDS.finditer(aligned)]
+        if self._kind == "list":
+            context.output.found.listings.append(Listing(None, (), source=context.source(number)))
+
+    def row(self, line: str, number: int) -> bool:
+        """Takes one row in. False: it is none."""
+        values = self._values(line) if len(line) <= _LONGEST_ROW else {}
+        group = values.get("GROUP", self._context.group_or_name or "") if values else ""
+        if not group:
+            return False
+        try:
+            match self._kind:
+                case "offsets":
+                    self._offsets(group, values, number)
+                case "members":
+                    self._member(group, values, number)
+                case "states":
+                    self._state(group, values, number)
+                case "list":
+                    self._listed(group, values, number)
+        except (KeyError, ValueError):
+            return False
+        self._context.know(group, number)
+        return True
+
+    def _values(self, line: str) -> dict[str, str]:
+        if self._commas:
+            cells = [each.strip() for each in line.split(", ")]
+            return dict(zip(self._headings, cells, strict=False)) if len(cells) >= 4 else {}
+        coordinator = _COORDINATOR.search(line) if self._kind == "states" else None
+        if coordinator is not None:
+            return self._with_coordinator(line, coordinator)
+        cells = line.split()
+        if len(cells) == len(self._headings):
+            return dict(zip(self._headings, cells, strict=True))
+        if len(cells) > len(self._headings) and self._headings[-1] == "ASSIGNMENT":
+            last = len(self._headings) - 1  # Up to 3.x: "orders(0,1), payments(2)".
+            return dict(zip(self._headings, [*cells[:last], " ".join(cells[last:])], strict=True))
+        return self._by_position(line)
+
+    def _with_coordinator(self, line: str, coordinator: re.Match[str]) -> dict[str, str]:
+        """Its cell has a space in it, and the strategy of an empty group may be blank."""
+        place = self._headings.index("COORDINATOR-(ID)")
+        before, after = line[: coordinator.start()].strip(), line[coordinator.end() :].split()
+        headings = self._headings[place + 1 :]
+        if len(after) == len(headings) - 1 and "ASSIGNMENT-STRATEGY" in headings:
+            after.insert(headings.index("ASSIGNMENT-STRATEGY"), "-")
+        values = dict(zip(headings, after, strict=False))
+        values["COORDINATOR-(ID)"] = coordinator[3]
+        if place:
+            values["GROUP"] = before
+        return values
+
+    def _by_position(self, line: str) -> dict[str, str]:
+        starts = self._starts
+        if len(line) <= starts[-1] or any(start and line[start - 1] != " " for start in starts):
+            return {}
+        ends = [*starts[1:], len(line)]
+        cells = [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+        return dict(zip(self._headings, cells, strict=True))
+
+    def _offsets(self, group: str, values: dict[str, str], number: int) -> None:
+        if values["TOPIC"] in _NONE:
+            return  # A member without partitions.
+        found, source = self._context.output.found, self._context.source(number)
+        topic, partition = values["TOPIC"], int(values["PARTITION"])
+        epoch = values.get("LEADER-EPOCH", "-")
+        found.committed.append(
+            Committed(
+                group,
+                topic,
+                partition,
+                _offset(values["CURRENT-OFFSET"]),
+                leader_epoch=int(epoch) if epoch.isdecimal() else -1,
+                source=source,
+            )
+        )
+        end = _offset(values["LOG-END-OFFSET"])
+        if end != NO_OFFSET:
+            found.ends.append(LogEnds(topic, partition, latest=end, source=source))
+
+    def _member(self, group: str, values: dict[str, str], number: int) -> None:
+        epoch = values.get("CURRENT-EPOCH", "-")
+        assignment = values.get("CURRENT-ASSIGNMENT", values.get("ASSIGNMENT"))
+        assigned = _assigned(assignment) if assignment is not None else None
+        if assigned is None and int(values["#PARTITIONS"]) == 0:
+            assigned = ()
+        instance = values.get("GROUP-INSTANCE-ID", "-")
+        member = Member(
+            values["CONSUMER-ID"],
+            values["CLIENT-ID"],
+            values["HOST"],
+            None if instance in _NONE else instance,
+            assigned=assigned,
+            epoch=int(epoch) if epoch.isdecimal() else -1,
+        )
+        state = self._of(group, number)
+        self._context.states[group] = replace(
+            state,
+            state=state.state or "Stable",
+            kind=CONSUMER if epoch.isdecimal() else state.kind,
+            members=(*state.members, member),
+        )
+
+    def _state(self, group: str, values: dict[str, str], number: int) -> None:
+        strategy = values.get("ASSIGNMENT-STRATEGY", "-")
+        epoch = values.get("GROUP-EPOCH", "-")
+        state = self._of(group, number)
+        self._context.states[group] = replace(
+            state,
+            state=values["STATE"],
+            kind=CONSUMER if strategy == "uniform" else state.kind,  # Only the newer protocol has it.
+            protocol="" if strategy in _NONE else strategy,
+            epoch=int(epoch) if epoch.isdecimal() else -1,
+            coordinator=int(values["COORDINATOR-(ID)"]),
+        )
+
+    def _listed(self, group: str, values: dict[str, str], number: int) -> None:
+        listings = self._context.output.found.listings
+        listings[-1] = replace(listings[-1], groups=(*listings[-1].groups, group))
+        if "STATE" in values:
+            kind = values.get("TYPE", CLASSIC).lower()
+            state = GroupState(group, values["STATE"], kind, source=self._context.source(number))
+            self._context.states.setdefault(group, state)
+
+    def _of(self, group: str, number: int) -> GroupState:
+        return self._context.states.get(group) or GroupState(group, "", source=self._context.source(number))
+
+
+def _offset(text: str) -> int:
+    return NO_OFFSET if text in _NONE else int(text)
+
+
+def _assigned(text: str) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic, int(partition))
+        for topic, partitions in _ASSIGNED.findall(text)
+        for partition in partitions.split(",")
+    )

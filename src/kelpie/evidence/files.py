@@ -1,0 +1,142 @@
+"""Files of evidence: found in folders of any layout, and inside archives, without trusting either.
+
+Nothing here raises for what it finds. A loop of links, a folder that may not be read, a device, an archive
+that is broken or would fill the disk: each is told, and costs only itself. Archives are unpacked into a room
+of their own, under numbers for names, so no name in them can point anywhere.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kelpie.evidence.archives import Budget, Packed, is_archive, unpack
+from kelpie.model.time import Instant
+from kelpie.observations import Unasked
+
+DEEPEST_FOLDER = 40
+DEEPEST_ARCHIVE = 3
+HEAD_SIZE = 64 * 1024
+_EARLIEST = 631_152_000  # 1990, before there was any Kafka.
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFile:
+    """A file, and how rows that come of it call it."""
+
+    name: str
+    """From the folder that was given: "clients/app.log", "case.tar.gz/clients/app.log"."""
+    path: Path
+    """Where its bytes are."""
+    size: int
+    modified: Instant | None
+    head: bytes = field(repr=False)
+    """How it begins."""
+
+    @property
+    def folder(self) -> str:
+        return self.name.rpartition("/")[0]
+
+    @property
+    def base(self) -> str:
+        return self.name.rpartition("/")[2]
+
+
+class Search:
+    """Goes through what was given; `unasked` says what could not be opened, and why."""
+
+    def __init__(self, room: Path, budget: Budget) -> None:
+        self._room = room
+        self._budget = budget
+        self._seen: set[tuple[int, int]] = set()
+        self.unasked: list[Unasked] = []
+
+    def files(self, paths: Iterable[Path]) -> Iterator[EvidenceFile]:
+        """All regular files below the paths, in the order of their names, each once."""
+        roots = list(paths)
+        for root, name in zip(roots, _names(roots), strict=True):
+            alone = len(roots) == 1 and root.is_dir()
+            yield from self._visit(root, "" if alone else name, 0)
+
+    def _visit(self, path: Path, name: str, depth: int) -> Iterator[EvidenceFile]:
+        try:
+            status = path.stat()
+        except OSError as error:
+            self._tell(name or str(path), f"It cannot be opened: {_why(error)}.")
+            return
+        identity = (status.st_dev, status.st_ino)
+        if identity in self._seen:
+            return  # A link to what was seen already, perhaps to a folder that we are in.
+        self._seen.add(identity)
+        if stat.S_ISDIR(status.st_mode):
+            yield from self._enter(path, name, depth)
+        elif stat.S_ISREG(status.st_mode):
+            yield from self._open(path, name, _milliseconds(status.st_mtime), status.st_size)
+        else:
+            self._tell(name, "It is no regular file; a pipe or a device is not read.")
+
+    def _enter(self, path: Path, name: str, depth: int) -> Iterator[EvidenceFile]:
+        if depth >= DEEPEST_FOLDER:
+            self._tell(name, f"Folders are followed {DEEPEST_FOLDER} deep, and no further.")
+            return
+        try:
+            entries = sorted(os.listdir(path))
+        except OSError as error:
+            self._tell(name or str(path), f"The folder cannot be read: {_why(error)}.")
+            return
+        for entry in entries:
+            yield from self._visit(
+                path / entry, f"{name}/{_printable(entry)}" if name else _printable(entry), depth + 1
+            )
+
+    def _open(
+        self, path: Path, name: str, modified: Instant | None, size: int, nested: int = 0
+    ) -> Iterator[EvidenceFile]:
+        try:
+            with path.open("rb") as file:
+                head = file.read(HEAD_SIZE)
+        except OSError as error:
+            self._tell(name, f"It cannot be read: {_why(error)}.")
+            return
+        kind = is_archive(head)
+        if kind is None:
+            yield EvidenceFile(name, path, size, modified, head)
+        elif nested >= DEEPEST_ARCHIVE:
+            self._tell(name, f"It is an archive in an archive, more than {DEEPEST_ARCHIVE} deep.")
+        else:
+            for found in unpack(path, name, kind, self._room, self._budget):
+                if isinstance(found, Unasked):
+                    self.unasked.append(found)
+                else:
+                    yield from self._unpacked(found, modified, nested + 1)
+
+    def _unpacked(self, found: Packed, modified: Instant | None, nested: int) -> Iterator[EvidenceFile]:
+        yield from self._open(found.path, found.name, found.modified or modified, found.size, nested)
+
+    def _tell(self, name: str, reason: str) -> None:
+        self.unasked.append(Unasked("file", name, reason, source=name))
+
+
+def _milliseconds(seconds: float) -> Instant | None:
+    """Archives are made with times of zero, and clocks begin in 1970 and 1980: none of that is a time."""
+    return int(seconds * 1000) if seconds > _EARLIEST else None
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _names(roots: Sequence[Path]) -> list[str]:
+    """The end of each path, as much as tells it from the others: disks of brokers are all called data."""
+    whole = [root.absolute().parts for root in roots]
+    for length in range(1, max(map(len, whole), default=1)):
+        names = ["/".join(parts[-length:]) for parts in whole]
+        if len(set(names)) == len(set(whole)):
+            return [_printable(name) for name in names]
+    return [_printable(str(root)) for root in roots]
+
+
+def _printable(name: str) -> str:
+    """A name as it can be written anywhere: bytes that are no text are replaced."""
+    return name.encode("utf-8", "replace").decode("utf-8", "replace")

@@ -1,0 +1,179 @@
+"""All evidence there is: `read_evidence(paths)` takes folders, files and archives, and says what is in them.
+
+A file is what its content is; names are hardly asked. Each costs only itself: what cannot be read, or is
+nothing that Kelpie knows, becomes an `Unasked` row with the reason, and the rest is read all the same.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from itertools import islice
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from kelpie.evidence import properties
+from kelpie.evidence.archives import Budget
+from kelpie.evidence.dateless import settle_dates
+from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped
+from kelpie.evidence.describes import Output, looks_like_output, read_output
+from kelpie.evidence.files import EvidenceFile, Search
+from kelpie.evidence.joining import join_states
+from kelpie.evidence.logs import Reading, read_log
+from kelpie.evidence.logs.attribution import by_file_name
+from kelpie.evidence.logs.layouts import parse_head
+from kelpie.evidence.logs.lines import encoding_of, is_text, read_lines
+from kelpie.evidence.segments import Segment, describe_segment, is_segment, read_segments
+from kelpie.model.time import Instant
+from kelpie.observations import Observations, Unasked
+
+_COMPANIONS = (
+    ".index",
+    ".timeindex",
+    ".txnindex",
+    ".snapshot",
+    "-checkpoint",
+    "partition.metadata",
+    ".checkpoint",
+    ".lock",
+    "cleaned",
+)
+"""What lies beside segments on a broker's disk: nothing in it is of use here."""
+_LOOKED_AT = 400
+_META = "meta.properties"
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What became of each file."""
+
+    segments: list[EvidenceFile] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    outputs: list[Dated] = field(default_factory=list)
+    configured: list[Observations] = field(default_factory=list)
+    disks: dict[str, int] = field(default_factory=dict)
+    modified: dict[str, Instant | None] = field(default_factory=dict)
+    topic_names: dict[bytes, str] = field(default_factory=dict)
+    unasked: list[Unasked] = field(default_factory=list)
+
+
+def read_evidence(
+    paths: Iterable[str | Path], *, time_zone: str | tzinfo | None = None, unpacked: Budget | None = None
+) -> Observations:
+    """All rows of all files below the paths, and what could not be read, and why.
+
+    `time_zone` is the one of times in logs that name none; without it, a log's own hints count, else UTC. The
+    budget bounds what comes out of archives. Raises ValueError for a time zone that does not exist.
+    """
+    zone = _zone(time_zone)
+    room = Path(tempfile.mkdtemp(prefix="kelpie-evidence-"))
+    try:
+        search = Search(room, unpacked or Budget())
+        gathered = _Gathered()
+        for file in search.files(Path(path) for path in paths):
+            _take(file, gathered, zone)
+        found = _together(gathered)
+        found.unasked[:0] = search.unasked
+        return found
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _zone(name: str | tzinfo | None) -> tzinfo | None:
+    if not isinstance(name, str):
+        return name
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"There is no time zone {name!r}; write it as Europe/Vienna, or UTC.") from None
+
+
+def _take(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> None:
+    """Finds out what a file is, and reads it. Nothing that is in it may cost more than the file."""
+    gathered.modified[file.name] = file.modified
+    try:
+        reason = _read(file, gathered, zone)
+    except OSError as error:
+        reason = f"It cannot be read: {error.strerror or error}."
+    except MemoryError:
+        reason = "It needs more memory than there is."
+    except Exception as error:  # One file of many, from anywhere: the others must not pay for it.
+        reason = f"It made Kelpie stumble ({type(error).__name__}: {error}), which is a defect of Kelpie's."
+    if reason is not None:
+        gathered.unasked.append(Unasked("file", file.name, reason, file.modified, file.name))
+
+
+def _read(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> str | None:
+    """None, or why the file is of no use."""
+    if not file.head:
+        return None if file.base.endswith(_COMPANIONS) or file.base.endswith(".log") else "It is empty."
+    if is_segment(file.head):
+        gathered.segments.append(file)
+        return None
+    if file.base.endswith(_COMPANIONS):
+        return None
+    if not is_text(file.head):
+        return "It is binary, and neither a log segment nor an archive."
+    encoding = encoding_of(file.head)
+    lines: Callable[[], Iterable[str]] = lambda: read_lines(file.path, encoding)  # noqa: E731
+    beginning = list(islice(lines(), _LOOKED_AT))
+    if properties.looks_like_broker(beginning):
+        _configuration(file, beginning, gathered)
+        return None
+    output = looks_like_output(beginning, file.name)
+    if output:
+        read = read_output(lines(), file.name)
+        gathered.outputs.append(Dated(read, file.modified))
+        gathered.topic_names |= read.topic_ids
+    if not output or any(parse_head(line) is not None for line in beginning):
+        reading = read_log(lines(), file.name, zone)
+        if reading.heads or reading.found.events:
+            gathered.readings.append(reading)
+        elif not output:
+            return "It is a text, and there is nothing in it that Kelpie knows."
+    return None
+
+
+def _configuration(file: EvidenceFile, lines: Sequence[str], gathered: _Gathered) -> None:
+    read = properties.read_properties(lines)
+    node = properties.node_id(read)
+    if file.base == _META or "cluster.id" in read:
+        if node is not None:
+            gathered.disks[file.folder] = node
+    else:
+        gathered.configured.append(properties.observe(read, file.name))
+
+
+def _together(gathered: _Gathered) -> Observations:
+    segments: list[Segment] = [describe_segment(file, gathered.disks) for file in gathered.segments]
+    history = read_segments(segments, gathered.topic_names)
+    settle_dates(gathered.readings, gathered.modified, history)
+    _know_groups(gathered, history)
+    of_logs = Observations.of(reading.found for reading in gathered.readings)
+    history.add(of_logs, *gathered.configured)
+    date_outputs(gathered.outputs, gathered.readings, gathered.modified, history)
+    join_states(gathered.outputs)
+    for dated in in_order(gathered.outputs):
+        history.add(stamped(dated.output.found, dated.at))
+    history.settings += properties.common_settings(history.settings)
+    history.unasked += gathered.unasked
+    return history
+
+
+def _know_groups(gathered: _Gathered, history: Observations) -> None:
+    """Events that no line gives a group get it from the name of their file, if that names one."""
+    known = dict(history.known_groups)
+    for reading in gathered.readings:
+        known |= reading.found.known_groups
+    for dated in gathered.outputs:
+        known |= dated.output.found.known_groups
+    for reading in gathered.readings:
+        if not reading.found.known_groups:
+            reading.found.events = by_file_name(reading.found.events, reading.name, known)
+            for event in reading.found.events:
+                if event.group is not None:
+                    reading.found.known_groups.setdefault(event.group, f"the name of {reading.name}")
+
+
+__all__ = ["Budget", "Output", "read_evidence"]

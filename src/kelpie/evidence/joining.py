@@ -1,0 +1,50 @@
+"""States and members of a group are described by two commands, in two files: together they are one row."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kelpie.evidence.dating import Dated
+from kelpie.observations import GroupState
+
+_SAME_TIME_MS = 300_000
+
+
+def join_states(outputs: Iterable[Dated]) -> None:
+    """Within a batch, one row per group; it is left in the output that tells most."""
+    rows: dict[tuple[object, str], list[tuple[Dated, GroupState]]] = {}
+    for dated in outputs:
+        for state in dated.output.found.states:
+            rows.setdefault((dated.batch, state.group), []).append((dated, state))
+    for same in rows.values():
+        while same:
+            first = max(same, key=lambda it: _worth(it[1]))
+            together = [it for it in same if _near(it[0], first[0])]
+            same[:] = [it for it in same if it not in together]
+            for dated, state in together:
+                dated.output.found.states.remove(state)
+            joined = first[1]
+            for _, state in together:
+                joined = _joined(joined, state)
+            first[0].output.found.states.append(joined)
+
+
+def _worth(state: GroupState) -> tuple[bool, bool]:
+    return state.coordinator >= 0, bool(state.members)
+
+
+def _near(one: Dated, other: Dated) -> bool:
+    if one.at is None or other.at is None:
+        return one.at is other.at
+    return abs(one.at - other.at) <= _SAME_TIME_MS
+
+
+def _joined(best: GroupState, other: GroupState) -> GroupState:
+    return replace(
+        best,
+        state=best.state or other.state,
+        kind=other.kind if other.members and not best.members else best.kind,
+        protocol=best.protocol or other.protocol,
+        epoch=max(best.epoch, other.epoch),
+        members=best.members or other.members,
+        coordinator=max(best.coordinator, other.coordinator),
+    )

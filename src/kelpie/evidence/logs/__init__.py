@@ -1,0 +1,23 @@
+"""Logs of clients and brokers: any layout, every age, every client.
+
+    lines ─► wrappers, layouts ─► entries ─► matching, by the tables of each writer ─► events
+
+lines          a file's lines, however long
+wrappers       what Docker, Kubernetes and syslog put in front
+layouts        where time, level, logger and message are
+times          what a time means when its zone, year or date is missing
+entries        a line and the stack trace behind it
+matching       templates of messages; java_client, java_coordinator, java_broker, librdkafka and kafka_python
+               hold them
+exceptions     Kafka's exceptions in an application's own words
+prefixes       the bracket before a message
+configurations dumps of settings at a start
+attribution    which group a line is about, when it does not say
+pauses         how long a client that polled too late had paused
+reading        all of that, for one file
+"""
+
+from kelpie.evidence.logs.reading import Reading, read_log
+from kelpie.evidence.logs.times import Float
+
+__all__ = ["Float", "Reading", "read_log"]

@@ -1,0 +1,37 @@
+"""Lines of a file, one after another, however long the file or a line of it is."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+LARGEST_LINE = 1 << 18
+_BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+
+def encoding_of(head: bytes) -> str:
+    """PowerShell writes UTF-16; everything else is UTF-8, or near enough to be read."""
+    for bom, encoding in _BOMS.items():
+        if head.startswith(bom):
+            return encoding
+    return "utf-8"
+
+
+def is_text(head: bytes) -> bool:
+    """Whether this is how a text begins."""
+    if encoding_of(head) != "utf-8":
+        return True
+    if b"\x00" in head:
+        return False
+    odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in head[:4096])
+    return odd * 20 <= min(len(head), 4096)
+
+
+def read_lines(path: Path, encoding: str) -> Iterator[str]:
+    """Without their ends. A line longer than anything sensible is cut, and the rest of it passed over."""
+    with path.open("rb") as file:
+        text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="\n")
+        while line := text.readline(LARGEST_LINE):
+            if len(line) == LARGEST_LINE and not line.endswith("\n"):
+                while (rest := text.readline(LARGEST_LINE)) and not rest.endswith("\n"):
+                    pass
+            yield line.rstrip("\r\n")

@@ -1,0 +1,239 @@
+"""Messages as their authors wrote them, and what each means.
+
+A table is a list of templates, one per wording; a template is the message with names in braces:
+
+    says(JOINED, "Successfully joined group {group} with generation {generation}")
+
+Names that are fields of an Event fill them; others go to its details. `{*}` is anything, and so is what
+follows a "…" at the end; a final full stop may be missing. `within` is how the bracket before the message
+begins, where that matters: "[ReplicaFetcher replicaId=1, …] Connection to node 2 …" is not a consumer's.
+
+A log has gigabytes and few of its lines mean anything. So a message is looked up by its first word, then
+compared with the fixed parts of the templates, and only then a regular expression is tried.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kelpie.evidence.logs.layouts import Head
+from kelpie.evidence.named_errors import error_in
+from kelpie.observations import EventKind
+
+_NUMBER = r"-?\d{1,19}"
+"""No more digits than Kafka's numbers have: Python refuses to read a number of thousands of digits."""
+NODE = r"\S+ \(id: -?\d{1,10} rack: .*?\)|Node\(.*?\)|Coordinator\(.*?\)|\S+"
+PARTITION = r"\[[^\]]+,\d{1,9}\]|TopicPartition\(.*?\)|[^\s,]+-\d{1,9}|\S+ \[\d{1,9}\]"
+_SHAPES = {
+    "generation": _NUMBER,
+    "node": NODE,
+    "tp": PARTITION,
+    "offset": _NUMBER,
+    "position": rf"FetchPosition\{{.*\}}|{_NUMBER}",
+    "member": r"\S*?",
+    "p": r"\d{1,9}",
+    "leader_id": r"-?\d{1,9}",
+    "limit_ms": r"\d{1,15}",
+    "over_ms": r"\d{1,15}",
+    "before": r"[\d,]*",
+    "after": r"[\d,]*",
+}
+_HOLE = re.compile(r"\{(\*|[a-z_]+)\}")
+_NODE_ID = re.compile(
+    r"\(id: (-?\d{1,10}) |nodeId=(-?\d{1,10})|Node\((-?\d{1,10}),|^(?:coordinator-)?(-?\d{1,10})$"
+)
+_PARTITION_PARTS = re.compile(
+    r"\[(?P<a>[^\]]+),(?P<b>\d{1,9})\]$|TopicPartition\(topic='(?P<c>.*?)', partition=(?P<d>\d{1,9})\)"
+    r"|(?P<e>.+) \[(?P<f>\d{1,9})\]$|(?P<g>.+)-(?P<h>\d{1,9})$"
+)
+_OPTIONAL = re.compile(r"^(?:Optional\[|Some\()(.*)[\])]$")
+_OFFSET = re.compile(r"offset=(-?\d{1,19})|^(-?\d{1,19})$")
+_PREFIX = re.compile(r"\[(?P<who>[^\]]*(?:\][^\]\s:,]+)*)\](?::|,)?\s+")
+_LARGEST_INT = 2**31 - 1
+_CONNECTION_IDS = 2**30
+"""A Java client opens a connection of its own to its coordinator, under this number minus the broker's."""
+
+
+class Message(NamedTuple):
+    """A message apart from the bracket in front of it."""
+
+    who: str
+    """What stands in the bracket: "Consumer clientId=c, groupId=g"."""
+    text: str
+    trace: str
+    """The lines that belong to it."""
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one message means, before it is known which group and client it is about."""
+
+    kind: EventKind
+    fields: Mapping[str, str | int] = field(default_factory=dict)
+    """Fields of Event: group, member, node, topic, partition, offset, generation, error, reason …"""
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+Also = Callable[[Found, Message], Sequence[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    kind: EventKind
+    beginning: str
+    longest: str
+    """The longest fixed part of the template: cheaper to look for than the whole."""
+    regex: re.Pattern[str]
+    within: tuple[str, ...]
+    not_within: tuple[str, ...]
+    error: int | None
+    reason: str
+    then: Also | None
+    """Makes of what was found what it really means: nothing, something else, several things."""
+
+    def find(self, message: Message) -> Sequence[Found] | None:
+        """None: it is not this message."""
+        if not message.text.startswith(self.beginning) or self.longest not in message.text:
+            return None
+        if self.within and not message.who.startswith(self.within):
+            return None
+        if self.not_within and message.who.startswith(self.not_within):
+            return None
+        match = self.regex.match(message.text)
+        if match is None:
+            return None
+        found = self._found(match.groupdict(), message)
+        return [found] if self.then is None else self.then(found, message)
+
+    def _found(self, values: Mapping[str, str | None], message: Message) -> Found:
+        fields: dict[str, str | int] = {}
+        details: dict[str, str] = {}
+        for name, value in values.items():
+            if value is None:
+                continue
+            if name == "node":
+                number = node_in(value)
+                if number is not None:
+                    fields["node"] = number
+            elif name == "tp":
+                fields |= partition_in(value)
+            elif name == "position":
+                offset = _OFFSET.search(value)
+                if offset is not None:
+                    fields["offset"] = int(offset[1] or offset[2])
+            elif name in ("generation", "offset"):
+                fields[name] = int(value)
+            elif name == "p":
+                fields |= {"topic": "__consumer_offsets", "partition": int(value)}
+            elif name in ("group", "member", "reason", "client_id"):
+                if value not in ("", "null"):
+                    fields[name] = value
+            elif name == "instance_id":
+                fields[name] = _OPTIONAL.sub(r"\1", value)
+            elif name == "error":
+                fields["reason"] = value
+            elif value:
+                details[name] = value
+        error = self.error
+        if error is None:
+            named = error_in(f"{fields.get('reason', '')}\n{message.trace}")
+            error = named.value if named is not None else None
+        if error is not None:
+            fields["error"] = error
+        if self.reason:
+            fields["reason"] = self.reason
+        return Found(self.kind, fields, details)
+
+
+def says(
+    kind: EventKind,
+    template: str,
+    *,
+    within: str | tuple[str, ...] = (),
+    not_within: str | tuple[str, ...] = (),
+    error: int | None = None,
+    reason: str = "",
+    then: Also | None = None,
+) -> Pattern:
+    """A row of a table."""
+    open_ended = template.endswith("…")
+    text = template.removesuffix("…")
+    parts = _HOLE.split(text)
+    regex = "".join(_piece(part) if index % 2 else re.escape(part) for index, part in enumerate(parts))
+    if open_ended:
+        regex += ".*"
+    elif text.endswith("."):
+        regex = regex.removesuffix(r"\.") + r"\.?"
+    return Pattern(
+        kind,
+        parts[0],
+        max((part.rstrip(".") for part in parts[::2]), key=len),
+        re.compile(regex + r"\s*\Z", re.DOTALL),
+        (within,) if isinstance(within, str) else within,
+        (not_within,) if isinstance(not_within, str) else not_within,
+        error,
+        reason,
+        then,
+    )
+
+
+def _piece(name: str) -> str:
+    if name == "*":
+        return ".*?"
+    return f"(?P<{name}>{_SHAPES.get(name, '.*?')})"
+
+
+class Table:
+    """Templates by first word. Those that begin with a name are tried for every message."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._by_word: dict[str, list[Pattern]] = {}
+        self._anywhere: list[Pattern] = []
+        for pattern in patterns:
+            word, space, _ = pattern.beginning.partition(" ")
+            if space:
+                self._by_word.setdefault(word, []).append(pattern)
+            else:
+                self._anywhere.append(pattern)
+
+    def find(self, message: Message) -> Sequence[Found] | None:
+        """What the message means. None: nobody knows it; empty: it is known, and means nothing here."""
+        word = message.text.partition(" ")[0]
+        for pattern in self._by_word.get(word, ()):
+            found = pattern.find(message)
+            if found is not None:
+                return found
+        for pattern in self._anywhere:
+            if message.text.startswith(pattern.beginning):
+                found = pattern.find(message)
+                if found is not None:
+                    return found
+        return None
+
+
+def split_prefix(text: str) -> tuple[str, str]:
+    """The bracket before a message, and the message."""
+    if not text.startswith("["):
+        return "", text
+    match = _PREFIX.match(text)
+    return ("", text) if match is None else (match["who"], text[match.end() :])
+
+
+def node_in(text: str) -> int | None:
+    """The number of a broker, from any of the ways in which a node is printed."""
+    match = _NODE_ID.search(text)
+    if match is None:
+        return None
+    number = int(next(group for group in match.groups() if group is not None))
+    return _LARGEST_INT - number if number > _CONNECTION_IDS else number
+
+
+def partition_in(text: str) -> dict[str, str | int]:
+    """Topic and partition, from any of the ways in which they are printed."""
+    match = _PARTITION_PARTS.match(text)
+    if match is None:
+        return {}
+    topic = match["a"] or match["c"] or match["e"] or match["g"]
+    return {"topic": topic, "partition": int(match["b"] or match["d"] or match["f"] or match["h"])}

@@ -1,0 +1,40 @@
+"""How long a client had paused when it polled too late.
+
+The line comes from another thread, at the moment when the limit has passed; the application is still busy
+then. When it comes back, it finds its partitions gone, and says so: the time in between belongs to the pause.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from kelpie.observations import Event, EventKind, Setting
+
+_BACK = (EventKind.REVOKED, EventKind.JOINING, EventKind.COMMIT_FAILED)
+_SETTING = "max.poll.interval.ms"
+_SENSIBLE = re.compile(r"[0-9]{1,12}$")
+
+
+def with_pauses(events: Sequence[Event], settings: Iterable[Setting]) -> list[Event]:
+    """Events of one file, with limit_ms and pause_ms among the details where they can be known."""
+    limits = {it.of: it.value for it in settings if it.name == _SETTING and _SENSIBLE.match(it.value)}
+    told: list[Event] = []
+    back: dict[object, Event] = {}
+    for event in reversed(events):
+        client = (event.group, event.client_id, event.details.get("instance"))
+        if event.kind in _BACK:
+            back[client] = event
+        elif event.kind is EventKind.POLL_INTERVAL_EXCEEDED:
+            event = _with_pause(event, back.get(client), limits.get(f"group {event.group}"))  # noqa: PLW2901
+        told.append(event)
+    return told[::-1]
+
+
+def _with_pause(event: Event, back: Event | None, configured: str | None) -> Event:
+    limit = event.details.get("limit_ms") or configured
+    if limit is None:
+        return event
+    pause = int(event.details.get("pause_ms", limit))
+    if back is not None and back.at is not None and event.at is not None and back.at >= event.at:
+        pause += back.at - event.at
+    return replace(event, details={**event.details, "limit_ms": limit, "pause_ms": str(pause)})

@@ -1,0 +1,177 @@
+"""When a line was written, from whatever its layout says.
+
+Many layouts do not say it all: no zone, no year, or only a time of day. Such times are *floating*: right
+among themselves, and off by a constant that is found later, by what the file itself betrays. Kafka's clients
+print moments in milliseconds since 1970 (startTimeMs, receivedTimeMs) beside the time of the line, so one
+such line tells zone and date of a whole file. Without any hint, zones are taken for UTC.
+"""
+
+import re
+from calendar import timegm
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from kelpie.model.time import Instant
+
+_ISO = re.compile(
+    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?$"
+)
+_SHORT_YEAR = re.compile(r"(\d\d)/(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
+_DAY_FIRST = re.compile(
+    r"(\d\d?)[ /-]([A-Z][a-z]{2})[ /-](\d{4})[ :T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?: ?([+-]\d{4}))?$"
+)
+_NO_YEAR = re.compile(r"([A-Z][a-z]{2}) +(\d\d?)(?: (\d{4}))? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
+_TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
+_EPOCH = re.compile(r"(\d{10})(?:\.(\d{1,9})|(\d{3}))$")
+_BETRAYED = re.compile(r"(?:received|send|created|start)TimeMs(?: ?: |=)(\d{13})\b")
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), start=1
+    )
+}
+_SOME_YEAR = 2001
+_DAY_MS = 86_400_000
+_YEAR_MS = 365 * _DAY_MS
+_ZONE_STEP_MS = 15 * 60 * 1000
+_FURTHEST_ZONE_MS = 15 * 3600 * 1000
+_LATEST_BETRAYAL_MS = 60_000
+
+
+class Float(IntEnum):
+    """How much of a time is missing."""
+
+    FIXED = 0
+    ZONE = 1
+    YEAR = 2
+    DATE = 3
+
+
+class Stamp(NamedTuple):
+    at: Instant
+    float: Float
+
+
+class Clock:
+    """Reads the times of one file, line by line."""
+
+    def __init__(self, zone: tzinfo | None = None) -> None:
+        """`zone` is for times that name none."""
+        self._zone = zone
+        self._seen: dict[str, Stamp | None] = {}
+        self._last: dict[Float, Instant] = {}
+        self._turns: dict[Float, int] = {}
+        self.offset: dict[Float, int] = {}
+        """What must be added to floating times of each kind, once known."""
+
+    def read(self, text: str) -> Stamp | None:
+        stamp = self._cached(text)
+        if stamp is None or stamp.float in (Float.FIXED, Float.ZONE):
+            return stamp
+        # Lines follow each other: a time of day that goes far back is of the next day; and so with years.
+        turn = _DAY_MS if stamp.float is Float.DATE else _YEAR_MS
+        at = stamp.at + self._turns.get(stamp.float, 0) * turn
+        if at < self._last.get(stamp.float, at) - turn // 2:
+            self._turns[stamp.float] = self._turns.get(stamp.float, 0) + 1
+            at += turn
+        self._last[stamp.float] = at
+        return Stamp(at, stamp.float)
+
+    def betray(self, stamp: Stamp, message: str) -> bool:
+        """Whether a message names its own moment, and has told what is missing in the times."""
+        if stamp.float is Float.FIXED:
+            return True
+        match = _BETRAYED.search(message)
+        if match is None:
+            return False
+        exact = int(match[1]) - stamp.at
+        offset = round(exact / _ZONE_STEP_MS) * _ZONE_STEP_MS
+        plausible = stamp.float is not Float.ZONE or abs(offset) <= _FURTHEST_ZONE_MS
+        if not plausible or abs(exact - offset) > _LATEST_BETRAYAL_MS:
+            return False
+        self.offset.setdefault(stamp.float, offset)
+        return True
+
+    def fixed(self, stamp: Stamp | None) -> Instant | None:
+        """The time as it is known in the end. None: the date is missing, and nothing tells it."""
+        if stamp is None:
+            return None
+        if stamp.float is Float.FIXED:
+            return stamp.at
+        offset = self.offset.get(stamp.float)
+        if offset is None:
+            return stamp.at if stamp.float is Float.ZONE else None
+        return stamp.at + offset
+
+    def _cached(self, text: str) -> Stamp | None:
+        """Times without fractions repeat, and so do whole times in a busy second."""
+        if text not in self._seen:
+            if len(self._seen) > 1000:
+                self._seen.clear()
+            try:
+                self._seen[text] = self._parse(text)
+            except (ValueError, OverflowError, KeyError):
+                self._seen[text] = None
+        return self._seen[text]
+
+    def _parse(self, text: str) -> Stamp | None:
+        if match := _ISO.match(text):
+            year, month, day, hour, minute, second, fraction, zone = match.groups()
+            moment = _moment(year, month, day, (hour, minute, second), fraction)
+            if zone is not None:
+                return Stamp(moment - _zone_ms(zone), Float.FIXED)
+            return self._local(moment)
+        if match := _EPOCH.match(text):
+            return Stamp(int(match[1]) * 1000 + _fraction_ms(match[2] or match[3]), Float.FIXED)
+        if match := _TIME_OF_DAY.match(text):
+            hour, minute, second, fraction = match.groups()
+            return Stamp(_moment(1970, 1, 1, (hour, minute, second), fraction), Float.DATE)
+        if match := _SHORT_YEAR.match(text):
+            year, month, day, hour, minute, second, fraction = match.groups()
+            return self._local(_moment(2000 + int(year), month, day, (hour, minute, second), fraction))
+        if match := _DAY_FIRST.match(text):
+            day, name, year, hour, minute, second, fraction, zone = match.groups()
+            moment = _moment(year, _MONTHS[name], day, (hour, minute, second), fraction)
+            return self._local(moment) if zone is None else Stamp(moment - _zone_ms(zone), Float.FIXED)
+        if match := _NO_YEAR.match(text):
+            name, day, year, hour, minute, second, fraction = match.groups()
+            moment = _moment(year or _SOME_YEAR, _MONTHS[name], day, (hour, minute, second), fraction)
+            return self._local(moment) if year else Stamp(moment, Float.YEAR)
+        return None
+
+    def _local(self, moment: int) -> Stamp:
+        if self._zone is None:
+            return Stamp(moment, Float.ZONE)
+        naive = datetime.fromtimestamp(moment / 1000, UTC).replace(tzinfo=None)
+        shift = self._zone.utcoffset(naive) or timedelta()
+        return Stamp(moment - round(shift.total_seconds() * 1000), Float.FIXED)
+
+
+def _moment(
+    year: int | str, month: int | str, day: int | str, time: tuple[str, str, str], fraction: str | None
+) -> int:
+    hour, minute, second = map(int, time)
+    if hour > 24 or minute > 59 or second > 60:
+        raise ValueError(f"{hour}:{minute}:{second} is no time of day")
+    midnight = _midnight(int(year), int(month), int(day))
+    return (midnight + hour * 3600 + minute * 60 + second) * 1000 + _fraction_ms(fraction)
+
+
+@lru_cache(maxsize=64)
+def _midnight(year: int, month: int, day: int) -> int:
+    """Raises ValueError for a day that no calendar has."""
+    return timegm(datetime(year, month, day, tzinfo=UTC).timetuple())
+
+
+def _fraction_ms(fraction: str | None) -> int:
+    return int((fraction or "0").ljust(3, "0")[:3])
+
+
+def _zone_ms(zone: str) -> int:
+    if zone[0] not in "+-":
+        return 0
+    digits = zone[1:].replace(":", "")
+    minutes = int(digits[:2]) * 60 + int(digits[2:])
+    return (-1 if zone[0] == "-" else 1) * minutes * 60_000

@@ -1,0 +1,103 @@
+"""Configuration of brokers: server.properties, meta.properties, and the dump in a broker's log.
+
+Only settings on a list are taken over, so no password, key or token can be among them, whatever a plug-in
+calls its own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from kelpie.observations import Broker, Observations, Setting
+
+_WANTED = re.compile(
+    r"^(?:"
+    r"offsets?\..*|group\..*|transactions?\..*|transactional\..*|transaction\.state\.log\..*|replica\..*"
+    r"|broker\.(?:id|rack|heartbeat\.interval\.ms|session\.timeout\.ms)|node\.id|process\.roles"
+    r"|listeners|advertised\.(?:listeners|host\.name|port)|host\.name|port"
+    r"|inter\.broker\.(?:protocol\.version|listener\.name)|security\.inter\.broker\.protocol"
+    r"|controller\.(?:quorum\.voters|quorum\.bootstrap\.servers|listener\.names)"
+    r"|zookeeper\.(?:connect|session\.timeout\.ms|connection\.timeout\.ms)"
+    r"|log\.(?:dirs?|retention\..*|segment\..*|roll\..*|cleaner\..*|cleanup\.policy|message\..*)"
+    r"|default\.replication\.factor|min\.insync\.replicas|num\.partitions|unclean\.leader\.election\..*"
+    r"|auto\.(?:create\.topics\.enable|leader\.rebalance\.enable)|delete\.topic\.enable"
+    r"|message\.max\.bytes|connections\.max\.idle\.ms|max\.connections.*|request\.timeout\.ms"
+    r")$"
+)
+_LINE = re.compile(r"^\s*([A-Za-z][A-Za-z0-9._-]*)\s*[=:]\s*(.*?)\s*$")
+_MARKS = ("broker.id", "node.id", "log.dirs", "log.dir", "zookeeper.connect", "process.roles", "cluster.id")
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9_]+://)?(\[[0-9a-fA-F:.%]+\]|[^\s:,/\[\]]+):(\d{1,5})\b")
+_NUMBER = re.compile(r"[0-9]{1,9}$")
+_NOWHERE = ("0.0.0.0", "[::]", "")
+
+
+def looks_like_broker(lines: Iterable[str]) -> bool:
+    """Whether these are the properties of a broker: one that only brokers have is among them."""
+    names = set()
+    for line in lines:
+        if line.strip() and not line.lstrip().startswith(("#", "!")):
+            match = _LINE.match(line)
+            if match is None:
+                return False
+            names.add(match[1])
+    return any(mark in names for mark in _MARKS)
+
+
+def read_properties(lines: Iterable[str]) -> dict[str, str]:
+    """Names and values, as they stand there."""
+    return {
+        match[1]: match[2]
+        for line in lines
+        if not line.lstrip().startswith(("#", "!")) and (match := _LINE.match(line)) is not None
+    }
+
+
+def node_id(properties: Mapping[str, str]) -> int | None:
+    for name in ("node.id", "broker.id"):
+        value = properties.get(name, "")
+        if _NUMBER.match(value):
+            return int(value)
+    return None
+
+
+def observe(properties: Mapping[str, str], source: str, *, release: str = "") -> Observations:
+    """The broker, if it says its number, and its settings."""
+    found = Observations()
+    if "broker" not in properties.get("process.roles", "broker") and properties["process.roles"] != "[]":
+        return found  # A controller, and nothing else.
+    node = node_id(properties)
+    of = "broker" if node is None else f"broker {node}"
+    for name, value in properties.items():
+        if _WANTED.match(name) and value != "null":
+            found.settings.append(Setting(of, name, value, source))
+    if node is not None:
+        host, port = _address(properties)
+        found.brokers.append(
+            Broker(node, host, port, properties.get("broker.rack"), release=release, source=source)
+        )
+    return found
+
+
+def common_settings(settings: Iterable[Setting]) -> Iterator[Setting]:
+    """Settings on which all brokers agree, once more as those of "broker"."""
+    by_name: dict[str, list[Setting]] = {}
+    for setting in settings:
+        if setting.of.startswith("broker "):
+            by_name.setdefault(setting.name, []).append(setting)
+    for same in by_name.values():
+        if len({setting.value for setting in same}) == 1:
+            yield same[0]._replace(of="broker")
+
+
+def _address(properties: Mapping[str, str]) -> tuple[str, int]:
+    """What it announces to clients; the controller's listener is not for them."""
+    controllers = set(re.split(r"\s*,\s*", properties.get("controller.listener.names", "")))
+    for name in ("advertised.listeners", "listeners"):
+        for listener in re.split(r"\s*,\s*", properties.get(name, "")):
+            match = _ADDRESS.search(listener)
+            for_clients = listener.partition("://")[0] not in controllers - {""}
+            if match is not None and for_clients and match[1] not in _NOWHERE:
+                return match[1].strip("[]"), int(match[2])
+    host, port = properties.get("advertised.host.name", ""), properties.get("port", "")
+    if host in ("", "null"):
+        host = properties.get("host.name", "")
+    return (host, int(port)) if host not in ("", "null") and _NUMBER.match(port) else ("", -1)

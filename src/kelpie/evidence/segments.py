@@ -1,0 +1,253 @@
+"""Log segments off the disks of brokers, running or dead: commits, generations, and where logs end.
+
+Any layout will do in which a path names the partition: the folder that Kafka made ("__consumer_offsets-25"),
+or a flat name that carries it ("broker2-__consumer_offsets-25-00000000000000000000.log"). Of the offsets
+topic every record is read. Of other topics only the newest segment is gone through, batch by batch and
+without records, for where the log ends.
+
+The same record from several replicas counts once: same partition, offset and content. Where replicas differ,
+as after an unclean election, each tells its own.
+"""
+
+import mmap
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from kelpie.evidence.files import EvidenceFile
+from kelpie.model.names import TopicPartition
+from kelpie.observations import OFFSETS_TOPIC, Broker, Commit, Generation, LogEnds, Observations, Unasked
+from kelpie.observations.offsets_topic import OffsetsPartition, Placed, add_row
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.offsets_topic import OtherKey, decode_key
+from kelpie.wire.records import read_batches
+
+_PARTITION_FOLDER = re.compile(
+    r"^([a-zA-Z0-9._-]{1,249})-(\d{1,9})(?:\.[0-9a-zA-Z]+-(?:delete|future|stray))?$"
+)
+_OFFSETS_PARTITION = re.compile(re.escape(OFFSETS_TOPIC) + r"-(\d{1,9})(?!\d)")
+_BASE_OFFSET = re.compile(r"(?<!\d)(\d{20})(?!\d)")
+_BROKER = re.compile(
+    r"(?i)^(?:.*[^a-z])?(?:broker|kafka|node|server)(?:-?(?:logs|data|id))?[-_. ]?(\d{1,9})(?:[-_. ].*)?$"
+)
+_NO_USE = frozenset({"__cluster_metadata"})
+_PIECE = 1 << 20
+_LARGEST_READ = 256 * 1024 * 1024
+_UNKNOWN_PARTITION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file, and what its path tells of it."""
+
+    file: EvidenceFile
+    topic: str
+    partition: int
+    """-1: nothing tells."""
+    base_offset: int
+    disk: str
+    """The folder, or the broker in a flat name, that tells replicas apart."""
+    broker: int | None
+
+
+def is_segment(head: bytes) -> bool:
+    """Whether a file begins with a whole record batch, or with one that is cut off by the end of `head`."""
+    batches = read_batches(head)
+    try:
+        return next(batches, None) is not None or (
+            batches.torn is not None
+            and batches.torn.needed is not None
+            and head[16] <= 2
+            and head[:1] < b"\x01"
+        )
+    except Malformed:
+        return False
+
+
+def describe_segment(file: EvidenceFile, disks: Mapping[str, int]) -> Segment:
+    """What the path of a segment tells. `disks` says which folder is whose, from meta.properties."""
+    folders = file.folder.split("/") if file.folder else []
+    base = _BASE_OFFSET.search(file.base)
+    topic, partition, disk = "", _UNKNOWN_PARTITION, file.folder
+    named = _PARTITION_FOLDER.match(folders[-1]) if folders else None
+    flat = _OFFSETS_PARTITION.search(file.base)
+    if flat is not None:
+        topic, partition = OFFSETS_TOPIC, int(flat[1])
+        disk = file.folder + "/" + file.base[: flat.start()]
+    elif named is not None:
+        topic, partition = named[1], int(named[2])
+    elif _holds_offsets(file.head):
+        topic = OFFSETS_TOPIC
+    return Segment(file, topic, partition, int(base[1]) if base else 0, disk, _broker_of(file, disks))
+
+
+def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) -> Observations:
+    """All rows of all segments. `topic_names` is used, and grows."""
+    found = Observations()
+    by_partition: dict[TopicPartition, dict[str, list[Segment]]] = defaultdict(lambda: defaultdict(list))
+    for segment in segments:
+        if segment.topic in _NO_USE:
+            continue
+        if not segment.topic:
+            reason = "It is a log segment, and neither its folder nor its name says of which partition."
+            found.unasked.append(Unasked("file", segment.file.name, reason, source=segment.file.name))
+            continue
+        by_partition[TopicPartition(segment.topic, segment.partition)][segment.disk].append(segment)
+        if segment.broker is not None:
+            _meet(found, segment)
+    for name, disks in sorted(by_partition.items()):
+        ordered = sorted(disks.values(), key=lambda it: -sum(each.file.size for each in it))
+        for replica in ordered:
+            replica.sort(key=lambda it: (it.base_offset, it.file.name))
+        if name.topic == OFFSETS_TOPIC:
+            _read_offsets_partition(name, ordered, topic_names, found)
+        else:
+            found.ends += [_end_of(name, replica, found) for replica in ordered]
+    # The last one counts: where no times tell, it shall be the replica that goes furthest.
+    found.ends.sort(key=lambda it: (it.topic, it.partition, it.at or -1, it.latest))
+    return found
+
+
+def _read_offsets_partition(
+    name: TopicPartition,
+    replicas: Sequence[list[Segment]],
+    topic_names: dict[bytes, str],
+    found: Observations,
+) -> None:
+    seen: set[object] = set()
+    read: list[Segment] = []
+    for replica in replicas:
+        partition = OffsetsPartition(topic_names)
+        last_written = -1
+        for segment in replica:
+            content = _content(segment.file, found)
+            if any(_is_beginning_of(segment, other) for other in read):
+                last_written = max(last_written, _skim(content, partition))
+                continue
+            for placed in partition.read(content, segment.file.name):
+                if len(replicas) > 1 and _repeated(placed, seen):
+                    continue
+                add_row(found, placed.row)
+                if isinstance(placed.row, Commit) and placed.row.at is not None:
+                    last_written = max(last_written, placed.row.at)
+            read.append(segment)
+        if partition.next_offset is not None and name.partition >= 0:
+            found.ends.append(_ends(name, replica, partition.next_offset, last_written))
+
+
+def _skim(content: memoryview, partition: OffsetsPartition) -> int:
+    """Goes over what another replica has told already: only where it ends, and when."""
+    newest = -1
+    try:
+        for batch in read_batches(content, crc=False):
+            partition.next_offset = batch.header.next_offset
+            newest = max(newest, batch.header.max_timestamp)
+    except Malformed:
+        pass  # The other replica has told.
+    return newest
+
+
+def _end_of(name: TopicPartition, replica: Sequence[Segment], found: Observations) -> LogEnds:
+    next_offset, newest = replica[-1].base_offset, -1
+    try:
+        for batch in read_batches(_content(replica[-1].file, found), crc=False):
+            next_offset = batch.header.next_offset
+            newest = max(newest, batch.header.max_timestamp)
+    except Malformed as malformed:
+        file = replica[-1].file.name
+        reason = f"From byte {malformed.offset} on: {malformed.reason}."
+        found.unasked.append(Unasked("file", file, reason, source=file))
+    return _ends(name, replica, next_offset, newest)
+
+
+def _ends(name: TopicPartition, replica: Sequence[Segment], next_offset: int, newest: int) -> LogEnds:
+    at = newest if newest >= 0 else None
+    return LogEnds(
+        name.topic,
+        name.partition,
+        replica[0].base_offset,
+        next_offset,
+        last_written=at,
+        at=at,
+        source=replica[-1].file.name,
+    )
+
+
+def _repeated(placed: Placed, seen: set[object]) -> bool:
+    """Whether another replica has told this. Sources differ, so they do not count."""
+    row = placed.row
+    if isinstance(row, Unasked):
+        return False
+    content: object
+    if isinstance(row, Commit):
+        content = (placed.offset, row[:-1])
+    else:
+        content = (placed.offset, row.group, row.generation if isinstance(row, Generation) else None)
+    if content in seen:
+        return True
+    seen.add(content)
+    return False
+
+
+def _is_beginning_of(short: Segment, long: Segment) -> bool:
+    """Whether the bytes of one are how the other begins: then it has nothing to add."""
+    if short.base_offset != long.base_offset or short.file.size > long.file.size:
+        return False
+    try:
+        with short.file.path.open("rb") as one, long.file.path.open("rb") as other:
+            while piece := one.read(_PIECE):
+                if other.read(len(piece)) != piece:
+                    return False
+    except OSError:
+        return False
+    return True
+
+
+def _content(file: EvidenceFile, found: Observations) -> memoryview:
+    """The bytes of a file. Only very large ones are mapped: who shortens a mapped file ends its reader."""
+    try:
+        with file.path.open("rb") as opened:
+            if file.size > _LARGEST_READ:
+                return memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+            return memoryview(opened.read(_LARGEST_READ))
+    except (OSError, ValueError) as error:
+        found.unasked.append(Unasked("file", file.name, f"It cannot be read: {error}.", source=file.name))
+        return memoryview(b"")
+
+
+def _holds_offsets(head: bytes) -> bool:
+    """Whether the first records are of the offsets topic: for files whose path does not tell."""
+    try:
+        batch = next(read_batches(head), None)
+        keys = [decode_key(record.key) for record in islice(batch.records(), 10)] if batch is not None else []
+    except Malformed:
+        return False
+    return bool(keys) and not any(isinstance(key, OtherKey) for _, key in keys)
+
+
+def _broker_of(file: EvidenceFile, disks: Mapping[str, int]) -> int | None:
+    """Whose disk it is: meta.properties knows best, else the names on the path, the nearest first."""
+    folder = file.folder
+    while folder:
+        if folder in disks:
+            return disks[folder]
+        folder = folder.rpartition("/")[0]
+    if "" in disks:
+        return disks[""]
+    *folders, base = file.name.split("/")
+    if folders and _PARTITION_FOLDER.match(folders[-1]) and not _BASE_OFFSET.sub("", base).strip(".log"):
+        folders.pop()  # "server-3" may be a topic's name.
+    for part in (base, *reversed(folders)):
+        named = _BROKER.match(part)
+        if named is not None:
+            return int(named[1])
+    return None
+
+
+def _meet(found: Observations, segment: Segment) -> None:
+    """The broker of a disk is known, though not whether it is alive."""
+    if all(broker.node_id != segment.broker for broker in found.brokers):
+        assert segment.broker is not None
+        found.brokers.append(Broker(segment.broker, source=segment.disk))

@@ -1,0 +1,43 @@
+"""Records are deleted before a group has read them.
+
+A group is away while producers write on. The oldest records are deleted, here
+by hand, as retention does it one day. Its committed offset now lies before the
+beginning of the log: what is between is lost to it. When its consumer starts,
+the broker refuses the offset, and the reset policy decides where to go on.
+"""
+
+from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.producing import produce
+from kelpie.lab.scenarios.reader import ON_CLOSE, SETTINGS, Reader
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.model.names import TopicPartition
+
+NAME = "below-log-start"
+PERSONAS = ("4.3", "3.9", "2.8")
+
+_GROUP, _TOPIC = "billing", "orders"
+_PARTITION = TopicPartition(_TOPIC, 0)
+
+
+async def run(stage: Stage) -> None:
+    cluster = await stage.cluster(1, config=SETTINGS)
+    cluster.create_topic(_TOPIC)
+    await produce(stage, cluster, _TOPIC, 100)
+    stage.step(f"Group {_GROUP} reads the 100 records of {_PARTITION}.")
+    reader = Reader(stage, cluster, _GROUP, [_TOPIC], commits=ON_CLOSE)
+    await reader.start()
+    await reader.until_at(_PARTITION, 100)
+    await stage.calm(cluster)
+
+    stage.step("It stops. 400 records come in, and the first 300 of all are deleted.")
+    await reader.close()
+    await produce(stage, cluster, _TOPIC, 400)
+    begins = await administering.delete_records(stage, cluster, _PARTITION, 300)
+    stage.expect(begins == 300, f"the log of {_PARTITION} begins at {begins}, {_GROUP} stands at 100")
+    await stage.incident(cluster, finds={"KLP303": [_GROUP]})
+
+    stage.step("Its consumer starts again.")
+    again = Reader(stage, cluster, _GROUP, [_TOPIC])
+    await again.start()
+    await again.until_at(_PARTITION, 500)
+    stage.expect(again.read == 200, f"it is refused, goes on at 300, and reads {again.read} of 400 records")

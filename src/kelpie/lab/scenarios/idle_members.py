@@ -1,0 +1,31 @@
+"""A group has more members than its topic has partitions.
+
+A partition is read by one member of a group at a time. Members beyond the
+number of partitions get nothing: adding them does not make the group faster.
+"""
+
+from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
+
+NAME = "idle-members"
+PERSONAS = SINCE_2_8
+_GROUP = "mailing"
+
+
+async def run(stage: Stage) -> None:
+    cluster = await cluster_with(stage, {"orders": 2})
+    first, second, third, fourth = (
+        Member(stage, cluster, _GROUP, f"app-{number}", ["orders"]) for number in range(1, 5)
+    )
+    stage.step("Two members read two partitions.")
+    await gather(cluster, first, second)
+    await stage.calm(cluster)
+
+    stage.step("Two more are started, to make it faster.")
+    third.start()
+    fourth.start()
+    await settled(cluster, first, second, third, fourth)
+    idle = [member.name for member in (first, second, third, fourth) if not member.assigned]
+    stage.expect(len(idle) == 2, f"without a partition: {' and '.join(idle)}")
+    await stage.incident(cluster, finds={"KLP207": [_GROUP]})

@@ -1,0 +1,50 @@
+"""A topic grows, and the first records of its new partitions are read by nobody.
+
+A group reads a topic of two partitions, and its consumers begin at the end
+where nothing is committed (auto.offset.reset=latest, the default). The topic
+gets two more partitions, and producers write to them at once. When the
+consumers notice and take the new partitions over, nothing is committed there:
+they begin at the end and skip what was written before.
+"""
+
+import asyncio
+
+from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.producing import produce
+from kelpie.lab.scenarios.reader import LATEST, SETTINGS, Reader
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.model.names import TopicPartition
+
+NAME = "no-committed-offset"
+PERSONAS = ("4.3", "3.9", "2.8")
+
+_GROUP, _TOPIC = "billing", "orders"
+
+
+async def run(stage: Stage) -> None:
+    cluster = await stage.cluster(1, config=SETTINGS)
+    cluster.create_topic(_TOPIC, 2)
+    reader = Reader(stage, cluster, _GROUP, [_TOPIC], reset=LATEST)
+    stage.step(f"Group {_GROUP} reads {_TOPIC}, two partitions, and commits.")
+    await reader.start()
+    await asyncio.sleep(0.3)
+    await produce(stage, cluster, _TOPIC, 20)
+    await reader.until_at(TopicPartition(_TOPIC, 1), 20)
+    await asyncio.sleep(2.2)
+    await stage.calm(cluster)
+
+    stage.step(f"{_TOPIC} gets two more partitions, and 50 records are written to each.")
+    code = await administering.add_partitions(cluster, _TOPIC, 4)
+    await produce(stage, cluster, _TOPIC, 50)
+    stage.expect(code == 0, f"{_TOPIC} has four partitions")
+    await stage.incident(cluster, finds={"KLP301": [_GROUP]})
+
+    stage.step("The consumer starts again, and takes all four over.")
+    await reader.close()
+    again = Reader(stage, cluster, _GROUP, [_TOPIC], reset=LATEST)
+    await again.start()
+    new = TopicPartition(_TOPIC, 3)
+    await again.until_at(new, 50)
+    stage.expect(
+        again.taken.get(new) == 50, f"it begins at offset {again.taken.get(new)} of {new}: 50 are skipped"
+    )

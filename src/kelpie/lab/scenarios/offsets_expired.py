@@ -1,0 +1,49 @@
+"""A group is away for longer than its offsets are kept.
+
+Committed offsets of a group that nobody is in are kept for
+offsets.retention.minutes (7 days by default), or for as long as the commit
+itself asked for: that is what an old client does here, so that it takes no
+week. Then the coordinator removes them without a word, and the group with
+them. When its consumer comes back, it begins at the end of the log.
+"""
+
+from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.producing import produce
+from kelpie.lab.scenarios.reader import LATEST, SETTINGS, Reader
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.model.names import TopicPartition
+
+NAME = "offsets-expired"
+PERSONAS = ("4.3", "3.9", "2.8")
+
+_GROUP, _OTHER, _TOPIC = "billing", "audit", "orders"
+_PARTITION = TopicPartition(_TOPIC, 0)
+
+
+async def run(stage: Stage) -> None:
+    cluster = await stage.cluster(1, config={**SETTINGS, "offsets.retention.check.interval.ms": 100})
+    cluster.create_topic(_TOPIC)
+    await produce(stage, cluster, _TOPIC, 100)
+    stage.step(f"Group {_OTHER} reads {_TOPIC} all the time; {_GROUP} has read 60 records, and is away.")
+    other = Reader(stage, cluster, _OTHER, [_TOPIC])
+    await other.start()
+    await other.until_at(_PARTITION, 100)
+    code = await administering.commit(stage, cluster, _GROUP, {_PARTITION: 60}, retention_ms=800)
+    stage.expect(code == 0, f"{_GROUP} has committed offset 60, to be kept for 800 ms")
+    await stage.calm(cluster)
+
+    stage.step("Its time is over.")
+
+    async def offset() -> int:
+        return await administering.committed(stage, cluster, _GROUP, _PARTITION)
+
+    left = await stage.until(offset, lambda at: at == -1)
+    stage.expect(left == -1, f"the committed offset of {_GROUP} is {left}: there is none")
+    await stage.incident(cluster, finds={"KLP302": [_GROUP]})
+
+    stage.step(f"{_GROUP} comes back.")
+    back = Reader(stage, cluster, _GROUP, [_TOPIC], reset=LATEST)
+    await back.start()
+    await back.until_at(_PARTITION, 100)
+    began = back.taken.get(_PARTITION)
+    stage.expect(began == 100, f"it begins at offset {began}, and skips 40 records")

@@ -1,0 +1,37 @@
+"""Every group is well, and one more broken disk would stop some of them.
+
+Replicas of __consumer_offsets have fallen out of sync, so that one broker
+alone has all of a partition. Nothing is wrong yet. When that broker dies, the
+groups on the partition have no coordinator, while all others go on.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.lab.scenarios.working_groups import OFFSETS_TOPIC, lookup, two_groups
+
+NAME = "offsets-topic-at-risk"
+PERSONAS = ("4.3", "3.9", "2.8", "0.9")
+
+
+async def run(stage: Stage) -> None:
+    groups = await two_groups(stage, 1, 2, config={"min.insync.replicas": 1})
+    cluster, at_risk = groups.cluster, groups.first
+
+    stage.step("Brokers 2 and 3 stop following partition 0, and fall out of its ISR.")
+    lag = cluster.shrink_isr(OFFSETS_TOPIC, 0, [1])
+    await cluster.wait_until(lambda state: _isr(state, 0) == [1])
+    found = await lookup(cluster, 2, at_risk)
+    stage.expect(found.node_id == 1, f"{at_risk} has its coordinator, broker {found.node_id}, as before")
+    await stage.incident(cluster, finds={"KLP106": []})
+
+    stage.step("They catch up.")
+    lag.lift()
+    await cluster.wait_until(lambda state: len(_isr(state, 0)) == 3)
+    stage.say("Three replicas are in sync again.")
+
+
+def _isr(state: Mapping[str, Any], partition: int) -> list[int]:
+    isr: list[int] = state["topics"][OFFSETS_TOPIC][partition]["isr"]
+    return isr

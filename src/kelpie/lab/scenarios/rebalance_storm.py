@@ -1,0 +1,64 @@
+"""A member is started and stopped again and again; the others never come to rest.
+
+Whenever a member comes or goes, all members of the group stop, join anew and
+wait until the last one has joined. One restart is nothing. A member that is
+restarted every few seconds, by a scheduler that kills it or by a crash right
+after its start, keeps the whole group from working.
+"""
+
+import asyncio
+
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.lab.scenarios.troupe import RECORDS, SINCE_2_8, cluster_with, gather, settled
+
+NAME = "rebalance-storm"
+PERSONAS = SINCE_2_8
+_GROUP = "checkout"
+_RESTARTS = 6
+
+
+async def run(stage: Stage) -> None:
+    cluster = await cluster_with(stage, {"orders": 6})
+    first, second, third = (_member(stage, cluster, name) for name in ("app-1", "app-2", "app-3"))
+    stage.step("Three members join the group, one is restarted once: an ordinary day.")
+    await gather(cluster, first, second, third)
+    await third.close()
+    third = _member(stage, cluster, "app-3")
+    third.start()
+    await settled(cluster, first, second, third)
+    quiet = first.generation
+    stage.say(f"The group is in generation {quiet}.")
+    await stage.calm(cluster)
+
+    stage.step(f"app-3 is restarted {_RESTARTS} times.")
+    for _ in range(_RESTARTS):
+        await third.close()
+        third = _member(stage, cluster, "app-3")
+        third.start()
+        await third.until_joined()
+    stage.expect(
+        first.generation >= quiet + _RESTARTS,
+        f"generation {first.generation}: {first.generation - quiet} rebalances",
+    )
+    storm = stage.actor(_go_on(stage, cluster, third))
+    await stage.incident(cluster, finds={"KLP201": [_GROUP]})
+    storm.cancel()
+
+
+async def _go_on(stage: Stage, cluster: Cluster, third: Member) -> None:
+    """The restarts do not stop while somebody looks."""
+    try:
+        while True:
+            await third.close()
+            third = _member(stage, cluster, "app-3")
+            third.start()
+            await third.until_joined()
+            await asyncio.sleep(0.2)
+    finally:
+        await third.vanish()
+
+
+def _member(stage: Stage, cluster: Cluster, name: str) -> Member:
+    return Member(stage, cluster, _GROUP, name, ["orders"], session_ms=600, position=RECORDS)

@@ -1,0 +1,41 @@
+"""A member does not come to the rebalance, and everybody waits for it.
+
+When a member joins, all others must join again, which a consumer does in its
+next poll(). One whose application is busy still sends heartbeats, so that the
+coordinator takes it for alive and waits: as long as max.poll.interval.ms
+allows, 5 minutes by default. Until then nobody in the group reads anything.
+"""
+
+from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
+
+NAME = "rebalance-stuck"
+PERSONAS = SINCE_2_8
+_GROUP = "reports"
+_POLL_MS = 900_000
+_SESSION_MS = 600
+
+
+async def run(stage: Stage) -> None:
+    cluster = await cluster_with(stage, {"orders": 6})
+    first, second, third = (
+        Member(stage, cluster, _GROUP, name, ["orders"], session_ms=_SESSION_MS, poll_ms=_POLL_MS)
+        for name in ("app-1", "app-2", "app-3")
+    )
+    stage.step("Two members read.")
+    await gather(cluster, first, second)
+    await stage.calm(cluster)
+
+    stage.step("app-2 gets busy; its heartbeats go on. app-3 wants to join.")
+    second.polls = False
+    third.start()
+    await cluster.wait_for_group(_GROUP, "PreparingRebalance")
+    stage.say("The group is in PreparingRebalance.")
+    await stage.incident(cluster, finds={"KLP202": [_GROUP]}, seconds_of_history=3 * _SESSION_MS / 1000)
+    stage.expect(not third.joined.is_set(), "app-3 still waits for its assignment")
+
+    stage.step("app-2 polls again.")
+    second.polls = True
+    await settled(cluster, first, second, third)
+    stage.expect(len(third.assigned) == 2, f"app-3 has {len(third.assigned)} of 6 partitions")

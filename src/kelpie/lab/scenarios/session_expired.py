@@ -1,0 +1,42 @@
+"""A member falls silent, and the coordinator takes it for dead.
+
+Nobody tells the coordinator that a process has died, or hangs: it notices when
+no heartbeat has come for a whole session. All that time, the member's
+partitions are read by nobody. A member that is closed says that it leaves, and
+its partitions move at once.
+"""
+
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
+
+NAME = "session-expired"
+PERSONAS = SINCE_2_8
+_GROUP = "shipping"
+_SESSION_MS = 600
+
+
+async def run(stage: Stage) -> None:
+    cluster = await cluster_with(stage, {"orders": 6})
+    first, second, leaver = (_member(stage, cluster, name) for name in ("app-1", "app-2", "app-3"))
+    stage.step("Three members read. One is closed: it leaves, and the others take over.")
+    await gather(cluster, first, second, leaver)
+    await leaver.close()
+    await settled(cluster, first, second)
+    await stage.calm(cluster)
+
+    stage.step(f"app-2 hangs for longer than its session of {_SESSION_MS} ms.")
+    second.beats = False
+    await cluster.wait_for_group(_GROUP, members=1)
+    stage.expect(True, "the coordinator has removed it")
+    stage.step("app-2 goes on, hears that it is no member any more, and joins anew.")
+    second.beats = True
+    await cluster.wait_for_group(_GROUP, members=2)
+    await settled(cluster, first, second)
+    stage.expect(second.joined.is_set(), "app-2 is back, under another id")
+    await stage.incident(cluster, finds={"KLP204": [_GROUP]}, needs_logs=True)
+
+
+def _member(stage: Stage, cluster: Cluster, name: str) -> Member:
+    return Member(stage, cluster, _GROUP, name, ["orders"], session_ms=_SESSION_MS, beat_ms=100)

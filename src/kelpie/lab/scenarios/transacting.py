@@ -1,0 +1,133 @@
+"""A producer with a transactional id, step by step: so that one may be left out."""
+
+from typing import Any
+
+from kelpie.errors import ErrorCode
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.client import RawClient
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.model.names import TopicPartition
+from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest
+from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kelpie.wire.api.end_txn import EndTxnRequest
+from kelpie.wire.api.init_producer_id import InitProducerIdRequest
+from kelpie.wire.api.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kelpie.wire.api.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kelpie.wire.records import Record, write_batch
+
+
+class TransactionalProducer:
+    def __init__(
+        self, stage: Stage, cluster: Cluster, transactional_id: str, timeout_ms: int = 60_000
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.timeout_ms = timeout_ms
+        self.producer_id = -1
+        self.epoch = -1
+        self._stage, self._cluster = stage, cluster
+        self._sequences: dict[TopicPartition, int] = {}
+
+    async def start(self) -> None:
+        """It gets its id; what it has left open is aborted."""
+        request = InitProducerIdRequest(
+            transactional_id=self.transactional_id, transaction_timeout_ms=self.timeout_ms
+        )
+        answer = await self._ask_coordinator(request, 1, retried=True)
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+
+    async def send(self, name: TopicPartition, count: int) -> None:
+        """Adds the partition to the transaction, and writes so many records into it."""
+        topic = AddPartitionsToTxnTopic(name=name.topic, partitions=[name.partition])
+        adding = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[topic],
+        )
+        added = await self._ask_coordinator(adding, 1)
+        _check(added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
+        now = self._cluster.driver.clock.now()
+        first = self._sequences.get(name, 0)
+        self._sequences[name] = first + count
+        batch = write_batch(
+            [Record(offset=at, timestamp=now, value=b"%d" % at) for at in range(count)],
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=first,
+            transactional=True,
+        )
+        data = [PartitionProduceData(index=name.partition, records=batch)]
+        request = ProduceRequest(
+            transactional_id=self.transactional_id,
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[TopicProduceData(name=name.topic, partition_data=data)],
+        )
+        address, _ = await administering.leader(self._stage, self._cluster, name)
+        async with RawClient(self.transactional_id, address) as client:
+            answer = await client.ask(request, 7)
+        _check(answer.responses[0].partition_responses[0].error_code)
+
+    async def send_offsets(self, group: str, name: TopicPartition, offset: int) -> None:
+        """Commits an offset of the group as part of the transaction."""
+        adding = AddOffsetsToTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            group_id=group,
+        )
+        added = await self._ask_coordinator(adding, 1)
+        _check(added.error_code)
+        part = TxnOffsetCommitRequestPartition(
+            partition_index=name.partition, committed_offset=offset, committed_metadata=""
+        )
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.transactional_id,
+            group_id=group,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            topics=[TxnOffsetCommitRequestTopic(name=name.topic, partitions=[part])],
+        )
+        address = await administering.coordinator(self._stage, self._cluster, group)
+        async with RawClient(self.transactional_id, address) as client:
+            answer = await client.ask(request, 2)
+        _check(answer.topics[0].partitions[0].error_code)
+
+    async def end(self, *, committed: bool = True) -> None:
+        request = EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            committed=committed,
+        )
+        answer = await self._ask_coordinator(request, 1)
+        _check(answer.error_code)
+
+    async def _ask_coordinator(self, request: Any, version: int, *, retried: bool = False) -> Any:
+        key = self.transactional_id
+        address = await administering.coordinator(self._stage, self._cluster, key, administering.TRANSACTION)
+        async with RawClient(key, address) as client:
+
+            async def ask() -> Any:
+                return await client.ask(request, version)
+
+            if retried:
+                return await self._stage.until(ask, lambda answer: answer.error_code == 0)
+            # The end of the transaction before may still be on its way (51): clients try again.
+            return await self._stage.until(ask, lambda answer: not _is_early(answer))
+
+
+def _is_early(answer: Any) -> bool:
+    codes = {getattr(answer, "error_code", 0)}
+    for topic in getattr(answer, "results_by_topic_v3_and_below", ()):
+        codes |= {row.partition_error_code for row in topic.results_by_partition}
+    return ErrorCode.CONCURRENT_TRANSACTIONS in codes
+
+
+def _check(code: int) -> None:
+    assert code == 0, f"a step of a transaction was refused: {ErrorCode(code).name}"

@@ -1,0 +1,48 @@
+"""How a log is cut off: what the scenarios beyond-log-end and epoch-diverged share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.producing import produce
+from kelpie.lab.scenarios.reader import ON_CLOSE, SETTINGS, Reader
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.model.names import TopicPartition
+
+GROUP, TOPIC = "billing", "orders"
+PARTITION = TopicPartition(TOPIC, 0)
+
+
+async def cut_off(stage: Stage) -> Cluster:
+    """The group stands at 100, and the log of the new leader ends at 50."""
+    cluster = await stage.cluster(3, config=SETTINGS)
+    cluster.create_topic(TOPIC, assignment={0: (1, 2)})
+    await produce(stage, cluster, TOPIC, 50)
+    stage.step(f"Group {GROUP} reads the 50 records of {PARTITION}, which is on brokers 1 and 2.")
+    reader = Reader(stage, cluster, GROUP, [TOPIC], commits=ON_CLOSE)
+    await reader.start()
+    await reader.until_at(PARTITION, 50)
+    await stage.calm(cluster)
+
+    stage.step("Broker 2 falls behind. 50 more records come in, and are read.")
+    cluster.shrink_isr(TOPIC, 0, [1])
+    await produce(stage, cluster, TOPIC, 50)
+    await reader.until_at(PARTITION, 100)
+    await reader.close()
+    at = await administering.committed(stage, cluster, GROUP, PARTITION)
+    stage.expect(at == 100, f"the committed offset of {GROUP} is {at}")
+
+    stage.step("Broker 1 dies, and somebody elects broker 2, which was not in sync.")
+    await cluster.kill(1)
+    await cluster.wait_until(_is_leaderless)
+    cluster.elect(TOPIC, 0, unclean=True)
+    end = await administering.end_of(stage, cluster, PARTITION)
+    stage.expect(end == 50, f"the log of {PARTITION} ends at {end}")
+    return cluster
+
+
+def _is_leaderless(state: Mapping[str, Any]) -> bool:
+    """The others take a moment to notice that a broker is dead."""
+    leader: int = state["topics"][TOPIC][0]["leader"]
+    return leader < 0

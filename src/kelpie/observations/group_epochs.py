@@ -1,0 +1,151 @@
+"""Groups of KIP-848 in the offsets topic: record types 3 to 8, folded into one Generation per epoch.
+
+A classic group is one record. A KIP-848 group is many: its epoch (3), a record per member (5), the target
+assignment's epoch (6), per member the target (7) and what it has (8). The coordinator writes what belongs
+together in one batch, so a generation is handed out at the end of the batch that brought a new epoch.
+
+Assignments name topics by id. The name is known from commits (since 4.1 they carry the id), from type 4 (up
+to 4.0), or, where a member subscribes to a single topic and has partitions of a single id, from that. An id
+that stays unknown is written as Kafka prints it.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations.groups import CONSUMER, Generation, GroupRemoved, Member
+from kelpie.wire.offsets_topic import RecordType
+from kelpie.wire.offsets_topic.consumer_group import ConsumerGroupMemberMetadataValue
+
+
+class Entry(NamedTuple):
+    """A record of the offsets topic, decoded."""
+
+    record_type: int
+    key: Any
+    value: Any
+    offset: int
+    at: Instant | None
+    where: str
+
+
+@dataclass(slots=True)
+class _Group:
+    epoch: int = -1
+    told: int = -1
+    """The last epoch for which there was a row."""
+    members: dict[str, ConsumerGroupMemberMetadataValue] = field(default_factory=dict)
+    targets: dict[str, list[tuple[bytes, list[int]]]] = field(default_factory=dict)
+    current: dict[str, list[tuple[bytes, list[int]]]] = field(default_factory=dict)
+    member_epochs: dict[str, int] = field(default_factory=dict)
+
+
+class GroupEpochs:
+    """All KIP-848 groups of one offsets partition."""
+
+    def __init__(self, topic_names: MutableMapping[bytes, str]) -> None:
+        self._names = topic_names
+        self._groups: dict[str, _Group] = {}
+        self._advanced: dict[str, tuple[int, Instant | None]] = {}
+
+    def begin_batch(self) -> Mapping[str, tuple[int, Instant | None]]:
+        """Returns what will hold, once the batch has been read, the groups with a new epoch in it."""
+        self._advanced = {}
+        return self._advanced
+
+    def end_batch(self, source: str) -> Iterator[tuple[int, Generation]]:
+        """A generation, with the offset of its record, for each group that has a new epoch."""
+        for name, (offset, at) in self._advanced.items():
+            group = self._groups[name]
+            if group.epoch != group.told:
+                group.told = group.epoch
+                yield offset, self._generation(name, group, at, f"{source}@{offset}")
+
+    def record(self, entry: Entry) -> GroupRemoved | None:
+        """Takes in one record; types that are not of KIP-848 groups are let pass."""
+        record_type, key, value, offset, at, where = entry
+        match record_type:
+            case RecordType.CONSUMER_GROUP_METADATA:
+                if value is None:
+                    self._groups.pop(key.group_id, None)
+                    self._advanced.pop(key.group_id, None)
+                    return GroupRemoved(key.group_id, at, where)
+                self._advance(key.group_id, value.epoch, offset, at)
+            case RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA if value is not None:
+                self._advance(key.group_id, value.assignment_epoch, offset, at)
+            case RecordType.CONSUMER_GROUP_PARTITION_METADATA if value is not None:
+                self._names.update({topic.topic_id: topic.topic_name for topic in value.topics})
+            case RecordType.CONSUMER_GROUP_MEMBER_METADATA:
+                _put(self._group(key).members, key.member_id, value)
+            case RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER:
+                _put(self._group(key).targets, key.member_id, value and _by_topic(value.topic_partitions))
+            case RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+                group = self._group(key)
+                _put(group.current, key.member_id, value and _by_topic(value.assigned_partitions))
+                _put(group.member_epochs, key.member_id, value and value.member_epoch)
+        return None
+
+    def _group(self, key: Any) -> _Group:
+        return self._groups.setdefault(key.group_id, _Group())
+
+    def _advance(self, name: str, epoch: int, offset: int, at: Instant | None) -> None:
+        self._groups.setdefault(name, _Group()).epoch = epoch
+        self._advanced.setdefault(name, (offset, at))
+
+    def _generation(self, name: str, group: _Group, at: Instant | None, where: str) -> Generation:
+        assignors = [it.server_assignor for it in group.members.values() if it.server_assignor]
+        return Generation(
+            name,
+            group.epoch,
+            tuple(self._member(member_id, group) for member_id in group.members),
+            CONSUMER,
+            assignors[0] if assignors else "",
+            at=at,
+            source=where,
+        )
+
+    def _member(self, member_id: str, group: _Group) -> Member:
+        value = group.members[member_id]
+        classic = value.classic_member_metadata
+        subscribed = tuple(value.subscribed_topic_names)
+        by_topic = group.targets.get(member_id, group.current.get(member_id))
+        return Member(
+            member_id,
+            value.client_id,
+            value.client_host,
+            value.instance_id,
+            subscribed if not value.subscribed_topic_regex else None,
+            None if by_topic is None else tuple(self._named(by_topic, subscribed)),
+            classic.session_timeout_ms if classic is not None else -1,
+            value.rebalance_timeout_ms,
+            group.member_epochs.get(member_id, -1),
+        )
+
+    def _named(
+        self, by_topic: list[tuple[bytes, list[int]]], subscribed: tuple[str, ...]
+    ) -> Iterator[TopicPartition]:
+        if len(by_topic) == 1 == len(subscribed):
+            self._names.setdefault(by_topic[0][0], subscribed[0])
+        for topic_id, partitions in by_topic:
+            name = self._names.get(topic_id) or topic_id_text(topic_id)
+            for partition in partitions:
+                yield TopicPartition(name, partition)
+
+
+def topic_id_text(topic_id: bytes) -> str:
+    """As Kafka prints it: "xgmGCwwWRtiKAxDR8E4GEw"."""
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _put(kept: dict[str, Any], key: str, value: Any) -> None:
+    if value is None:
+        kept.pop(key, None)
+    else:
+        kept[key] = value
+
+
+def _by_topic(entries: list[Any]) -> list[tuple[bytes, list[int]]]:
+    return [(entry.topic_id, entry.partitions) for entry in entries]

@@ -1,0 +1,219 @@
+"""From records of `__consumer_offsets` to rows: commits, generations, removed groups.
+
+Where the bytes are from does not matter: a segment file and the answer to a fetch hold the same batches.
+One `OffsetsPartition` reads one partition, buffer after buffer, in the order of offsets, and keeps what a
+later buffer may need: transactions that are still open, and the members of KIP-848 groups. Everything
+streams: a row is handed out as soon as it is certain.
+
+- Transactional commits count when their commit marker is there; aborted ones never, open ones not yet.
+- A null key, an unreadable record, a record type that is not for us: that record only. A torn end or a wrong
+  checksum: the rest of that buffer. Both are told, as `Unasked` rows of kind "file".
+- Kafka 0.9 wrote no times beside its records. Where a record has none of its own, `at` is the time of the
+  newest commit before it in the same partition, and None if there is none.
+"""
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any, NamedTuple
+
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations.cluster import Unasked
+from kelpie.observations.collection import Observations
+from kelpie.observations.group_epochs import Entry, GroupEpochs
+from kelpie.observations.groups import Generation, GroupRemoved, Member
+from kelpie.observations.positions import NO_OFFSET, Commit
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
+from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
+from kelpie.wire.offsets_topic.offset_commit import OffsetCommitValue
+from kelpie.wire.records import Batch, ControlType, Record, read_batches
+from kelpie.wire.schema import NO_UUID
+
+Row = Commit | Generation | GroupRemoved | Unasked
+
+_COMMITS = (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
+_LARGEST_INFLATED = 256 * 1024 * 1024
+
+
+class Placed(NamedTuple):
+    """A row, and the offset of the record that it is from; NO_OFFSET for what is about a whole buffer."""
+
+    offset: int
+    row: Row
+
+
+class OffsetsPartition:
+    """One partition of the offsets topic, read in the order of offsets."""
+
+    def __init__(self, topic_names: MutableMapping[bytes, str] | None = None) -> None:
+        """`topic_names`: what is known of topic ids; it grows with what is read, and may be shared."""
+        self._names = topic_names if topic_names is not None else {}
+        self._epochs = GroupEpochs(self._names)
+        self._pending: dict[int, list[Placed]] = {}
+        self._newest: Instant | None = None
+        self.next_offset: int | None = None
+        """Behind the last batch that was read."""
+
+    @property
+    def open_transactions(self) -> int:
+        """How many producers have written commits that are neither committed nor aborted so far."""
+        return sum(1 for rows in self._pending.values() if rows)
+
+    def read(self, buffer: bytes | bytearray | memoryview, source: str) -> Iterator[Placed]:
+        """The rows of one buffer: a segment file, or the records of a fetch. Never raises Malformed."""
+        unread: list[str] = []
+        batches = read_batches(buffer)
+        try:
+            for batch in batches:
+                if self.next_offset is None or batch.header.last_offset >= self.next_offset:
+                    yield from self._batch(batch, source, unread)
+                    self.next_offset = batch.header.next_offset
+        except Malformed as malformed:
+            yield Placed(NO_OFFSET, _unread(source, f"From byte {malformed.offset} on: {malformed.reason}."))
+        if batches.torn is not None:
+            reason = f"From byte {batches.torn.position} on, no whole batch: {batches.torn.reason}."
+            yield Placed(NO_OFFSET, _unread(source, reason))
+        if unread:
+            reason = f"{len(unread)} records cannot be read; the first: {unread[0]}."
+            yield Placed(NO_OFFSET, _unread(source, reason))
+
+    def _batch(self, batch: Batch, source: str, unread: list[str]) -> Iterator[Placed]:
+        header = batch.header
+        if header.is_control:
+            for marker in batch.control_records():
+                rows = self._pending.pop(header.producer_id, [])
+                if marker.type is ControlType.COMMIT:
+                    yield from rows
+                elif marker.type is not ControlType.ABORT:
+                    self._pending[header.producer_id] = rows
+            return
+        converted = self._epochs.begin_batch()
+        found: list[Placed] = []
+        for record in batch.records(inflated_limit=_LARGEST_INFLATED):
+            try:
+                row = self._record(record, source, header.is_transactional)
+            except Malformed as malformed:
+                unread.append(f"offset {record.offset}: {malformed}")
+                continue
+            if row is not None:
+                found.append(Placed(record.offset, row))
+        if header.is_transactional:
+            self._pending.setdefault(header.producer_id, []).extend(found)
+            return
+        for placed in found:
+            # A classic group that becomes one of KIP-848 is deleted and made anew in one write.
+            if not (isinstance(placed.row, GroupRemoved) and placed.row.group in converted):
+                yield placed
+        for offset, generation in self._epochs.end_batch(source):
+            yield Placed(offset, generation)
+
+    def _record(self, record: Record, source: str, transactional: bool) -> Row | None:
+        record_type, key = decode_key(record.key)
+        value = decode_value(record_type, record.value)
+        where = f"{source}@{record.offset}"
+        at = self._time(record, value)
+        if record_type in _COMMITS:
+            return self._commit(key, value, at, where, transactional)
+        if record_type == RecordType.GROUP_METADATA:
+            if value is None:
+                return GroupRemoved(key.group, at, where)
+            return _generation(key.group, value, at, where)
+        return self._epochs.record(Entry(record_type, key, value, record.offset, at, where))
+
+    def _time(self, record: Record, value: Any) -> Instant | None:
+        at = record.timestamp
+        if isinstance(value, OffsetCommitValue):
+            at = value.commit_timestamp
+            self._newest = max(at, self._newest or at)
+        return at if at >= 0 else self._newest
+
+    def _commit(
+        self, key: Any, value: OffsetCommitValue | None, at: Instant | None, where: str, transactional: bool
+    ) -> Commit:
+        if value is None:
+            if not transactional:
+                self._forget_pending(key.group, key.topic, key.partition)
+            return Commit(
+                key.group, key.topic, key.partition, NO_OFFSET, at, transactional=transactional, source=where
+            )
+        if value.topic_id != NO_UUID:
+            self._names[value.topic_id] = key.topic
+        return Commit(
+            key.group,
+            key.topic,
+            key.partition,
+            value.offset,
+            at,
+            value.leader_epoch,
+            value.metadata,
+            value.expire_timestamp if value.expire_timestamp >= 0 else None,
+            transactional,
+            where,
+        )
+
+    def _forget_pending(self, group: str, topic: str, partition: int) -> None:
+        """An offset that is deleted takes along what open transactions have written for it."""
+        for producer_id, rows in self._pending.items():
+            self._pending[producer_id] = [
+                placed
+                for placed in rows
+                if not (isinstance(placed.row, Commit) and placed.row[:3] == (group, topic, partition))
+            ]
+
+
+def add_row(found: Observations, row: Row) -> None:
+    """Puts a row where it belongs; a group that has one is known from there."""
+    if isinstance(row, Unasked):
+        found.unasked.append(row)
+        return
+    if isinstance(row, Commit):
+        found.commits.append(row)
+    elif isinstance(row, Generation):
+        found.generations.append(row)
+    else:
+        found.removals.append(row)
+    found.known_groups.setdefault(row.group, row.source)
+
+
+def _generation(group: str, value: GroupMetadataValue, at: Instant | None, where: str) -> Generation:
+    consumers = value.protocol_type == PROTOCOL_TYPE
+    return Generation(
+        group,
+        value.generation,
+        tuple(_member(member, consumers) for member in value.members),
+        value.protocol_type,
+        value.protocol or "",
+        value.leader or "",
+        at,
+        where,
+    )
+
+
+def _member(member: MemberMetadata, consumers: bool) -> Member:
+    subscribed = assigned = None
+    if consumers:  # The bytes of others, as Kafka Connect, are their own affair.
+        try:
+            subscribed = tuple(decode_subscription(member.subscription)[1].topics)
+            assigned = tuple(
+                TopicPartition(entry.topic, partition)
+                for entry in decode_assignment(member.assignment)[1].assigned_partitions
+                for partition in entry.partitions
+            )
+        except Malformed:
+            pass  # A client's own bytes: Kafka does not look at them either.
+    return Member(
+        member.member_id,
+        member.client_id,
+        member.client_host,
+        member.group_instance_id,
+        subscribed,
+        assigned,
+        member.session_timeout,
+        # Before 0.10.1 there was none: the session's length was waited for.
+        member.rebalance_timeout if member.rebalance_timeout >= 0 else member.session_timeout,
+    )
+
+
+def _unread(source: str, reason: str) -> Unasked:
+    return Unasked("file", source, reason, source=source)

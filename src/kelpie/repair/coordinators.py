@@ -1,0 +1,305 @@
+"""Groups, asked of their coordinators: who is in them, what they have committed; and committing for them.
+
+The coordinator is the leader of the group's partition of the offsets topic, by the metadata; it is not asked
+for by FindCoordinator, which creates the offsets topic where there is none. Errors that pass by themselves
+(loading, just moved) are waited out, within a limit.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from kelpie.client.failures import ClientError, Unsupported
+from kelpie.client.nodes import Nodes
+from kelpie.client.survey import wall_clock
+from kelpie.doctor.case import ClusterView
+from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import partition_for
+from kelpie.observations import OFFSETS_TOPIC, GroupState, Member
+from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.observations.positions import NO_OFFSET
+from kelpie.repair.applying import Broken
+from kelpie.repair.looking import Sight, look
+from kelpie.repair.offsets import Claim, Kind
+from kelpie.wire.api.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from kelpie.wire.api.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kelpie.wire.api.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kelpie.wire.api.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kelpie.wire.api.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+
+T = TypeVar("T")
+
+ABSENT = "Dead"
+"""The state of a group that is not there."""
+_PASSES = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
+}
+_HINTS = {
+    ErrorCode.UNKNOWN_MEMBER_ID.value: "The group has members by now: stop them first.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE.value: "Perhaps fewer replicas of its partition are in sync than "
+    "min.insync.replicas wants: start another broker that holds one.",
+}
+"""What a refusal to commit means to whoever runs a repair."""
+_PAUSE_S = 0.1
+_COMMIT_LIMIT_S = 10.0
+"""A coordinator may wait five seconds for a follower that has just died before it says so."""
+_BY_NAME = 9
+"""Later versions of OffsetCommit and OffsetFetch know topics by their ids."""
+_MANY_GROUPS, _ALL_TOPICS, _WAITS_FOR_TRANSACTIONS = 8, 2, 7
+_MOST_PER_COMMIT = 5_000
+
+
+class Refused(Exception):
+    """A coordinator said no: its error, and for what."""
+
+    def __init__(self, what: str, error: int, message: str = "") -> None:
+        super().__init__(f"{what}: {describe(error)}. {message or info(error).meaning}")
+        self.error = error
+
+
+class Coordinators:
+    """All groups of a cluster. The cluster is looked at again when a coordinator has moved."""
+
+    def __init__(self, nodes: Nodes, sight: Sight, limit_s: float = 30.0) -> None:
+        self._nodes = nodes
+        self._limit_s = limit_s
+        self.sight = sight
+
+    @property
+    def cluster(self) -> ClusterView:
+        return self.sight.cluster
+
+    def of(self, group: str) -> int | None:
+        """The node that coordinates a group; None if nobody alive does."""
+        count = self.cluster.offsets_partitions
+        if not count:
+            return None
+        partition = TopicPartition(OFFSETS_TOPIC, partition_for(group, count))
+        view = self.cluster.view(partition)
+        return view.leader if view is not None and self.cluster.has_leader(partition) else None
+
+    # Asking
+
+    async def state(self, group: str) -> GroupState:
+        """State and members; ABSENT when there is no such group. Raises Refused, ClientError."""
+
+        async def ask(node: int) -> GroupState:
+            versions = await self._nodes.versions(node)
+            version = versions.pick(DescribeGroupsRequest, at_most=5)
+            classic: DescribeGroupsResponse = await self._nodes.ask(
+                node, DescribeGroupsRequest(groups=[group]), version
+            )
+            told = classic.groups[0]
+            _check(f"Group {group} cannot be described", told.error_code)
+            members = tuple(
+                Member(it.member_id, it.client_id, it.client_host, it.group_instance_id)
+                for it in told.members
+            )
+            if told.group_state == ABSENT and versions.speaks(ConsumerGroupDescribeRequest):
+                newer = await self._newer_state(node, group)
+                if newer is not None:
+                    return newer
+            return GroupState(
+                group,
+                told.group_state or ABSENT,
+                CLASSIC,
+                told.protocol_type,
+                told.protocol_data,
+                members=members,
+                coordinator=node,
+                at=wall_clock(),
+                source=self.cluster.broker_name(node),
+            )
+
+        return await self._patiently(group, ask)
+
+    async def _newer_state(self, node: int, group: str) -> GroupState | None:
+        response: ConsumerGroupDescribeResponse = await self._nodes.ask(
+            node, ConsumerGroupDescribeRequest(group_ids=[group], include_authorized_operations=False)
+        )
+        told = response.groups[0]
+        if told.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
+            return None
+        _check(f"Group {group} cannot be described", told.error_code)
+        return GroupState(
+            group,
+            told.group_state,
+            CONSUMER,
+            "consumer",
+            told.assignor_name,
+            told.group_epoch,
+            tuple(Member(it.member_id, it.client_id, it.client_host, it.instance_id) for it in told.members),
+            node,
+            at=wall_clock(),
+            source=self.cluster.broker_name(node),
+        )
+
+    async def committed(
+        self, group: str, partitions: Iterable[TopicPartition] = ()
+    ) -> dict[TopicPartition, Claim]:
+        """All offsets of a group. Kafka 0.9 and 0.10.1 tell only of partitions that are named."""
+
+        async def ask(node: int) -> dict[TopicPartition, Claim]:
+            version = (await self._nodes.versions(node)).pick(
+                OffsetFetchRequest, at_most=_BY_NAME, at_least=1
+            )
+            request = _offset_fetch(group, version, partitions)
+            response: OffsetFetchResponse = await self._nodes.ask(node, request, version)
+            return _claims(group, response, self.cluster.broker_name(node), wall_clock())
+
+        return await self._patiently(group, ask)
+
+    # Changing
+
+    async def commit(self, group: str, claims: Sequence[Claim]) -> None:
+        """Commits as nobody's member, which a group without members takes. Raises Broken, ClientError."""
+        for start in range(0, len(claims), _MOST_PER_COMMIT):
+            part = claims[start : start + _MOST_PER_COMMIT]
+
+            async def ask(node: int, part: Sequence[Claim] = part) -> None:
+                await self._commit(node, group, part)
+
+            try:
+                await self._patiently(group, ask)
+            except Refused as refused:
+                done = f" {start} of {len(claims)} offsets were committed before." if start else ""
+                raise Broken(f"{refused}{done}") from None
+
+    async def _commit(self, node: int, group: str, claims: Sequence[Claim]) -> None:
+        version = (await self._nodes.versions(node)).pick(OffsetCommitRequest, at_most=_BY_NAME, at_least=2)
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for claim in claims:
+            topics.setdefault(claim.partition.topic, []).append(
+                OffsetCommitRequestPartition(
+                    partition_index=claim.partition.partition,
+                    committed_offset=claim.offset,
+                    committed_leader_epoch=claim.leader_epoch,
+                    committed_metadata=claim.metadata,
+                )
+            )
+        request = OffsetCommitRequest(
+            group_id=group,
+            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in topics.items()],
+        )
+        response: OffsetCommitResponse = await self._nodes.ask(node, request, version, _COMMIT_LIMIT_S)
+        for topic in response.topics:
+            for it in topic.partitions:
+                what = f"{TopicPartition(topic.name, it.partition_index)} cannot be committed for {group}"
+                _check(what, it.error_code, _HINTS.get(it.error_code, ""))
+
+    async def delete(self, group: str) -> None:
+        """Deletes a group without members, offsets and all. Raises Broken, ClientError."""
+
+        async def ask(node: int) -> None:
+            response: DeleteGroupsResponse = await self._nodes.ask(
+                node, DeleteGroupsRequest(groups_names=[group])
+            )
+            for it in response.results:
+                if it.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
+                    _check(f"Group {group} cannot be deleted", it.error_code)
+
+        try:
+            await self._patiently(group, ask)
+        except Refused as refused:
+            raise Broken(str(refused)) from None
+
+    async def can_delete(self, group: str) -> bool:
+        """Whether groups can be deleted at all: since Kafka 1.1."""
+        node = self.of(group)
+        return node is not None and (await self._nodes.versions(node)).speaks(DeleteGroupsRequest)
+
+    async def _patiently(self, group: str, ask: Callable[[int], Awaitable[T]]) -> T:
+        """The answer of the coordinator, once it gives one that lasts. Raises Refused, ClientError."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._limit_s
+        while True:
+            node = self.of(group)
+            failure: Exception = Refused(
+                f"Nobody alive coordinates group {group}", ErrorCode.COORDINATOR_NOT_AVAILABLE
+            )
+            if node is not None:
+                try:
+                    return await ask(node)
+                except Refused as refused:
+                    if refused.error not in _PASSES:
+                        raise
+                    failure = refused
+                except Unsupported:
+                    raise
+                except ClientError as error:
+                    failure = error
+                    self._nodes.forget_failures([node])
+            if loop.time() + _PAUSE_S > deadline:
+                raise failure
+            await asyncio.sleep(_PAUSE_S)
+            self.sight = await look(self._nodes, self.cluster.topics)
+
+
+def _check(what: str, error: int, message: str = "") -> None:
+    if error != ErrorCode.NONE:
+        raise Refused(what, error, message)
+
+
+def _offset_fetch(group: str, version: int, partitions: Iterable[TopicPartition]) -> OffsetFetchRequest:
+    # What a transaction is about to commit is waited for: it decides where the group goes on.
+    stable = version >= _WAITS_FOR_TRANSACTIONS
+    if version >= _MANY_GROUPS:
+        return OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group_id=group, topics=None)], require_stable=stable
+        )
+    if version >= _ALL_TOPICS:
+        return OffsetFetchRequest(group_id=group, topics=None, require_stable=stable)
+    topics: dict[str, list[int]] = {}
+    for partition in sorted(set(partitions)):
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    return OffsetFetchRequest(
+        group_id=group,
+        topics=[
+            OffsetFetchRequestTopic(name=name, partition_indexes=parts) for name, parts in topics.items()
+        ],
+    )
+
+
+def _claims(group: str, response: OffsetFetchResponse, source: str, at: int) -> dict[TopicPartition, Claim]:
+    what = f"The offsets of group {group} cannot be fetched"
+    _check(what, response.error_code)
+    topics: list[Any] = list(response.topics)
+    for told in response.groups:
+        _check(what, told.error_code)
+        topics += told.topics
+    found = {}
+    for topic in topics:
+        for it in topic.partitions:
+            if it.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                continue  # Kafka 0.9 was asked for a partition that is gone.
+            name = TopicPartition(topic.name, it.partition_index)
+            _check(f"The offset of {name} of group {group} cannot be fetched", it.error_code)
+            if it.committed_offset != NO_OFFSET:
+                found[name] = Claim(
+                    name,
+                    it.committed_offset,
+                    source,
+                    at,
+                    Kind.COORDINATOR,
+                    leader_epoch=it.committed_leader_epoch,
+                    metadata=it.metadata or "",
+                )
+    return found

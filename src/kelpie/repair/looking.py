@@ -1,0 +1,62 @@
+"""The cluster as far as a repair needs it: brokers that live, the offsets topic, and the topics in question.
+
+It is a survey without groups: looking creates nothing and joins nothing.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kelpie.client.failures import ClientError
+from kelpie.client.nodes import Nodes
+from kelpie.client.survey import SurveyOptions, survey, wall_clock
+from kelpie.client.survey.brokers import ASKS_BY_NAME
+from kelpie.client.survey.topics import views_of
+from kelpie.doctor.case import ClusterView
+from kelpie.doctor.cases import build
+from kelpie.observations import OFFSETS_TOPIC, Observations
+from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+_BROKERS_ONLY = SurveyOptions(offsets=False, ends=False, transactions=False, epochs=False, settings=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen, at one time."""
+
+    cluster: ClusterView
+    listed: frozenset[str] = frozenset()
+    """The groups that living brokers list."""
+
+
+async def look(nodes: Nodes, topics: Collection[str] = ()) -> Sight:
+    """Brokers, the offsets topic, these topics; on clusters before 2.1, all topics."""
+    nodes.forget_failures()
+    seen = await survey(nodes, groups=[], options=_BROKERS_ONLY)
+    alive = [broker.node_id for broker in seen.brokers if broker.alive]
+    for node in alive:
+        try:
+            await _ask_topics(nodes, node, topics, seen)
+        except ClientError:
+            continue  # Another one may know.
+        break
+    bootstrap = ",".join(map(str, nodes.settings.bootstrap))
+    cluster, _ = build(seen, now=wall_clock(), groups=[], bootstrap=bootstrap)
+    return Sight(cluster, frozenset(group for listing in seen.listings for group in listing.groups))
+
+
+async def _ask_topics(nodes: Nodes, node: int, topics: Collection[str], seen: Observations) -> None:
+    version = (await nodes.versions(node)).pick(MetadataRequest)
+    names = sorted(set(topics) - {OFFSETS_TOPIC})
+    if version >= ASKS_BY_NAME:
+        if not names:
+            return
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
+        )
+    else:
+        request = MetadataRequest(topics=None if version else [])
+    response: MetadataResponse = await nodes.ask(node, request, version)
+    at, source = wall_clock(), f"broker {node} ({nodes.brokers[node].address})"
+    for topic in response.topics:
+        if topic.name != OFFSETS_TOPIC:
+            seen.partitions += views_of(topic, node, at, source)

@@ -1,0 +1,179 @@
+"""Which replicas to add or move so that every partition of the offsets topic survives the loss of a broker.
+
+A partition is fine when all its replicas live, there are as many as wanted, and they are not all in one rack
+while there are others. What is not fine is changed as little as that takes: the leader stays, replicas that
+live stay in their order, new ones go to the brokers that have the fewest, in racks that the partition does
+not have yet. A partition without a leader cannot be mended so: a new replica has nobody to copy from.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kelpie.model.names import TopicPartition
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.repair.plan import CannotRepair
+
+USUAL_REPLICATION = 3
+"""Kafka's own default for the offsets topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one partition is: its replicas in order, who leads it, and who is in sync."""
+
+    partition: int
+    replicas: tuple[int, ...]
+    leader: int
+    in_sync: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The replicas of one partition, before and after."""
+
+    partition: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def added(self) -> tuple[int, ...]:
+        return tuple(node for node in self.after if node not in self.before)
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        return tuple(node for node in self.before if node not in self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    moves: tuple[Move, ...]
+    leaderless: tuple[Placement, ...]
+    """Left as they are: nobody could be copied from."""
+
+
+def moves_for(
+    placements: Iterable[Placement],
+    racks: Mapping[int, str | None],
+    replication: int | None = None,
+    living: Collection[int] = (),
+) -> Moves:
+    """`racks`: of every broker that lives and may hold replicas; `living`: further ones, that may lead.
+
+    Raises CannotRepair.
+    """
+    wanted = _wanted(racks, replication)
+    sources = {*racks, *living}
+    placements = sorted(placements, key=lambda it: it.partition)
+    load = dict.fromkeys(racks, 0)
+    for placement in placements:
+        for node in placement.replicas:
+            if node in load:
+                load[node] += 1
+    moves, leaderless = [], []
+    for placement in placements:
+        if placement.leader not in sources and sources.isdisjoint(placement.in_sync):
+            leaderless.append(placement)
+            continue
+        # Nobody asked for fewer replicas than there are.
+        kept = sum(node in racks for node in placement.replicas) if replication is None else 0
+        after = _placed(placement, racks, max(wanted, kept), load)
+        if after != placement.replicas:
+            moves.append(Move(placement.partition, placement.replicas, after))
+    return Moves(tuple(moves), tuple(leaderless))
+
+
+def _wanted(racks: Mapping[int, str | None], replication: int | None) -> int:
+    if len(racks) < 2:
+        raise CannotRepair(
+            f"Only {len(racks)} broker{'s' * (len(racks) != 1)} can hold replicas; to survive the loss of "
+            "one, a partition needs two. Start another broker, or name more with --brokers."
+        )
+    if replication is None:
+        return min(USUAL_REPLICATION, len(racks))
+    if replication < 2:
+        raise CannotRepair("With fewer than 2 replicas no partition survives the loss of a broker.")
+    if replication > len(racks):
+        raise CannotRepair(
+            f"{replication} replicas need as many living brokers; there are {len(racks)}: "
+            f"{', '.join(map(str, sorted(racks)))}."
+        )
+    return replication
+
+
+def _placed(
+    placement: Placement, racks: Mapping[int, str | None], wanted: int, load: dict[int, int]
+) -> tuple[int, ...]:
+    """The replicas that a partition shall have. `load` follows."""
+    kept = [node for node in placement.replicas if node in racks]
+    while len(kept) > wanted:
+        leaving = _superfluous(kept, placement, racks, load)
+        kept.remove(leaving)
+        load[leaving] -= 1
+    while len(kept) < wanted:
+        kept.append(_next(kept, racks, load))
+        load[kept[-1]] += 1
+    if _rack_count(kept, racks) == 1 and len(set(racks.values())) > 1:
+        leaving = _superfluous(kept, placement, racks, load)
+        kept[kept.index(leaving)] = coming = _next([it for it in kept if it != leaving], racks, load)
+        load[coming] += 1
+        load[leaving] -= 1
+    if placement.leader in kept and placement.replicas and placement.replicas[0] not in kept:
+        # The preferred leader is gone; whoever leads now is the natural next one.
+        kept.remove(placement.leader)
+        kept.insert(0, placement.leader)
+    return tuple(kept)
+
+
+def _next(kept: Collection[int], racks: Mapping[int, str | None], load: Mapping[int, int]) -> int:
+    """A broker in a new rack if there is one; of those the one with the fewest replicas."""
+    used = {racks[node] for node in kept}
+    return min(
+        (node for node in racks if node not in kept),
+        key=lambda node: (racks[node] in used, load[node], node),
+    )
+
+
+def _superfluous(
+    kept: Sequence[int], placement: Placement, racks: Mapping[int, str | None], load: dict[int, int]
+) -> int:
+    """The one to go: never the leader, rather one that is not in sync or whose rack is there twice."""
+    there = [racks[node] for node in kept]
+    stays = placement.leader if placement.leader in kept else kept[0]
+    return max(
+        (node for node in kept if node != stays),
+        key=lambda node: (
+            node not in placement.in_sync,
+            there.count(racks[node]),
+            load[node],
+            kept.index(node),
+        ),
+    )
+
+
+def _rack_count(nodes: Iterable[int], racks: Mapping[int, str | None]) -> int:
+    return len({racks[node] for node in nodes})
+
+
+def as_json(assignment: Mapping[int, Sequence[int]], topic: str = OFFSETS_TOPIC) -> str:
+    """What kafka-reassign-partitions takes with --reassignment-json-file."""
+    rows = ",\n  ".join(
+        json.dumps({"topic": topic, "partition": partition, "replicas": list(replicas)})
+        for partition, replicas in sorted(assignment.items())
+    )
+    return f'{{"version": 1, "partitions": [\n  {rows}\n]}}\n'
+
+
+def from_json(text: str, file: str) -> dict[TopicPartition, tuple[int, ...]]:
+    """Reads such a file. Raises CannotRepair."""
+    try:
+        found = json.loads(text)
+        return {
+            TopicPartition(str(it["topic"]), int(it["partition"])): tuple(map(int, it["replicas"]))
+            for it in found["partitions"]
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise CannotRepair(
+            f"{file} is no reassignment as kafka-reassign-partitions takes it: "
+            f"{type(error).__name__}: {error}."
+        ) from None

@@ -1,0 +1,145 @@
+"""Plans and outcomes as text of 80 columns. Lines to paste stay such."""
+
+import shlex
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from kelpie.repair.applying import Outcome
+from kelpie.repair.plan import Plan, Table, Way
+
+WIDTH = 80
+_COMMANDS = ("kelpie ", "kafka-")
+_MOST_ROWS = 40
+"""More rows of a table do not help a person; programs get them all with --json."""
+
+
+def render(plan: Plan) -> str:
+    blocks = [_wrapped(plan.title)]
+    if plan.seen:
+        blocks.append(_listed("What was found", plan.seen))
+    blocks += map(_table, plan.tables)
+    blocks += [f"{it.title}\n{it.text.rstrip()}" for it in plan.documents]
+    if plan.steps:
+        blocks.append(_steps(plan))
+    if plan.instead:
+        blocks.append(_ways("What to do by hand", plan.instead))
+    if plan.warnings:
+        blocks.append(_listed("Mind", plan.warnings))
+    if plan.obstacles:
+        blocks.append(_listed("This cannot be done now", plan.obstacles))
+    if plan.afterwards:
+        blocks.append(_ways("Afterwards", plan.afterwards))
+    return "\n\n".join(blocks)
+
+
+def render_end(plan: Plan) -> str:
+    """The last line of a plan that was only printed."""
+    if plan.obstacles:
+        return "Nothing was changed."
+    if not plan.steps:
+        return "Nothing was changed: there is nothing left for Kelpie to do."
+    return "Nothing was changed. To do it, run the same command with --apply."
+
+
+def render_report(number: int, steps: int, report: str) -> str:
+    return _wrapped(report, f"{number} of {steps}  ")
+
+
+def render_failure(outcome: Outcome) -> str:
+    number = len(outcome.reports) + 1
+    steps = outcome.plan.steps
+    lines = [
+        _wrapped(f"Step {number} of {len(steps)} broke: {steps[number - 1].does}.", ""),
+        _wrapped(outcome.failure or "", "  "),
+        "",
+    ]
+    lines.append("Done so far:" if outcome.done else "Nothing was changed.")
+    lines += [_wrapped(step.does + ".", f"  {at}. ") for at, step in enumerate(outcome.done, start=1)]
+    lines += ["", _way(outcome.way_on, "")]
+    if outcome.ways_back:
+        lines.append("To go back:")
+        lines += [_way(way, "  ") for way in outcome.ways_back]
+    return "\n".join(lines)
+
+
+def _steps(plan: Plan) -> str:
+    lines = ["Plan"]
+    for number, step in enumerate(plan.steps, start=1):
+        lines.append(_wrapped(step.does + ".", f"  {number}. "))
+        lines.append(_wrapped(f"Changes: {step.changes}", "     "))
+        lines.append(_way(Way(f"Undo: {step.undo.text}", step.undo.lines), "     "))
+    return "\n".join(lines)
+
+
+def _listed(title: str, sentences: Iterable[str]) -> str:
+    return "\n".join([title, *(_wrapped(sentence, "  - ") for sentence in sentences)])
+
+
+def _ways(title: str, ways: Iterable[Way]) -> str:
+    return "\n".join([title, *(_way(way, "  ") for way in ways)])
+
+
+def _way(way: Way, indent: str) -> str:
+    start = indent + "    "
+    return "\n".join([_wrapped(way.text, indent), *(_pasteable(line, start) for line in way.lines)])
+
+
+def _pasteable(line: str, indent: str) -> str:
+    """A command that is too long goes on behind a backslash, as shells take it; other lines stay whole."""
+    if len(indent) + len(line) <= WIDTH or not line.startswith(_COMMANDS):
+        return indent + line
+    lines = [indent.rstrip("\n")]
+    for word in map(shlex.quote, shlex.split(line)):
+        if len(lines[-1]) + len(word) + 2 > WIDTH and lines[-1].strip():
+            lines[-1] += "\\"
+            lines.append(indent + "    ")
+        lines[-1] += word + " "
+    return "\n".join(lines).rstrip()
+
+
+def _table(table: Table) -> str:
+    shown = table.rows[:_MOST_ROWS]
+    widths = [max(len(row[at]) for row in (table.columns, *shown)) for at in range(len(table.columns))]
+    numbers = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(widths))]
+    lines = [table.title]
+    for row in (table.columns, *shown):
+        lines += _row(row, widths, numbers)
+    if len(table.rows) > len(shown):
+        lines.append(f"  … and {len(table.rows) - len(shown)} more; --json has them all")
+    lines += [_wrapped(note, "  ", "     ") for note in table.notes]
+    return "\n".join(lines)
+
+
+def _row(row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
+    """One line; what does not fit of its last column goes on below it."""
+    cells = [
+        text.rjust(width) if number else text.ljust(width)
+        for text, width, number in zip(map(printable, row), widths, numbers, strict=True)
+    ]
+    start = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
+    rest = cells[-1].rstrip()
+    if len(start) + len(rest) <= WIDTH or numbers[-1]:
+        return [(start + rest).rstrip()]
+    if len(start) > WIDTH // 2:
+        return [start.rstrip(), _wrapped(rest, " " * 6)]
+    return [_wrapped(rest, start).rstrip()]
+
+
+def printable(text: str) -> str:
+    """Names come from anywhere; what would drive the terminal is shown instead."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def _is_number(text: str) -> bool:
+    return text in ("", "-") or text.lstrip("+-").replace(",", "").isdigit()
+
+
+def _wrapped(text: str, indent: str = "", then: str | None = None) -> str:
+    return textwrap.fill(
+        printable(text),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent) if then is None else then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

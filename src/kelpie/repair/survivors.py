@@ -1,0 +1,109 @@
+"""Copies of a leaderless partition that living brokers still hold: behind, but better than nothing.
+
+Consumers are served by leaders only. Tools that compare replicas ask as replica −2, whom every replica
+answers, up to its own high watermark, whether the partition has a leader or not. So did Kafka 0.9, and so
+does Kafka 4.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from kelpie.client.failures import ClientError
+from kelpie.client.nodes import Nodes
+from kelpie.doctor.case import ClusterView
+from kelpie.errors import ErrorCode, describe
+from kelpie.model.names import TopicPartition
+from kelpie.observations import Commit
+from kelpie.observations.offsets_topic import OffsetsPartition
+from kelpie.repair.log_ends import ANY_REPLICA, EARLIEST, LATEST, ask_offsets
+from kelpie.repair.offsets import Copy
+from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+
+_BY_NAME = 12
+_AT_ONCE = 4 * 1024 * 1024
+_AT_MOST = 1024 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of one copy. `failure` says why not all of it."""
+
+    node: int
+    source: str
+    commits: list[Commit] = field(default_factory=list)
+    read_to: int = -1
+    end: int = -1
+    """Where the copy ends; what lies beyond its high watermark is not told."""
+    failure: str = ""
+
+    @property
+    def untold(self) -> int:
+        """How many offsets of its end were not told."""
+        return max(self.end - self.read_to, 0) if self.read_to >= 0 else 0
+
+    @property
+    def copy(self) -> Copy:
+        return Copy(self.source, self.read_to)
+
+
+def holders(cluster: ClusterView, partition: TopicPartition) -> list[int]:
+    """Living brokers that hold a copy, in the order of the replicas."""
+    view = cluster.view(partition)
+    return [node for node in view.replicas if cluster.is_alive(node)] if view is not None else []
+
+
+async def read_copy(
+    nodes: Nodes, cluster: ClusterView, node: int, partition: TopicPartition, groups: Collection[str] = ()
+) -> Reading:
+    """The commits in one broker's copy of a partition of the offsets topic; of these groups, or of all."""
+    source = f"copy of {partition} on {cluster.broker_name(node)}"
+    first = (await ask_offsets(nodes, node, {partition: EARLIEST}, ANY_REPLICA))[partition]
+    last = (await ask_offsets(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition]
+    failure = first.failure or last.failure
+    if failure:
+        return Reading(node, source, failure=failure)
+    reader = OffsetsPartition()
+    commits: list[Commit] = []
+    at, size = first.offset, 0
+    while not failure and at < last.offset and size < _AT_MOST:
+        try:
+            records = await _fetch(nodes, node, partition, at)
+        except ClientError as error:
+            failure = error.reason
+            break
+        if isinstance(records, str):
+            failure = records
+            break
+        size += len(records)
+        rows = [placed.row for placed in reader.read(records, source)]
+        commits += [it for it in rows if isinstance(it, Commit) and (not groups or it.group in groups)]
+        if reader.next_offset is None or reader.next_offset <= at:
+            break  # The high watermark: what follows is not certain, and not told.
+        at = reader.next_offset
+    return Reading(node, source, commits, at, last.offset, failure)
+
+
+async def _fetch(nodes: Nodes, node: int, partition: TopicPartition, offset: int) -> bytes | str:
+    """The records from an offset on, or what came instead. Raises ClientError."""
+    version = (await nodes.versions(node)).pick(FetchRequest, at_most=_BY_NAME)
+    request = FetchRequest(
+        replica_id=ANY_REPLICA,
+        max_wait_ms=0,
+        min_bytes=0,
+        topics=[
+            FetchTopic(
+                topic=partition.topic,
+                partitions=[
+                    FetchPartition(
+                        partition=partition.partition, fetch_offset=offset, partition_max_bytes=_AT_ONCE
+                    )
+                ],
+            )
+        ],
+    )
+    response: FetchResponse = await nodes.ask(node, request, version)
+    answers = [it for topic in response.responses for it in topic.partitions]
+    error = answers[0].error_code if answers else response.error_code
+    if error != ErrorCode.NONE or not answers:
+        return f"broker {node} does not let its copy of {partition} be read: {describe(error)}"
+    return answers[0].records or b""

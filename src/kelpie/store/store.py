@@ -1,0 +1,244 @@
+"""The file of earlier surveys: SQLite, so that several doctors may use it at once.
+
+Every use is one short transaction. A file that cannot be read is set aside under another name and begun anew;
+one that is locked, or a folder that cannot be written, is left alone. `words` says what was wrong.
+"""
+
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from kelpie.model.time import Instant
+from kelpie.observations import Commit, Committed, Observations
+from kelpie.store.packing import Unpackable, pack_offsets, pack_survey, unpack_offsets, unpack_survey
+from kelpie.store.thinning import kept
+
+T = TypeVar("T")
+
+_SOURCE = "an earlier survey"
+_FILE = "surveys.sqlite3"
+_FORMAT = 1
+_PATIENCE_S = 2.0
+_ONE_SURVEY_MS = 120_000
+_DEAD = "Dead"
+"""What a coordinator says of a group that it does not know."""
+_FORGET_GROUPS_MS = 90 * 24 * 3_600_000
+_FORGET_GONE_MS = 24 * 3_600_000
+_MOST_GROUPS = 200_000
+_LARGEST_SURVEY = 16 * 1024 * 1024
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS survey (
+    cluster TEXT NOT NULL, at INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (cluster, at)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seen (
+    cluster TEXT NOT NULL, name BLOB NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+    offsets BLOB, offsets_at INTEGER, PRIMARY KEY (cluster, name)
+) WITHOUT ROWID;
+"""
+
+
+def default_folder() -> Path:
+    """$KELPIE_STATE, else $XDG_STATE_HOME/kelpie, else ~/.local/state/kelpie."""
+    if chosen := os.environ.get("KELPIE_STATE"):
+        return Path(chosen).expanduser().absolute()
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    # The specification has relative paths ignored.
+    return (state if state.is_absolute() else Path.home() / ".local" / "state") / "kelpie"
+
+
+class Store:
+    """`cluster` is its id, or, where a release has none, its bootstrap addresses."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.path = (folder or default_folder()) / _FILE
+        self.words: list[str] = []
+        """What went wrong with the store itself, for a person."""
+
+    def recall(self, cluster: str, now: Instant) -> Observations:
+        """What earlier surveys of this cluster saw: known groups, and rows of a few of them."""
+        if not self.path.exists():
+            return Observations()
+        return self._within(lambda database: _recall(database, cluster, now), Observations())
+
+    def remember(self, cluster: str, seen: Observations, at: Instant, gone: Iterable[str] = ()) -> None:
+        """Keep what was seen now. Rows that were recalled are not taken for new.
+
+        `gone`: groups that their own coordinator does not know any more. After a day they are forgotten.
+        """
+        self._within(lambda database: _remember(database, cluster, seen, at, gone), None)
+
+    def forget(self, cluster: str, groups: Iterable[str] | None = None) -> None:
+        """Drop all about a cluster, or some of its groups."""
+        self._within(lambda database: _forget(database, cluster, groups), None)
+
+    def _within(self, use: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        for attempt in (1, 2):
+            try:
+                with self._open() as database:
+                    return use(database)
+            except sqlite3.OperationalError as error:
+                self.words.append(f"{self.path} could not be used: {error}. Earlier surveys are left out.")
+                return otherwise
+            except (sqlite3.DatabaseError, Unpackable) as error:
+                if attempt == 2 or not self._set_aside(error):
+                    return otherwise
+            except OSError as error:
+                self.words.append(
+                    f"{error.filename or self.path} could not be used: {error.strerror}. Earlier surveys are "
+                    "left out; --store DIR chooses another place."
+                )
+                return otherwise
+        return otherwise
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists():
+            # Names of groups are nobody else's business.
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        with closing(sqlite3.connect(self.path, timeout=_PATIENCE_S, isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _FORMAT):
+                raise sqlite3.DatabaseError(f"it has format {version}, and this release writes {_FORMAT}")
+            if version == 0:
+                for statement in _TABLES.split(";"):
+                    database.execute(statement)
+                database.execute(f"PRAGMA user_version = {_FORMAT}")
+            yield database
+            database.execute("COMMIT")
+
+    def _set_aside(self, error: Exception) -> bool:
+        aside = self.path.with_name(f"{_FILE}.unreadable")
+        try:
+            self.path.replace(aside)
+        except OSError as failure:
+            self.words.append(
+                f"{self.path} is unreadable ({error}), and cannot be moved: {failure.strerror}."
+            )
+            return False
+        self.words.append(
+            f"{self.path} was unreadable ({error}). It is now {aside.name}; earlier surveys are forgotten."
+        )
+        return True
+
+
+def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> Observations:
+    found = Observations()
+    surveys = list(
+        database.execute(
+            "SELECT at, data FROM survey WHERE cluster = ? AND at < ? ORDER BY at", (cluster, now)
+        )
+    )
+    told: set[tuple[str, Instant]] = set()
+    for at, data in surveys:
+        earlier = unpack_survey(data, at, _SOURCE)
+        told.update((row.group, at) for row in earlier.committed)
+        found.add(earlier)
+    rows = database.execute(
+        "SELECT name, last_at, offsets, offsets_at FROM seen WHERE cluster = ?", (cluster,)
+    )
+    for name, last_at, offsets, offsets_at in rows:
+        group = _read_name(name)
+        found.known_groups[group] = f"{_SOURCE} ({_day(last_at)})"
+        if offsets is not None and (group, offsets_at) not in told:
+            found.committed += unpack_offsets(offsets, group, offsets_at, _SOURCE)
+    return found
+
+
+def _remember(
+    database: sqlite3.Connection, cluster: str, seen: Observations, at: Instant, gone: Iterable[str]
+) -> None:
+    offsets = _offsets(seen, at)
+    known = {group for listing in seen.listings for group in listing.groups}
+    known |= {
+        row.group
+        for row in seen.states
+        if row.at is not None and at - row.at < _ONE_SURVEY_MS and not row.error and row.state != _DEAD
+    }
+    known |= offsets.keys()  # Kafka 0.9 lists no group without members; their commits are there.
+    database.executemany(
+        "INSERT INTO seen VALUES (?1, ?2, ?3, ?3, ?4, ?5) ON CONFLICT (cluster, name) DO UPDATE SET "
+        "last_at = excluded.last_at, offsets = coalesce(excluded.offsets, offsets), "
+        "offsets_at = coalesce(excluded.offsets_at, offsets_at)",
+        (
+            (
+                cluster,
+                _written_name(group),
+                at,
+                pack_offsets(offsets[group]) if group in offsets else None,
+                at if group in offsets else None,
+            )
+            for group in known
+        ),
+    )
+    data = pack_survey(seen, at)
+    if len(data) <= _LARGEST_SURVEY:
+        database.execute("INSERT OR REPLACE INTO survey VALUES (?, ?, ?)", (cluster, at, data))
+    database.executemany(
+        "DELETE FROM seen WHERE cluster = ? AND name = ? AND last_at < ?",
+        ((cluster, _written_name(group), at - _FORGET_GONE_MS) for group in gone),
+    )
+    _thin(database, cluster, at)
+
+
+def _offsets(seen: Observations, at: Instant) -> dict[str, list[Committed]]:
+    """Where groups stand: as coordinators say now, or else by their last commits in the offsets topic."""
+    found: defaultdict[str, list[Committed]] = defaultdict(list)
+    for row in seen.committed:
+        if row.at is not None and abs(at - row.at) < _ONE_SURVEY_MS and not row.error and row.offset >= 0:
+            found[row.group].append(row)
+    newest: dict[tuple[str, str, int], Commit] = {}
+    for commit in seen.commits:
+        if commit.group not in found:
+            newest[commit.group, commit.topic, commit.partition] = commit
+    for (group, topic, partition), commit in newest.items():
+        if not commit.removed:
+            row = Committed(group, topic, partition, commit.offset, 0, commit.leader_epoch)
+            found[group].append(row)
+    return found
+
+
+def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
+    moments = [at for (at,) in database.execute("SELECT at FROM survey WHERE cluster = ?", (cluster,))]
+    staying = kept(moments, now)
+    database.executemany(
+        "DELETE FROM survey WHERE cluster = ? AND at = ?",
+        ((cluster, at) for at in moments if at not in staying),
+    )
+    database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
+    database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
+    database.execute(
+        "DELETE FROM seen WHERE cluster = ?1 AND name IN (SELECT name FROM seen WHERE cluster = ?1 "
+        "ORDER BY last_at DESC LIMIT -1 OFFSET ?2)",
+        (cluster, _MOST_GROUPS),
+    )
+
+
+def _forget(database: sqlite3.Connection, cluster: str, groups: Iterable[str] | None) -> None:
+    if groups is None:
+        database.execute("DELETE FROM survey WHERE cluster = ?", (cluster,))
+        database.execute("DELETE FROM seen WHERE cluster = ?", (cluster,))
+        return
+    database.executemany(
+        "DELETE FROM seen WHERE cluster = ? AND name = ?",
+        ((cluster, _written_name(group)) for group in groups),
+    )
+
+
+def _day(at: Instant) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _written_name(group: str) -> bytes:
+    return group.encode("utf-8", "surrogatepass")
+
+
+def _read_name(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")

@@ -1,0 +1,3 @@
+from tests.java.conftest import java
+
+__all__ = ["java"]

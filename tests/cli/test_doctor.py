@@ -1,0 +1,223 @@
+"""`kelpie doctor` as a person, and as a program, uses it."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kelpie.cli import main
+from kelpie.lab import SyncCluster
+from kelpie.model.partitioning import partition_for
+from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
+from kelpie.wire.api.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.lab.client import Client
+
+PARTITIONS = 6
+GROUPS = [f"billing-{number}" for number in range(8)]
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "findings.schema.json").read_text())
+
+Doctor = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def cluster(wait_until: Callable[..., None]) -> Iterator[SyncCluster]:
+    """Groups that have committed, on an offsets topic with two replicas."""
+    with SyncCluster(3, replication=2, offsets_partitions=PARTITIONS) as cluster:
+        assignment = {number: (number % 3 + 1, (number + 1) % 3 + 1) for number in range(PARTITIONS)}
+        cluster.create_topic(
+            "__consumer_offsets", config={"cleanup.policy": "compact"}, assignment=assignment
+        )
+        cluster.create_topic("orders", replication=3)
+        for group in GROUPS:
+            _commit(cluster, group, wait_until)
+        yield cluster
+
+
+def _commit(cluster: SyncCluster, group: str, wait_until: Callable[..., None]) -> None:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_metadata="")
+    request = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
+    )
+
+    def done() -> bool:
+        with Client(cluster) as client:
+            node = client.ask(FindCoordinatorRequest(key=group)).node_id
+        with Client(cluster, node - 1) as coordinator:
+            answer = coordinator.ask(request, 2)
+        return bool(answer.topics[0].partitions[0].error_code == 0)
+
+    wait_until(done)
+
+
+@pytest.fixture
+def doctor(cluster: SyncCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Doctor:
+    def run(*arguments: str) -> tuple[int, str]:
+        capsys.readouterr()
+        status = main(["doctor", *arguments, "-b", cluster.bootstrap_servers, "--store", str(tmp_path)])
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def _as_json(answer: tuple[int, str]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(answer[1])
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    return document
+
+
+def _break(cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None]) -> set[str]:
+    """Brokers 2 and 3 die; who is hit."""
+    doctor()
+    cluster.kill(2)
+    cluster.kill(3)
+    wait_until(lambda: _dead(_as_json(doctor("--json"))) == {2, 3})
+    return {group for group in GROUPS if partition_for(group, PARTITIONS) % 3 == 1}
+
+
+def _dead(document: dict[str, Any]) -> set[int]:
+    return {broker["node_id"] for broker in document["cluster"]["brokers"] if broker["alive"] is False}
+
+
+def test_a_healthy_cluster_is_one_good_line_and_status_0(doctor: Doctor) -> None:
+    """For cron and for the morning."""
+    status, page = doctor()
+    assert status == 0
+    assert page.splitlines()[0] == "OK: nothing wrong was found with 8 groups."
+
+
+def test_an_outage_is_critical_and_status_2(
+    cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None]
+) -> None:
+    """The groups that nobody lists any more are known from the look before."""
+    hit = _break(cluster, doctor, wait_until)
+    status, page = doctor()
+    assert status == 2
+    assert page.splitlines()[0] == (
+        f"CRITICAL: {len(hit)} of 8 groups have no coordinator (brokers 2 and 3 are dead)."
+    )
+    document = _as_json(doctor("--json"))
+    assert {it["group"] for it in document["findings"] if it["code"] == "KLP101"} == hit
+    assert set(document["blast_radius"]["groups"]) == hit
+    assert {row["group"] for row in document["unlisted"]} == hit
+    assert {row["name"] for row in document["unasked"] if row["kind"] == "group"} == hit
+
+
+def test_one_group_may_be_asked_for(
+    cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None]
+) -> None:
+    """Whoever is on call for one group asks for that one; its neighbours' trouble is not its own."""
+    hit = _break(cluster, doctor, wait_until)
+    group, other = min(hit), min(set(GROUPS) - hit)
+    assert doctor(group)[0] == 2
+    document = _as_json(doctor(other, "--json"))
+    assert document["groups"] == [other]
+    assert not [it for it in document["findings"] if it["code"] == "KLP101"]
+
+
+def test_one_code_may_be_asked_for(
+    cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None]
+) -> None:
+    """An alert on one finding; the status follows from that one alone."""
+    _break(cluster, doctor, wait_until)
+    document = _as_json(doctor("--json", "--code", "klp106"))
+    assert {it["code"] for it in document["findings"]} == {"KLP106"}
+    assert doctor("--code", "KLP106")[0] == 1
+    assert doctor("--code", "KLP102")[0] == 0
+
+
+def test_nobody_answers_is_status_3(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """To see nothing is not to see that all is well."""
+    arguments = ["doctor", "-b", "127.0.0.1:1", "--store", str(tmp_path), "--timeout", "1"]
+    assert main(arguments) == 3
+    assert capsys.readouterr().out.startswith("UNKNOWN: not one broker answered")
+    assert main([*arguments, "--json"]) == 3
+    document = _as_json((3, capsys.readouterr().out))
+    assert document["unasked"][0]["kind"] == "broker"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "-b HOST:PORT"),
+        (["-b", "nonsense"], "the port is missing"),
+        (["-b", "a:1", "--code", "KLP999"], "There is no finding KLP999"),
+        (["-b", "a:1", "--bogus"], "--bogus"),
+        (["-b", "a:1", "--history", "much"], "512K"),
+        (["-b", "a:1", "--watch", "0"], "seconds"),
+        (["--evidence", "/nowhere/at/all"], "/nowhere/at/all"),
+        (["--evidence", ".", "--watch"], "files do not change"),
+        (["--evidence", ".", "--time-zone", "Mars/Olympus"], "There is no time zone 'Mars/Olympus'"),
+        (["-b", "a:1", "--store", "x", "--no-store"], "not allowed with"),
+    ],
+)
+def test_what_is_not_understood_is_status_64(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2 means something critical: a typing error must not wake anybody."""
+    try:
+        status = main(["doctor", *arguments])
+    except SystemExit as end:
+        status = end.code  # type: ignore[assignment]
+    assert status == 64
+    assert said in capsys.readouterr().err
+
+
+def test_a_store_that_cannot_be_used_is_told_and_no_reason_to_stop(
+    cluster: SyncCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The diagnosis is worth more than its memory."""
+    (tmp_path / "surveys.sqlite3").write_bytes(b"rubbish" * 1000)
+    assert main(["doctor", "-b", cluster.bootstrap_servers, "--store", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("OK:")
+    assert "was unreadable" in said.err
+
+
+def test_without_a_store_nothing_is_kept(
+    cluster: SyncCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever says so leaves no trace."""
+    monkeypatch.setenv("KELPIE_STATE", str(tmp_path))
+    assert main(["doctor", "-b", cluster.bootstrap_servers, "--no-store"]) == 0
+    assert not list(tmp_path.iterdir())
+    assert main(["doctor", "-b", cluster.bootstrap_servers]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["surveys.sqlite3"]
+
+
+def test_looking_changes_nothing(cluster: SyncCluster, doctor: Doctor) -> None:
+    """No topic is made, no group joined, nothing committed."""
+    before = cluster.describe()
+    assert doctor()[0] == 0
+    assert cluster.describe() == before
+
+
+def test_a_watch_tells_what_comes(cluster: SyncCluster, tmp_path: Path) -> None:
+    """The first look in full, then a line each time; Ctrl-C ends it with the status of the last look."""
+    command = [sys.executable, "-m", "kelpie", "doctor", "-b", cluster.bootstrap_servers]
+    command += ["--watch", "0.1", "--store", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("OK:")
+            with cluster.make_leaderless("__consumer_offsets", partition_for(GROUPS[0], PARTITIONS)):
+                for line in process.stdout:
+                    if line.startswith("  new   KLP101 CRITICAL") and GROUPS[0] in line:
+                        break
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=30)
+            assert errors == ""
+            assert process.returncode == 2
+        finally:
+            process.kill()

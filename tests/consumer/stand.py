@@ -1,0 +1,167 @@
+"""A consumer on a test stand: time stands still until it is moved, and answers come when they are given.
+
+After every event it is seen to that the consumer keeps what it must always keep.
+"""
+
+from typing import Any
+
+from kelpie.consumer import (
+    EARLIEST,
+    Ask,
+    Closed,
+    ConsumedRecord,
+    Consumer,
+    ConsumerConfig,
+    Delivered,
+    Event,
+    Failure,
+    Outcome,
+    Problem,
+    Raised,
+    Step,
+)
+from kelpie.consumer.questions.fetch import AskRecords
+from kelpie.consumer.questions.find_coordinator import AskCoordinator
+from tests.consumer.world import World
+
+_MOST_TURNS = 500
+
+
+class Stand:
+    def __init__(self, world: World | None = None, **config: Any) -> None:
+        self.world = world or World()
+        settings: dict[str, Any] = {"group_id": "g", "auto_offset_reset": EARLIEST, **config}
+        if "partitions" not in settings:
+            settings.setdefault("topics", ("t",))
+        numbers = iter(range(1, 1000))
+        self.consumer = Consumer(
+            ConsumerConfig(**settings),
+            [("boot", 9092)],
+            draw=lambda below: 0,
+            new_id=lambda: f"new-{next(numbers)}",
+        )
+        self.now = 1_000_000
+        self.open: list[Ask] = []
+        self.events: list[Event] = []
+        self.wake_at: int | None = None
+
+    # What can be done.
+
+    def poll(self) -> None:
+        self._do(self.consumer.poll(self.now))
+
+    def end_poll(self) -> None:
+        self._do(self.consumer.poll_ended(self.now))
+
+    def commit(self, **options: Any) -> int:
+        commit_id, outcome = self.consumer.commit(self.now, **options)
+        self._do(outcome)
+        return commit_id
+
+    def close(self) -> None:
+        self._do(self.consumer.close(self.now))
+
+    def give(self, kind: type[Any], answer: Any) -> None:
+        """Answer the question of this kind, of which there must be one."""
+        self.settle_one(self.asked(kind), answer)
+
+    def settle_one(self, ask: Ask, answer: Any) -> None:
+        self.open.remove(ask)
+        if isinstance(answer, Failure):
+            self._do(self.consumer.unanswered(ask.token, answer, self.now))
+        else:
+            self._do(self.consumer.answered(ask.token, answer, self.now))
+
+    def run(self, *leave: type[Any]) -> None:
+        """Let the world answer everything, in order, but questions of these kinds."""
+        for _ in range(_MOST_TURNS):
+            ask = next((ask for ask in self.open if not isinstance(ask.question, leave)), None)
+            if ask is None:
+                return
+            self.settle_one(ask, self.world.answer(ask))
+        raise AssertionError(f"it goes on for ever: {self.open}")
+
+    def wait(self, wait_ms: int) -> None:
+        """Time passes; the consumer wakes whenever it wanted to."""
+        until = self.now + wait_ms
+        while self.wake_at is not None and self.wake_at <= until:
+            self.now = self.wake_at
+            self._do(self.consumer.woken(self.now))
+        self.now = until
+        self._do(self.consumer.woken(self.now))
+
+    def run_for(self, wait_ms: int, *leave: type[Any]) -> None:
+        """The same, with the world answering."""
+        until = self.now + wait_ms
+        self.run(*leave)
+        for _ in range(_MOST_TURNS):
+            if self.wake_at is None or self.wake_at > until:
+                break
+            self.now = self.wake_at
+            self._do(self.consumer.woken(self.now))
+            self.run(*leave)
+        else:
+            raise AssertionError("it wakes for ever")
+        self.now = until
+        self._do(self.consumer.woken(self.now))
+        self.run(*leave)
+
+    def reach(self, kind: type[Any]) -> Ask:
+        """Poll, and answer in good health, until it asks this."""
+        self.poll()
+        for _ in range(20):
+            self.run(kind, AskRecords)
+            if self.has_asked(kind):
+                return self.asked(kind)
+            self.wait(200)
+        raise AssertionError(f"it never asks {kind.__name__}")
+
+    # What can be seen.
+
+    def asked(self, kind: type[Any]) -> Ask:
+        found = self.all_asked(kind)
+        assert len(found) == 1, f"{len(found)} questions of kind {kind.__name__} are open: {self.open}"
+        return found[0]
+
+    def all_asked(self, kind: type[Any]) -> list[Ask]:
+        return [ask for ask in self.open if isinstance(ask.question, kind)]
+
+    def has_asked(self, kind: type[Any]) -> bool:
+        return bool(self.all_asked(kind))
+
+    def told(self, kind: type[Any]) -> list[Any]:
+        """Events of this kind; they are gone afterwards."""
+        found = [event for event in self.events if isinstance(event, kind)]
+        self.events = [event for event in self.events if not isinstance(event, kind)]
+        return found
+
+    def problem(self) -> Problem:
+        """The one that poll has raised."""
+        (raised,) = self.told(Raised)
+        problem: Problem = raised.problem
+        return problem
+
+    def records(self) -> list[ConsumedRecord]:
+        return [record for event in self.told(Delivered) for record in event.records]
+
+    def problems_are_final(self) -> bool:
+        """Whether poll has raised what stays so for ever: the member was fenced, or cannot be one."""
+        own = self.consumer.membership
+        return any(getattr(own, name, None) is not None for name in ("_fenced", "_fatal"))
+
+    @property
+    def last_step(self) -> Step:
+        return self.consumer.steps[-1]
+
+    def _do(self, outcome: Outcome) -> None:
+        self.wake_at = outcome.wake_at
+        assert self.wake_at is None or self.wake_at > self.now, "it wants to be woken in the past"
+        closed = any(isinstance(event, Closed) for event in self.events)
+        assert not (closed and (outcome.asks or outcome.events)), "it goes on after its end"
+        owned = set(self.consumer.assignment.partitions)
+        for ask in outcome.asks:
+            if isinstance(ask.question, AskRecords):
+                assert set(ask.question.wanted) <= owned, "it fetches what it does not own"
+        self.open += outcome.asks
+        assert len(self.all_asked(AskCoordinator)) <= 1, "two lookups are under way"
+        self.events += outcome.events

@@ -1,0 +1,120 @@
+"""The page for a person: verdict first, 80 columns, nothing that a terminal would obey."""
+
+from kelpie.doctor.case import ClusterView, Outage
+from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
+from kelpie.doctor.rendering.harmless import harmless
+from kelpie.doctor.rendering.terminal import WIDTH, render
+from kelpie.observations import Unasked
+from tests.doctor.building import (
+    MINUTE,
+    NOW,
+    a_case,
+    a_cluster,
+    a_name_on,
+    a_state,
+    an_offsets_topic,
+)
+
+HIT = [a_name_on(43, prefix=prefix) for prefix in ("a-", "b-", "c-", "d-", "e-", "f-")]
+
+
+def an_outage(*groups: str) -> Diagnosis:
+    outages = {node: (Outage(node, NOW - MINUTE),) for node in (2, 3)}
+    unasked = tuple(Unasked("broker", str(node), "refused") for node in (2, 3))
+    cluster = a_cluster(*an_offsets_topic(p43=-1), dead=(2, 3), outages=outages, unasked=unasked)
+    well = [a_case(a_name_on(0), cluster, states=[a_state()])]
+    return diagnose_all(cluster, well + [a_case(group, cluster) for group in groups])
+
+
+def test_the_first_line_is_the_verdict() -> None:
+    """At three in the morning nobody reads further."""
+    page = render(an_outage(*HIT[:3]))
+    assert page.splitlines()[0] == "CRITICAL: 3 of 4 groups have no coordinator (brokers 2 and 3 are dead)."
+
+
+def test_then_comes_what_is_hit_then_what_then_what_to_do() -> None:
+    """In the order in which one asks."""
+    page = render(an_outage(*HIT[:1]))
+    parts = [
+        "What is hit",
+        f"groups      1 of 2: {HIT[0]}",
+        "of __consumer_offsets have no leader",
+        "2 of 3 dead: broker 2 (kafka-2:9092), broker 3 (kafka-3:9092)",
+        "What happened",
+        "CRITICAL KLP101 offsets-partition-leaderless · 1 group",
+        "Why: Until it has a leader",
+        "Seen:",
+        "What to do:",
+        f"$ kelpie rehome -b kafka-1:9092 {HIT[0]}",
+        "What could not be asked",
+        "brokers 2, 3: refused",
+    ]
+    places = [page.find(part) for part in parts]
+    assert -1 not in places, parts[places.index(-1)]
+    assert places == sorted(places)
+
+
+def test_all_fits_80_columns_but_commands() -> None:
+    """Commands are pasted: a break in one would change it."""
+    page = render(an_outage(*HIT, "x" * 200))
+    for line in page.splitlines():
+        assert len(line) <= WIDTH or line.lstrip().startswith("$ "), line
+
+
+def test_many_of_the_same_are_cut_short_with_a_word() -> None:
+    """A thousand groups are hit; the page stays a page."""
+    many = [a_name_on(43, prefix=f"g{number}-") for number in range(300)]
+    page = render(an_outage(*many))
+    assert page.startswith("CRITICAL: 300 of 301 groups")
+    assert len(page.splitlines()) < 120
+    assert "--json has them all" in page
+
+
+def test_names_cannot_command_the_terminal() -> None:
+    """Whoever may create a group may choose its name; it must not clear screens or forge lines."""
+    evil = a_name_on(43, prefix="\x1b[2J\x1b]0;owned\x07\nOK: all well\n\u202e")
+    page = render(an_outage(evil))
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert not any(line.startswith("OK:") for line in page.splitlines())
+    assert "\\x1b[2J" in page
+
+
+def test_colour_is_an_ornament() -> None:
+    """Without the escapes the text is the same."""
+    plain, coloured = render(an_outage(HIT[0])), render(an_outage(HIT[0]), colour=True)
+    assert coloured != plain
+    assert coloured.replace("\x1b[31;1m", "").replace("\x1b[33;1m", "").replace("\x1b[0m", "") == plain
+
+
+def test_all_is_well_is_one_line() -> None:
+    """Who looks every morning wants to see it at once."""
+    cluster = a_cluster()
+    first = render(diagnose_all(cluster, [a_case("g", cluster, states=[a_state()])])).splitlines()[0]
+    assert first == "OK: nothing wrong was found with 1 group."
+
+
+def test_nothing_known_is_not_well() -> None:
+    """No data is never OK."""
+    cluster = ClusterView(NOW)
+    first = render(diagnose_all(cluster, [a_case("g", cluster)])).splitlines()[0]
+    assert first.startswith("UNDETERMINED: 1 of 1 group could not be judged")
+    nobody = ClusterView(NOW, unasked=(Unasked("broker", "kafka-1:9092", "refused"),))
+    assert render(diagnose_all(nobody, [])).startswith("UNKNOWN: not one broker answered")
+    assert render(diagnose_all(a_cluster(), [])).startswith("NOTHING: no group is known")
+
+
+def test_groups_that_nobody_lists_any_more_are_named() -> None:
+    """They may have been deleted; somebody knew them."""
+    cluster = a_cluster()
+    gone = a_case("gone", cluster, listed=False, known_from=("an earlier survey",), states=[a_state()])
+    page = render(diagnose_all(cluster, [gone]))
+    assert "Known, and not listed now" in page
+    assert "gone: known from an earlier survey" in page
+
+
+def test_harmless_spells_out_what_a_terminal_obeys() -> None:
+    """And leaves the letters of all languages alone."""
+    assert harmless("消费者组 😀 café-1") == "消费者组 😀 café-1"
+    assert harmless("a\x00b\x9bc\u2028d\ud800") == "a\\x00b\\x9bc\\u2028d\\ud800"
+    assert harmless("\U000e0041") == "\\U000e0041"

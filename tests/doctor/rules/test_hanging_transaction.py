@@ -1,0 +1,106 @@
+"""KLP306: a transaction that nobody will end hides everything behind it."""
+
+from typing import Any
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.rules.hanging_transaction import judge
+from kelpie.model.names import TopicPartition
+from kelpie.observations import LogEnds, OpenTransaction
+from tests.doctor.building import (
+    MINUTE,
+    NOW,
+    SECOND,
+    a_case,
+    a_cluster,
+    a_committed,
+    a_member,
+    a_state,
+    an_end,
+    found,
+    looks,
+    missing,
+)
+
+ORDERS = TopicPartition("orders", 0)
+READS = a_state("Stable", a_member("app-1", 0))
+HELD = an_end(500, stable=300)
+
+
+def _transaction(**fields: Any) -> OpenTransaction:
+    given = {"last_written": NOW - 20 * MINUTE, "at": NOW, "source": "broker 1", **fields}
+    return OpenTransaction("orders", 0, 4001, 7, 300, **given)
+
+
+def _case(*ends: LogEnds, transactions: list[OpenTransaction] | None = None, offset: int = 300) -> Case:
+    of = {} if transactions is None else {ORDERS: tuple(transactions)}
+    cluster = a_cluster(ends=ends or [HELD], transactions=of)
+    return a_case(cluster=cluster, states=[READS], **looks(a_committed(offset)))
+
+
+def test_a_transaction_that_its_coordinator_does_not_know_hangs() -> None:
+    """To readers of committed records the topic ends there, for ever and without an error."""
+    finding = found(judge(_case(transactions=[_transaction(coordinator_epoch=3)])))
+    assert finding.severity is Severity.CRITICAL
+    assert finding.summary == (
+        "An open transaction holds back readers of orders-0: the last stable offset of orders-0 is 300, the "
+        "log ends at 500, and its producer has been silent for 20 min. Group billing, if it reads "
+        "committed records only, has read up to there and waits."
+    )
+    assert finding.cause == "orders-0"
+    assert [it.command for it in finding.remedies] == [
+        "kafka-transactions.sh --bootstrap-server kafka-1:9092 abort --topic orders --partition 0 "
+        "--start-offset 300",
+        "kafka-transactions.sh --bootstrap-server kafka-1:9092 abort --topic orders --partition 0 "
+        "--producer-id 4001 --producer-epoch 7 --coordinator-epoch 3",
+    ]
+    assert "its coordinator does not know it" in finding.evidence[-1].text
+
+
+def test_a_transaction_that_is_over_for_its_coordinator_hangs() -> None:
+    """A record that came late, after the marker: what KIP-890 is about."""
+    state = _transaction(state="CompleteAbort", transactional_id="app-tx")
+    assert found(judge(_case(transactions=[state]))).severity is Severity.CRITICAL
+
+
+def test_a_transaction_far_beyond_its_timeout_hangs() -> None:
+    """Its coordinator should have aborted it."""
+    late = _transaction(state="Ongoing", transactional_id="app-tx", timeout_ms=60_000)
+    finding = found(judge(_case(transactions=[late])))
+    assert finding.severity is Severity.CRITICAL
+    assert "'app-tx'" in finding.remedies[0].text
+
+
+def test_a_transaction_within_its_timeout_is_well() -> None:
+    """Near miss: such are open all the time where producers use transactions."""
+    young = _transaction(state="Ongoing", timeout_ms=60_000, last_written=NOW - 5 * SECOND)
+    assert judge(_case(transactions=[young])) is ABSENT
+
+
+def test_a_transaction_that_two_looks_saw_is_a_notice_until_its_timeout() -> None:
+    """It holds readers back for now, and somebody will end it."""
+    young = _transaction(state="Ongoing", timeout_ms=60_000, last_written=NOW - 5 * SECOND)
+    before = an_end(400, stable=300, at=NOW - 5 * SECOND)
+    assert found(judge(_case(before, HELD, transactions=[young]))).severity is Severity.NOTICE
+
+
+def test_a_reader_of_uncommitted_records_is_not_concerned() -> None:
+    """Its offset behind the last stable one shows it."""
+    assert judge(_case(transactions=[_transaction()], offset=400)) is ABSENT
+
+
+def test_a_transaction_that_has_ended_since_is_well() -> None:
+    """DescribeProducers was asked after the ends, and knows of none."""
+    assert judge(_case(transactions=[])) is ABSENT
+
+
+def test_where_brokers_cannot_tell_of_producers_time_does() -> None:
+    """Before 2.8: a last stable offset that stood still longer than any transaction may last."""
+    since = an_end(310, stable=300, at=NOW - 30 * MINUTE)
+    assert found(judge(_case(since, HELD))).severity is Severity.CRITICAL
+
+
+def test_one_look_without_producers_says_too_little() -> None:
+    """Transactions are open all the time."""
+    assert missing(judge(_case()))[0] == "which transaction is open in orders-0, and since when"
+    assert missing(judge(_case(an_end(500, stable=-1)))) == ("the last stable offset of orders-0",)

@@ -1,0 +1,56 @@
+"""KLP207: members without partitions."""
+
+from kelpie.doctor.case import ClusterView
+from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.rules.idle_members import judge
+from tests.doctor.building import a_case, a_cluster, a_member, a_state, a_view, found, missing
+
+
+def _cluster(partitions: int = 2) -> ClusterView:
+    return a_cluster(*(a_view(number, 1, topic="orders") for number in range(partitions)))
+
+
+BUSY = (a_member("app-1", 0), a_member("app-2", 1))
+IDLE = a_member("app-3")
+
+
+def test_more_members_than_partitions() -> None:
+    """No harm is done, so it is a notice."""
+    finding = found(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY, IDLE)])))
+    assert finding.summary == ("In group billing, 1 member of 3 got no partition: orders has 2 partitions.")
+    assert finding.severity is Severity.NOTICE
+    assert finding.members == ("app-3",)
+    assert finding.remedies[1].command.endswith("--alter --topic orders --partitions 3")
+
+
+def test_a_subscription_to_nothing() -> None:
+    """A topic that is not there gives no error: the member waits for ever."""
+    lost = a_member("app-3", topic="ordres")
+    finding = found(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY, lost)])))
+    assert "app-3 subscribed to ordres, which is not there" in finding.summary
+    assert finding.severity is Severity.WARNING
+
+
+def test_as_many_members_as_partitions_are_none() -> None:
+    """Everybody has something to do."""
+    assert judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY)])) is ABSENT
+
+
+def test_a_member_without_partitions_where_there_are_enough_is_lopsided() -> None:
+    """That is KLP208's case."""
+    states = [a_state("Stable", a_member("app-1", 0, 1, 2), a_member("app-2"))]
+    assert judge(a_case(cluster=_cluster(3), states=states)) is ABSENT
+
+
+def test_during_a_rebalance_nobody_is_idle() -> None:
+    """Assignments are on their way."""
+    assert judge(a_case(cluster=_cluster(), states=[a_state("CompletingRebalance", *BUSY, IDLE)])) is ABSENT
+
+
+def test_without_a_description_nobody_can_say() -> None:
+    """Nor without the assignments, the subscriptions, or the topics."""
+    assert missing(judge(a_case(cluster=_cluster())))
+    unread = a_member("app-3", subscribed=None)
+    assert missing(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY, unread)])))
+    nowhere = a_cluster(offsets_partitions=None)
+    assert missing(judge(a_case(cluster=nowhere, states=[a_state("Stable", *BUSY, IDLE)])))

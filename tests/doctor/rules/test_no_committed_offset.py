@@ -1,0 +1,97 @@
+"""KLP301: a partition with records, and no committed offset in it."""
+
+from typing import Any
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.rules.no_committed_offset import judge
+from kelpie.observations import EventKind
+from tests.doctor.building import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NOW,
+    SECOND,
+    a_case,
+    a_cluster,
+    a_committed,
+    a_member,
+    a_state,
+    an_answer,
+    an_end,
+    an_event,
+    commits,
+    found,
+    looks,
+    missing,
+)
+
+TOLD = an_answer(asked="OffsetFetch")
+BOTH = a_state("Stable", a_member("app-1", 0, 1))
+
+
+def _grown(new: Any, **fields: Any) -> Case:
+    """A group that reads orders-0 for an hour, and orders-1 since it was added."""
+    history = commits(*((NOW - at * 5 * SECOND, 1000 - at) for at in range(720, 0, -1)))
+    return a_case(
+        cluster=a_cluster(ends=[an_end(1000), new]),
+        **looks(a_committed(1000)),
+        **{"states": [BOTH], "answers": [TOLD], "commits": history, "history_from": NOW - HOUR, **fields},
+    )
+
+
+def test_records_of_a_new_partition_are_skipped_by_the_default_policy() -> None:
+    """Partitions are added to a topic, and their first records are read by nobody."""
+    finding = found(judge(_grown(an_end(250, partition=1))))
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == "Group billing has no committed offset in orders-1, which holds 250 records."
+    assert "latest, the default, skips these 250; earliest reads them all" in finding.why
+    assert finding.partitions == ("orders-1",)
+    assert [remedy.command for remedy in finding.remedies] == [
+        f"kelpie reset -b kafka-1:9092 billing {to} --topic orders:1 --apply"
+        for to in ("--to-earliest", "--to-latest")
+    ]
+
+
+def test_an_empty_partition_is_no_matter() -> None:
+    """Near miss: no record, nothing to skip."""
+    assert judge(_grown(an_end(70, earliest=70, partition=1))) is ABSENT
+
+
+def test_records_older_than_the_group_are_a_notice() -> None:
+    """librdkafka commits nothing where it has read nothing, and the group was never meant to read these."""
+    old = an_end(250, partition=1, last_written=NOW - DAY)
+    assert found(judge(_grown(old))).severity is Severity.NOTICE
+
+
+def test_a_group_that_has_just_begun_is_a_notice() -> None:
+    """Its next commit may hold the partition."""
+    finding = found(judge(_grown(an_end(250, partition=1), commits=commits((NOW - SECOND, 1000)))))
+    assert finding.severity is Severity.NOTICE
+
+
+def test_with_nobody_there_it_is_a_notice() -> None:
+    """Groups that assign partitions by hand commit in some of them only."""
+    finding = found(judge(_grown(an_end(250, partition=1), states=[a_state("Empty")])))
+    assert finding.severity is Severity.NOTICE
+
+
+def test_without_an_answer_of_the_coordinator_nobody_can_say() -> None:
+    """Nothing told is not nothing committed."""
+    assert missing(judge(a_case(states=[BOTH]))) == ("its committed offsets",)
+
+
+def test_without_ends_nobody_can_say() -> None:
+    """Whether the partition holds a record decides."""
+    case = a_case(states=[BOTH], answers=[TOLD], **looks(a_committed(1000)))
+    assert missing(judge(case)) == ("whether orders-1 holds records",)
+
+
+def test_a_consumers_log_tells_it_too() -> None:
+    """Without a cluster to ask, the line of the client stands for it, until a commit follows."""
+    line = an_event(EventKind.NO_COMMITTED_OFFSET, NOW - MINUTE, topic="orders", partition=1)
+    finding = found(judge(a_case(events=[line])))
+    assert finding.severity is Severity.NOTICE
+    assert finding.since == NOW - MINUTE
+    since = a_case(events=[line], commits=commits((NOW, 7), partition=1))
+    assert missing(judge(since)) == ("its committed offsets",)

@@ -1,0 +1,138 @@
+"""KLP309: members are there, records wait, and nothing moves."""
+
+from typing import Any
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.rules.stalled import judge
+from kelpie.observations import Commit, LogEnds
+from tests.doctor.building import (
+    HOUR,
+    MINUTE,
+    NOW,
+    SECOND,
+    a_case,
+    a_cluster,
+    a_committed,
+    a_member,
+    a_state,
+    a_view,
+    an_end,
+    an_offsets_topic,
+    commits,
+    found,
+    looks,
+    missing,
+)
+
+READS = a_state("Stable", a_member("app-1", 0, host="/10.0.0.7", client_id="app"))
+SINCE = NOW - 5 * MINUTE
+
+
+def _history(partition: int = 0, stuck: int | None = 700) -> list[Commit]:
+    """A commit every 5 s for an hour; from SINCE on at the same offset."""
+    moments = []
+    for number, at in enumerate(range(NOW - HOUR, NOW + 1, 5 * SECOND)):
+        moments.append((at, stuck if stuck is not None and at >= SINCE else 10 * number // 10))
+    return commits(*moments, partition=partition)
+
+
+def _case(history: list[Commit], *ends: LogEnds, **fields: Any) -> Case:
+    rows = {row.partition: row for row in history}.values()
+    given = looks(*(a_committed(row.offset, partition=row.partition) for row in rows))
+    own = {"states": [READS], "history_from": NOW - HOUR, **given, **fields}
+    return a_case(cluster=a_cluster(ends=ends), commits=history, **own)
+
+
+def test_commits_that_go_on_at_the_same_offset_show_a_stall() -> None:
+    """Java's consumer commits again and again what has not changed: the group looks alive."""
+    finding = found(judge(_case(_history(), an_end(900, at=NOW - 4 * MINUTE), an_end(1200))))
+    assert finding.severity is Severity.CRITICAL
+    assert finding.summary == (
+        "Group billing has not moved in orders-0 for 4 min at least, though it commits offset 700 again and "
+        "again; 500 records wait."
+    )
+    assert finding.members == ("app-1",)
+    assert finding.remedies[0].text == "Look at member app-1 on 10.0.0.7, client app: its log, a thread dump."
+    assert finding.remedies[1].command.endswith("--reset-offsets --to-offset 701 --execute")
+
+
+def test_one_survey_is_enough_where_producers_are_silent() -> None:
+    """The newest record is minutes old, and still unread."""
+    finding = found(judge(_case(_history(), an_end(1200, last_written=NOW - 2 * MINUTE))))
+    assert finding.since == NOW - 2 * MINUTE
+
+
+def test_one_partition_of_many_may_stall() -> None:
+    """The others go on and commit; librdkafka commits nothing where nothing moves."""
+    silent = [row for row in _history(1) if (row.at or 0) <= SINCE]
+    case = _case(
+        [*_history(0, None), *silent],
+        an_end(720),
+        an_end(900, partition=1, at=NOW - 2 * MINUTE),
+        an_end(950, partition=1),
+        states=[a_state("Stable", a_member("app-1", 0, 1))],
+    )
+    assert found(judge(case)).partitions == ("orders-1",)
+
+
+def test_a_lag_that_has_just_come_up_is_no_stall() -> None:
+    """Near miss: the consumer had read all, and 500 records have come in this second."""
+    assert (
+        judge(_case(_history(), an_end(700, at=NOW - 3 * SECOND), an_end(1200, last_written=NOW))) is ABSENT
+    )
+
+
+def test_a_group_that_moves_is_not_stalled_however_large_its_lag() -> None:
+    """Slow is not stuck."""
+    assert judge(_case(_history(stuck=None), an_end(10**6, at=SINCE), an_end(10**6))) is ABSENT
+
+
+def test_a_lag_of_one_record_is_no_stall() -> None:
+    """The marker at the end of a transaction is never read."""
+    assert judge(_case(_history(), an_end(701, at=SINCE), an_end(701))) is ABSENT
+
+
+def test_a_reader_held_back_by_a_transaction_is_not_stalled() -> None:
+    """KLP306 says what holds it."""
+    held = an_end(1200, stable=700, last_written=NOW - 2 * MINUTE)
+    assert judge(_case(_history(), held)) is ABSENT
+
+
+def test_silent_members_are_the_other_rules_matter() -> None:
+    """Nothing at all is committed any more: KLP310."""
+    silent = [row for row in _history() if (row.at or 0) <= SINCE]
+    assert judge(_case(silent, an_end(1200, last_written=NOW - 2 * MINUTE))) is ABSENT
+
+
+def test_with_nobody_there_nothing_stalls() -> None:
+    """KLP310 again."""
+    assert judge(_case(_history(), an_end(1200), states=[a_state("Empty")])) is ABSENT
+
+
+def test_two_surveys_show_it_without_history() -> None:
+    """Where __consumer_offsets may not be read: no move within three default commit intervals."""
+    case = a_case(
+        cluster=a_cluster(ends=[an_end(900, at=NOW - MINUTE), an_end(1200)]),
+        **looks(a_committed(700, at=NOW - MINUTE), a_committed(700)),
+        states=[READS],
+    )
+    assert "though members are there" in found(judge(case)).summary
+
+
+def test_one_survey_says_too_little() -> None:
+    """A lag alone proves nothing."""
+    case = a_case(cluster=a_cluster(ends=[an_end(1200)]), **looks(a_committed(700)), states=[READS])
+    assert missing(judge(case))[0].startswith("a second look")
+    assert missing(judge(_case(_history()))) == ("where the log of orders-0 ends",)
+    assert missing(judge(a_case())) == ("who is in the group",)
+
+
+def test_a_group_without_coordinator_or_in_a_rebalance_is_not_judged() -> None:
+    """Others say why it does not move."""
+    ends = [an_end(1200, last_written=NOW - 2 * MINUTE)]
+    moving = a_state("PreparingRebalance", a_member("app-1", 0))
+    assert "rebalance" in missing(judge(_case(_history(), *ends, states=[moving])))[0]
+    rows = [a_view(row.partition, -1) for row in an_offsets_topic()]
+    cut_off = a_case(cluster=a_cluster(*rows, ends=ends), commits=_history(), states=[READS])
+    assert "KLP101" in missing(judge(cut_off))[0]

@@ -1,0 +1,109 @@
+"""KLP310: the group used to commit, and does not any more."""
+
+from typing import Any
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.rules.stopped import judge
+from kelpie.observations import Commit, LogEnds
+from tests.doctor.building import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NOW,
+    SECOND,
+    a_case,
+    a_cluster,
+    a_committed,
+    a_member,
+    a_state,
+    an_end,
+    commits,
+    found,
+    looks,
+    missing,
+)
+
+EMPTY = a_state("Empty")
+LAST = NOW - 12 * MINUTE
+
+
+def _history(begin: int = LAST - HOUR, last: int = LAST, every: int = 5 * SECOND) -> list[Commit]:
+    return commits(*((at, number) for number, at in enumerate(range(begin, last + 1, every))))
+
+
+def _case(history: list[Commit], *ends: LogEnds, **fields: Any) -> Case:
+    own = {"states": [EMPTY], "history_from": NOW - DAY, **looks(a_committed(history[-1].offset)), **fields}
+    return a_case(cluster=a_cluster(ends=ends), commits=history, **own)
+
+
+def test_a_group_that_nobody_is_in_has_stopped() -> None:
+    """It committed every 5 s, and for 12 minutes it has not."""
+    finding = found(judge(_case(_history(), an_end(4120))))
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == (
+        "Group billing has stopped: its last commit was 12 min ago, and before that it committed every 5 s; "
+        "nobody is in it; 3,400 records wait in orders-0."
+    )
+    assert finding.since == LAST
+    assert finding.remedies[1].command.endswith("--group billing --delete")
+
+
+def test_silent_members_are_worse() -> None:
+    """They hold their partitions, and nobody takes over."""
+    state = a_state("Stable", a_member("app-1", 0))
+    finding = found(judge(_case(_history(), an_end(4120, last_written=NOW - MINUTE), states=[state])))
+    assert finding.severity is Severity.CRITICAL
+    assert "1 member is there, and silent" in finding.summary
+    assert finding.members == ("app-1",)
+
+
+def test_a_group_that_has_read_all_has_not_stopped() -> None:
+    """Near miss: nothing waits, or only the marker of a transaction."""
+    assert judge(_case(_history(), an_end(720))) is ABSENT
+    assert judge(_case(_history(), an_end(721))) is ABSENT
+
+
+def test_a_pause_that_is_usual_is_no_stop() -> None:
+    """Near miss: a job that runs every hour."""
+    runs = [
+        row for hour in range(6, 0, -1) for row in _history(LAST - hour * HOUR, LAST - hour * HOUR + MINUTE)
+    ]
+    runs += _history(LAST - MINUTE)
+    assert judge(_case(runs, an_end(4120))) is ABSENT
+
+
+def test_the_pause_between_two_commits_is_no_stop() -> None:
+    """Near miss: the last commit is 10 s old, twice the usual pause."""
+    assert judge(_case(_history(last=NOW - 10 * SECOND), an_end(9999))) is ABSENT
+
+
+def test_a_single_commit_and_lag_is_no_stop() -> None:
+    """Somebody set an offset for a group that has never run."""
+    case = _case(commits((NOW - HOUR, 100)), an_end(4000))
+    assert missing(judge(case)) == (
+        "whether it ever consumed: fewer than three commits are known, and no members",
+    )
+
+
+def test_members_that_have_seen_nothing_wait_are_not_judged_too_early() -> None:
+    """The records may have come this second."""
+    state = a_state("Stable", a_member("app-1", 0))
+    assert missing(judge(_case(_history(), an_end(4120), states=[state])))[0].startswith("a second look")
+
+
+def test_two_surveys_show_it_without_history_if_nobody_is_there() -> None:
+    """The log has grown, and the offset has not moved."""
+    case = a_case(
+        cluster=a_cluster(ends=[an_end(900, at=NOW - MINUTE), an_end(1200)]),
+        **looks(a_committed(700, at=NOW - MINUTE), a_committed(700)),
+        states=[EMPTY],
+    )
+    assert "nothing was committed for 1 min at least" in found(judge(case)).summary
+
+
+def test_one_survey_without_history_says_too_little() -> None:
+    """No data is undetermined, never well."""
+    case = a_case(cluster=a_cluster(ends=[an_end(1200)]), **looks(a_committed(700)), states=[EMPTY])
+    assert len(missing(judge(case))) == 2
+    assert missing(judge(a_case())) == ("its committed offsets",)

@@ -1,0 +1,102 @@
+"""KLP307: a transaction keeps the group's committed offset in the air."""
+
+from typing import Any
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.rules.unstable_offset import judge
+from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import partition_for
+from kelpie.observations import OFFSETS_TOPIC, Committed, EventKind, OpenTransaction
+from kelpie.observations.positions import NO_OFFSET
+from tests.doctor.building import (
+    MINUTE,
+    NOW,
+    SECOND,
+    a_case,
+    a_cluster,
+    a_committed,
+    a_member,
+    a_state,
+    an_answer,
+    commits,
+    events,
+    found,
+    looks,
+    missing,
+)
+
+OWN = TopicPartition(OFFSETS_TOPIC, partition_for("billing", 50))
+UNSTABLE = a_committed(NO_OFFSET, error=88)
+
+
+def _case(*rows: Committed, transaction: OpenTransaction | None = None, **fields: Any) -> Case:
+    of = {} if transaction is None else {OWN: (transaction,)}
+    return a_case(cluster=a_cluster(transactions=of), **looks(*rows), **fields)
+
+
+def _transaction(**fields: Any) -> OpenTransaction:
+    given = {"state": "Ongoing", "transactional_id": "app-tx", "timeout_ms": MINUTE, "at": NOW, **fields}
+    return OpenTransaction(*OWN, 4001, 7, 90, **given)
+
+
+def test_an_offset_that_two_looks_saw_unstable_stays_so() -> None:
+    """Consumers that start wait for it without a line in their logs."""
+    finding = found(judge(_case(a_committed(NO_OFFSET, error=88, at=NOW - 8 * SECOND), UNSTABLE)))
+    assert finding.severity is Severity.CRITICAL
+    assert finding.summary == (
+        "Group billing: the committed offsets of orders-0 have been unstable for 8 s: a transaction that "
+        "commits them is neither committed nor aborted."
+    )
+    assert finding.since == NOW - 8 * SECOND
+    assert "error 88 UNSTABLE_OFFSET_COMMIT" in finding.evidence[0].text
+
+
+def test_an_open_transaction_that_takes_unusually_long_is_found_at_once() -> None:
+    """The group's transactions commit every 100 ms; this one is open for 3 s."""
+    history = commits(*((NOW - 5 * SECOND + at, at) for at in range(0, 2000, 100)), transactional=True)
+    case = _case(
+        UNSTABLE,
+        transaction=_transaction(last_written=NOW - 3 * SECOND),
+        commits=history,
+        states=[a_state("Stable", a_member("app-1", 0))],
+    )
+    finding = found(judge(case))
+    assert finding.severity is Severity.WARNING
+    assert "'app-tx'" in finding.remedies[0].text
+    assert finding.cause == str(OWN)
+
+
+def test_a_transaction_that_its_coordinator_does_not_know_is_to_be_aborted() -> None:
+    """Nobody will end it."""
+    lost = _transaction(state="", transactional_id="", last_written=NOW - MINUTE)
+    finding = found(judge(_case(UNSTABLE, transaction=lost)))
+    assert finding.severity is Severity.CRITICAL
+    assert (
+        f"--topic {OFFSETS_TOPIC} --partition {OWN.partition} --start-offset 90"
+        in finding.remedies[0].command
+    )
+
+
+def test_a_transaction_that_is_about_to_commit_is_well() -> None:
+    """Near miss: every transaction is pending for a moment."""
+    case = _case(UNSTABLE, transaction=_transaction(last_written=NOW - 200))
+    assert judge(case) is ABSENT
+
+
+def test_an_offset_that_was_unstable_is_well_now() -> None:
+    """Near miss: the transaction has ended."""
+    assert judge(_case(a_committed(NO_OFFSET, error=88, at=NOW - 8 * SECOND), a_committed(7))) is ABSENT
+
+
+def test_one_look_without_the_transaction_says_too_little() -> None:
+    """It may be over in a millisecond."""
+    assert "a second look" in missing(judge(_case(UNSTABLE)))[0]
+    assert missing(judge(a_case())) == ("its committed offsets",)
+    assert judge(a_case(answers=[an_answer(asked="OffsetFetch")])) is ABSENT
+
+
+def test_a_consumers_log_tells_it_too() -> None:
+    """At debug level Java's consumer says each time that it asks again."""
+    lines = events(EventKind.UNSTABLE_OFFSET, NOW - MINUTE, NOW - 30 * SECOND, NOW)
+    assert found(judge(a_case(events=lines))).since == NOW - MINUTE

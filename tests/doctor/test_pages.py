@@ -1,0 +1,38 @@
+"""The rules' pages: complete, and in step with the docstrings."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kelpie.doctor.pages import pages
+from kelpie.doctor.rules import rules
+
+FOLDER = Path(__file__).parents[2] / "docs" / "rules"
+PARAGRAPHS = (
+    "What it sees",
+    "Why it matters",
+    "How it decides",
+    "What to do",
+    "When it is wrong",
+    "Reproduce",
+)
+
+
+def test_the_pages_on_disk_are_those_of_the_docstrings() -> None:
+    """Write them anew with: python -m kelpie.doctor.pages docs/rules."""
+    on_disk = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
+    assert on_disk == pages()
+
+
+@pytest.mark.parametrize("code", rules())
+def test_a_page_says_all_that_a_reader_asks(code: str) -> None:
+    """What, why, how, what to do, when it errs, and how to see it oneself."""
+    page = rules()[code].page
+    told = re.findall(rf"^({'|'.join(PARAGRAPHS)})[:,]", page, re.M)
+    assert tuple(told) == PARAGRAPHS
+
+
+def test_codes_and_names_are_used_once() -> None:
+    """A code is never reused; a name is what people search for."""
+    assert len({rule.name for rule in rules().values()}) == len(rules())

@@ -1,0 +1,241 @@
+"""The store: what an earlier survey saw comes back, and nothing that is wrong with the file stops anybody."""
+
+import multiprocessing
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from kelpie.model.names import TopicPartition
+from kelpie.observations import (
+    Broker,
+    Commit,
+    Committed,
+    GroupState,
+    Listing,
+    LogEnds,
+    Member,
+    Observations,
+    PartitionView,
+)
+from kelpie.store import Store, default_folder
+from kelpie.store.thinning import AGES_MS, kept
+
+NOW = 1_800_000_000_000
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+
+
+def a_survey(at: int, offset: int = 7, group: str = "billing") -> Observations:
+    member = Member("app-1", "app", "/10.0.0.1", "static", assigned=(TopicPartition("orders", 0),), epoch=3)
+    return Observations(
+        listings=[Listing(1, (group,), at=at)],
+        states=[GroupState(group, "Stable", "consumer", "consumer", "uniform", 5, (member,), 1, at=at)],
+        committed=[Committed(group, "orders", 0, offset, leader_epoch=4, at=at, source="broker 1")],
+        ends=[LogEnds("orders", 0, 1, 9, 8, leader_epoch=4, at=at)],
+    )
+
+
+def test_what_was_seen_comes_back(tmp_path: Path) -> None:
+    """States, offsets and ends, as rows of an earlier time."""
+    Store(tmp_path).remember("cluster", a_survey(NOW - HOUR), NOW - HOUR)
+    found = Store(tmp_path).recall("cluster", NOW)
+    before = a_survey(NOW - HOUR)
+    assert found.known_groups == {"billing": "an earlier survey (2027-01-15 07:00 UTC)"}
+    assert [row._replace(source="broker 1") for row in found.committed] == before.committed
+    assert [row._replace(source="") for row in found.ends] == before.ends
+    (state,) = found.states
+    assert (state.group, state.epoch, state.members) == ("billing", 5, before.states[0].members)
+
+
+def test_clusters_are_kept_apart(tmp_path: Path) -> None:
+    """The same group name in two clusters means two groups."""
+    store = Store(tmp_path)
+    store.remember("one", a_survey(NOW), NOW)
+    assert not store.recall("two", NOW + 1).known_groups
+
+
+def test_where_a_lost_group_stood_is_kept_until_it_is_heard_of_again(tmp_path: Path) -> None:
+    """Its coordinator is dead for weeks: no survey has its offsets any more, and somebody wants them back."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW - 20 * DAY, offset=41), NOW - 20 * DAY)
+    store.remember("cluster", a_survey(NOW - MINUTE, group="other"), NOW - MINUTE)
+    found = store.recall("cluster", NOW)
+    assert {row.group: row.offset for row in found.committed} == {"billing": 41, "other": 7}
+    assert next(row for row in found.committed if row.group == "billing").at == NOW - 20 * DAY
+
+
+def test_groups_that_only_their_commits_betray_are_kept(tmp_path: Path) -> None:
+    """Kafka 0.9 lists no group without members; in the offsets topic they are."""
+    seen = Observations(
+        commits=[
+            Commit("committed", "orders", 0, 5, NOW - HOUR),
+            Commit("committed", "orders", 0, 6, NOW - MINUTE),
+            Commit("deleted", "orders", 0, 5, NOW - HOUR),
+            Commit("deleted", "orders", 0, -1, NOW - MINUTE),
+        ]
+    )
+    store = Store(tmp_path)
+    store.remember("cluster", seen, NOW)
+    found = store.recall("cluster", NOW + 1)
+    assert list(found.known_groups) == ["committed"]
+    assert [(row.group, row.offset) for row in found.committed] == [("committed", 6)]
+
+
+def test_who_held_the_offsets_topic_is_kept(tmp_path: Path) -> None:
+    """Kafka 0.9 forgets dead replicas, and nobody forgets where to look for them."""
+    seen = Observations(
+        brokers=[Broker(2, "kafka-2", 9092, alive=True, at=NOW)],
+        partitions=[
+            PartitionView("__consumer_offsets", 0, 2, (2, 3), (2, 3), told_by=2, at=NOW),
+            PartitionView("orders", 0, 2, (2, 3), (2, 3), told_by=2, at=NOW),
+        ],
+    )
+    store = Store(tmp_path)
+    store.remember("cluster", seen, NOW)
+    found = store.recall("cluster", NOW + 1)
+    assert [(row.topic, row.replicas, row.told_by) for row in found.partitions] == [
+        ("__consumer_offsets", (2, 3), None)
+    ]
+    assert [(row.node_id, row.address, row.alive) for row in found.brokers] == [(2, "kafka-2:9092", None)]
+
+
+def test_names_of_any_kind_are_kept(tmp_path: Path) -> None:
+    """Kafka takes any string; logs may hold what is none."""
+    names = ["", "消费者组", "😀", "a'b;--", "\ud800", "\x00"]
+    store = Store(tmp_path)
+    store.remember("cluster", Observations(listings=[Listing(1, tuple(names))]), NOW)
+    assert set(store.recall("cluster", NOW + 1).known_groups) == set(names)
+    assert not store.words
+
+
+def test_a_file_that_is_no_store_is_set_aside(tmp_path: Path) -> None:
+    """A doctor that does not start is worse than one that forgot."""
+    store = Store(tmp_path)
+    store.path.write_bytes(b"this is no database, and it is long enough to look at" * 100)
+    assert store.recall("cluster", NOW).known_groups == {}
+    assert "was unreadable" in store.words[0]
+    assert "surveys.sqlite3.unreadable" in store.words[0]
+    store.remember("cluster", a_survey(NOW), NOW)
+    assert store.recall("cluster", NOW + 1).known_groups
+    assert len(store.words) == 1
+
+
+def test_a_survey_that_cannot_be_read_is_set_aside_too(tmp_path: Path) -> None:
+    """The database is sound, and what somebody wrote into it is not."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW), NOW)
+    with sqlite3.connect(store.path) as database:
+        database.execute("UPDATE survey SET data = x'00'")
+    database.close()
+    assert not store.recall("cluster", NOW + 1).states
+    assert len(store.words) == 1
+
+
+def test_a_newer_format_is_not_overwritten(tmp_path: Path) -> None:
+    """Somebody ran a newer release: its file is kept, under another name."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW), NOW)
+    with sqlite3.connect(store.path) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    store.remember("cluster", a_survey(NOW), NOW)
+    assert "it has format 99" in store.words[0]
+    assert (tmp_path / "surveys.sqlite3.unreadable").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """A home that is not writable must not stop a diagnosis."""
+    (tmp_path / "file").write_text("")
+    store = Store(tmp_path / "file" / "folder")
+    store.remember("cluster", a_survey(NOW), NOW)
+    assert "--store DIR" in store.words[0]
+
+
+def test_a_file_that_somebody_holds_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locked for longer than we wait: this once the past is left out."""
+    monkeypatch.setattr("kelpie.store.store._PATIENCE_S", 0.01)
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW), NOW)
+    holder = sqlite3.connect(store.path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    assert not store.recall("cluster", NOW + 1).known_groups
+    holder.close()
+    assert "locked" in store.words[0]
+    assert store.recall("cluster", NOW + 1).known_groups
+
+
+def _remember_many(folder: Path, name: str) -> None:
+    store = Store(folder)
+    for number in range(20):
+        store.remember("cluster", a_survey(NOW + number, group=f"{name}-{number}"), NOW + number)
+    assert not store.words, store.words
+
+
+def test_several_doctors_may_write_at_once(tmp_path: Path) -> None:
+    """A watch in one window, a look in another."""
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=_remember_many, args=(tmp_path, name)) for name in ("a", "b", "c")]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert len(Store(tmp_path).recall("cluster", NOW + HOUR).known_groups) == 60
+
+
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    """Names of groups tell about a business."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW), NOW)
+    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+
+
+def test_a_watch_does_not_make_it_grow(tmp_path: Path) -> None:
+    """A survey each second for an hour leaves a handful, spread over that hour."""
+    moments: set[int] = set()
+    for second in range(3600):
+        at = NOW + second * 1000
+        moments = kept({*moments, at}, at)
+    ages = sorted(NOW + 3_599_000 - at for at in moments)
+    assert ages[0] == 0
+    assert len(ages) <= len(AGES_MS) + 1
+    assert ages[-1] >= 30 * MINUTE
+
+
+def test_old_surveys_and_groups_are_forgotten(tmp_path: Path) -> None:
+    """What nobody has seen for a season does not come back."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW - 100 * DAY, group="old"), NOW - 100 * DAY)
+    store.remember("cluster", a_survey(NOW), NOW)
+    found = store.recall("cluster", NOW + 1)
+    assert set(found.known_groups) == {"billing"}
+    assert {row.group for row in found.states} == {"billing"}
+
+
+def test_a_group_that_its_coordinator_does_not_know_is_forgotten_after_a_day(tmp_path: Path) -> None:
+    """It was deleted; to name it for ever would be noise."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW - 2 * DAY), NOW - 2 * DAY)
+    store.remember("cluster", a_survey(NOW - HOUR, group="new"), NOW - HOUR)
+    store.remember("cluster", Observations(), NOW, gone=["billing", "new"])
+    assert set(store.recall("cluster", NOW + 1).known_groups) == {"new"}
+
+
+def test_rows_of_the_past_are_not_taken_for_new(tmp_path: Path) -> None:
+    """What was recalled for a diagnosis is handed back with the fresh rows."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW - HOUR), NOW - HOUR)
+    seen = a_survey(NOW, offset=9).add(store.recall("cluster", NOW))
+    store.remember("cluster", seen, NOW)
+    offsets = [(row.at, row.offset) for row in store.recall("cluster", NOW + 1).committed]
+    assert offsets == [(NOW - HOUR, 7), (NOW, 9)]
+
+
+def test_it_lives_where_the_xdg_specification_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And relative paths are ignored, as it demands."""
+    monkeypatch.delenv("KELPIE_STATE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "kelpie"
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    assert default_folder() == Path.home() / ".local" / "state" / "kelpie"
