@@ -1,7 +1,7 @@
 """What each assignor promises, for random groups."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kelpie.assignors import ASSIGNORS, Member, member_of, subscription
@@ -11,10 +11,12 @@ from kelpie.wire import compiler, consumer_protocol
 from kelpie.wire.consumer_protocol import Subscription, TopicPartitions
 from tests.assignors.subscriptions import Group, groups, owners
 
+_some = settings(max_examples=50)
 _eager = st.sampled_from(["range", "roundrobin", "sticky"])
 
 
 @given(name=_eager, group=groups(owning="anything"))
+@_some
 def test_every_partition_that_is_read_has_one_reader(name: str, group: Group) -> None:
     """A partition without a reader stands still; with two, records are done twice."""
     plan = ASSIGNORS[name].assign(group.members, group.counts)
@@ -25,6 +27,7 @@ def test_every_partition_that_is_read_has_one_reader(name: str, group: Group) ->
 
 
 @given(name=st.sampled_from(["sticky", "roundrobin"]), group=groups(equal=True, owning="anything"))
+@_some
 def test_equal_subscriptions_get_equal_shares(name: str, group: Group) -> None:
     """Nobody has more than one partition more than another."""
     shares = [len(own) for own in ASSIGNORS[name].assign(group.members, group.counts).values()]
@@ -32,6 +35,7 @@ def test_equal_subscriptions_get_equal_shares(name: str, group: Group) -> None:
 
 
 @given(name=st.sampled_from(["sticky", "cooperative-sticky"]), group=groups())
+@_some
 def test_nothing_moves_when_nothing_has_changed(name: str, group: Group) -> None:
     """A rebalance for no reason must not cost anybody its partitions."""
     first = ASSIGNORS[name].assign(group.members, group.counts)
@@ -40,6 +44,7 @@ def test_nothing_moves_when_nothing_has_changed(name: str, group: Group) -> None
 
 
 @given(group=groups(equal=True), data=st.data())
+@_some
 def test_only_what_a_leaver_had_moves(group: Group, data: st.DataObject) -> None:
     """The others keep all they had: that is what sticky is for."""
     before = ASSIGNORS["sticky"].assign(group.members, group.counts)
@@ -50,6 +55,7 @@ def test_only_what_a_leaver_had_moves(group: Group, data: st.DataObject) -> None
 
 
 @given(group=groups(owning="anything"))
+@_some
 def test_cooperative_members_are_not_given_what_another_still_holds(group: Group) -> None:
     """The old owner must have let go before the new one begins."""
     plan = ASSIGNORS["cooperative-sticky"].assign(group.members, group.counts)
@@ -65,6 +71,7 @@ def test_cooperative_members_are_not_given_what_another_still_holds(group: Group
 
 
 @given(group=groups(owning="anything"))
+@_some
 def test_cooperative_rebalances_come_to_rest(group: Group) -> None:
     """Every partition has its reader after a round or two more, and then nothing changes."""
     assign = ASSIGNORS["cooperative-sticky"].assign

@@ -147,6 +147,19 @@ def test_nobody_answers_is_status_3(capsys: pytest.CaptureFixture[str], tmp_path
     assert document["unasked"][0]["kind"] == "broker"
 
 
+def test_groups_of_a_cluster_that_is_all_dead_are_known_from_before(
+    cluster: SyncCluster, doctor: Doctor
+) -> None:
+    """Nobody is left to tell the cluster's id: its addresses do. That all was well before is not news."""
+    assert doctor()[0] == 0
+    for node in (1, 2, 3):
+        cluster.kill(node)
+    status, page = doctor("--timeout", "1")
+    assert status == 3
+    assert page.startswith("UNKNOWN: not one broker answered; nothing can be said about the 8 groups known")
+    assert all(group in page for group in GROUPS)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

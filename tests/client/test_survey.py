@@ -116,6 +116,18 @@ def test_a_healthy_cluster_is_told_in_full(persona: str) -> None:
     _run(test)
 
 
+def test_a_new_cluster_leaves_nothing_unasked() -> None:
+    """It has no offsets topic yet; that this has no settings either is no news."""
+
+    async def test() -> None:
+        async with Cluster(1, offsets_partitions=PARTITIONS) as cluster:
+            seen = await survey(Settings.of(cluster.bootstrap_servers))
+            assert seen.unasked == []
+            assert {row.of for row in seen.settings} == {"broker 1"}
+
+    _run(test)
+
+
 def test_requests_grow_with_brokers_not_with_groups() -> None:
     """Ten times as many groups cost not one request more."""
 

@@ -3,14 +3,11 @@
 import pytest
 
 from kelpie.assignors import partitions_in, subscription
-from kelpie.consumer import Assigned, Closed, Lost, ProblemKind, Revoked, What
+from kelpie.consumer import Assigned, Lost, ProblemKind, Revoked, What
 from kelpie.consumer.membership.classic import ClassicMembership, State
 from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.find_coordinator import AskCoordinator
 from kelpie.consumer.questions.heartbeat import AskHeartbeat
 from kelpie.consumer.questions.join_group import AskToJoin, Joined, JoinedMember
-from kelpie.consumer.questions.leave_group import AskToLeave
-from kelpie.consumer.questions.metadata import AskMetadata
 from kelpie.consumer.questions.sync_group import AskForAssignment, Synced
 from kelpie.errors import ErrorCode
 from tests.consumer.stand import Stand
@@ -18,10 +15,10 @@ from tests.consumer.world import GONE, T0, T1, T2, TOO_OLD, World
 
 _E = ErrorCode
 ERRORS = [code for code in ErrorCode if code != _E.NONE]
-_ELSEWHERE = {_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR}
-_JOIN_LATER = _ELSEWHERE | {_E.COORDINATOR_LOAD_IN_PROGRESS}
-_JOIN_AT_ONCE = {_E.UNKNOWN_MEMBER_ID, _E.ILLEGAL_GENERATION, _E.REBALANCE_IN_PROGRESS}
-_KINDS = {
+ELSEWHERE = {_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR}
+_JOIN_LATER = ELSEWHERE | {_E.COORDINATOR_LOAD_IN_PROGRESS}
+JOIN_AT_ONCE = {_E.UNKNOWN_MEMBER_ID, _E.ILLEGAL_GENERATION, _E.REBALANCE_IN_PROGRESS}
+KINDS = {
     _E.GROUP_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,
     _E.FENCED_INSTANCE_ID: ProblemKind.FENCED,
     _E.INCONSISTENT_GROUP_PROTOCOL: ProblemKind.REFUSED,
@@ -130,16 +127,16 @@ def test_every_error_of_a_join(error: ErrorCode) -> None:
     stand.reach(AskToJoin)
     stand.give(AskToJoin, Joined(error, member_id="given"))
     stand.run(AskToJoin)
-    if error in _JOIN_AT_ONCE or error == _E.MEMBER_ID_REQUIRED:
+    if error in JOIN_AT_ONCE or error == _E.MEMBER_ID_REQUIRED:
         assert stand.has_asked(AskToJoin)
     elif error in _JOIN_LATER:
         assert not stand.has_asked(AskToJoin)
-        assert (stand.consumer.coordinator is None) == (error in _ELSEWHERE)
+        assert (stand.consumer.coordinator is None) == (error in ELSEWHERE)
         stand.run_for(200, AskToJoin)
         assert stand.has_asked(AskToJoin)
     else:
         problem = stand.problem()
-        assert (problem.kind, problem.error) == (_KINDS.get(error, ProblemKind.UNEXPECTED), error)
+        assert (problem.kind, problem.error) == (KINDS.get(error, ProblemKind.UNEXPECTED), error)
         assert stand.last_step.failed
         assert stand.last_step.needed
         assert not stand.has_asked(AskToJoin)
@@ -155,35 +152,13 @@ def test_every_error_of_a_sync(error: ErrorCode) -> None:
     if error in _JOIN_LATER:
         assert not stand.has_asked(AskToJoin)
         stand.run_for(200, AskToJoin)
-    if error in _JOIN_AT_ONCE | _JOIN_LATER:
+    if error in JOIN_AT_ONCE | _JOIN_LATER:
         rejoin = stand.asked(AskToJoin).question
         assert rejoin.member_id == ("" if error == _E.UNKNOWN_MEMBER_ID else "m-1")
         dropped = error in (_E.UNKNOWN_MEMBER_ID, _E.ILLEGAL_GENERATION)
         assert (membership(stand).identity.generation == -1) == dropped
     else:
-        assert stand.problem().kind is _KINDS.get(error, ProblemKind.UNEXPECTED)
-
-
-@pytest.mark.parametrize("error", ERRORS)
-def test_every_error_of_a_heartbeat(error: ErrorCode) -> None:
-    """Most mean: join again. What cannot be mended is raised by the poll that is under way."""
-    stand = beating()
-    stand.give(AskHeartbeat, error)
-    stand.run(AskToJoin, AskRecords)
-    if error in _ELSEWHERE:
-        assert membership(stand).state is State.STABLE
-        stand.run_for(200, AskToJoin, AskRecords)
-        assert stand.consumer.coordinator is not None
-    elif error in _JOIN_AT_ONCE:
-        rejoin = stand.asked(AskToJoin).question
-        assert rejoin.member_id == ("" if error == _E.UNKNOWN_MEMBER_ID else "m-1")
-        assert stand.told(Revoked) == ([Revoked((T0, T1))] if error == _E.REBALANCE_IN_PROGRESS else [])
-        assert stand.told(Lost) == ([] if error == _E.REBALANCE_IN_PROGRESS else [Lost((T0, T1))])
-    else:
-        expected = _KINDS.get(error)
-        if expected in (ProblemKind.REFUSED, ProblemKind.UNSUPPORTED):
-            expected = None  # Heartbeats are not refused for these reasons.
-        assert stand.problem().kind is (expected or ProblemKind.UNEXPECTED)
+        assert stand.problem().kind is KINDS.get(error, ProblemKind.UNEXPECTED)
 
 
 def test_join_that_is_never_answered_is_tried_elsewhere() -> None:
@@ -313,120 +288,3 @@ def test_application_that_does_not_poll_does_not_rejoin() -> None:
     assert [step.times for step in stand.consumer.steps if step.what is What.HEARTBEAT][-1] >= 2
     stand.poll()
     assert stand.has_asked(AskToJoin)
-
-
-# Heartbeats and their deadlines.
-
-
-def test_heartbeats_go_on_between_polls() -> None:
-    """KIP-62: liveness is not the application's business, until max.poll.interval.ms."""
-    stand = stable()
-    stand.end_poll()
-    stand.run_for(30_000)
-    beats = sum(step.times for step in stand.consumer.steps if step.what is What.HEARTBEAT)
-    assert beats == 10
-
-
-def test_held_heartbeats_are_not_sent() -> None:
-    """A process that hangs: the coordinator will drop it, and it does not know."""
-    stand = stable()
-    stand._do(stand.consumer.mute_heartbeats(stand.now))
-    stand.run_for(60_000, AskRecords)
-    assert not any(step.what is What.HEARTBEAT for step in stand.consumer.steps)
-    stand._do(stand.consumer.mute_heartbeats(stand.now, muted=False))
-    stand.run(AskRecords)
-    assert any(step.what is What.HEARTBEAT for step in stand.consumer.steps)
-
-
-def test_session_without_an_answer_makes_the_coordinator_unknown() -> None:
-    """It may be cut off; then another broker has taken over."""
-    stand = beating(session_timeout_ms=10_000, request_timeout_ms=60_000)
-    stand.wait(10_000)
-    assert stand.has_asked(AskCoordinator) or stand.consumer.coordinator is None
-
-
-def test_late_poll_makes_the_member_leave() -> None:
-    """Whatever the application is doing, the others must not wait for it."""
-    stand = stable(max_poll_interval_ms=10_000)
-    stand.end_poll()
-    stand.run_for(10_000, AskToLeave)
-    leave = stand.asked(AskToLeave).question
-    assert (leave.member_id, leave.reason) == ("m-1", "consumer poll timeout has expired.")
-    stand.run()
-    stand.told(Assigned)
-    stand.poll()
-    assert stand.told(Lost) == [Lost((T0, T1))]
-    assert stand.asked(AskToJoin).question.member_id == ""
-    stand.run(AskRecords)
-    assert stand.told(Assigned) == [Assigned((T0, T1))]
-
-
-def test_static_member_does_not_leave_when_its_poll_is_late() -> None:
-    """It is expected back; its session decides."""
-    stand = stable(max_poll_interval_ms=10_000, group_instance_id="i")
-    stand.end_poll()
-    stand.run_for(11_000)
-    assert not any(step.what is What.LEAVE for step in stand.consumer.steps)
-    assert membership(stand).state is State.UNJOINED
-
-
-def test_fenced_member_is_told_at_every_poll() -> None:
-    """Another process has its name: it must not come back and push the other one out."""
-    stand = beating(group_instance_id="i")
-    stand.give(AskHeartbeat, _E.FENCED_INSTANCE_ID)
-    assert stand.problem().kind is ProblemKind.FENCED
-    for _ in range(2):
-        stand.poll()
-        assert stand.problem().kind is ProblemKind.FENCED
-    stand.wait(60_000)
-    assert not stand.has_asked(AskToJoin)
-
-
-def test_late_answer_of_an_old_generation_is_ignored() -> None:
-    """A heartbeat's refusal may arrive when the member has joined anew."""
-    stand = beating()
-    old = stand.asked(AskHeartbeat)
-    stand._do(stand.consumer.rejoin(stand.now))
-    stand.run(AskRecords, AskHeartbeat)
-    assert membership(stand).identity.generation == 2
-    stand.settle_one(old, _E.UNKNOWN_MEMBER_ID)
-    assert membership(stand).identity.generation == 2
-
-
-# The end.
-
-
-def test_closing_leaves_the_group() -> None:
-    """So that the others need not wait for the session to end."""
-    stand = stable()
-    stand.close()
-    assert stand.told(Revoked) == [Revoked((T0, T1))]
-    assert stand.asked(AskToLeave).question.reason == "the consumer is being closed"
-    assert stand.told(Closed) == []
-    stand.give(AskToLeave, 0)
-    assert stand.told(Closed) == [Closed()]
-
-
-@pytest.mark.parametrize("answer", [_E.UNKNOWN_MEMBER_ID, GONE])
-def test_closing_ends_whatever_the_coordinator_says(answer: object) -> None:
-    """A dead coordinator must not keep a consumer alive."""
-    stand = stable()
-    stand.close()
-    stand.give(AskToLeave, answer)
-    assert stand.told(Closed) == [Closed()]
-
-
-def test_closing_a_static_member_does_not_leave() -> None:
-    """KIP-345: a restart must not cause a rebalance."""
-    stand = stable(group_instance_id="i")
-    stand.close()
-    assert not stand.has_asked(AskToLeave)
-    assert stand.told(Closed) == [Closed()]
-
-
-def test_closing_before_anything_is_known_ends_at_once() -> None:
-    """There is nothing to leave."""
-    stand = Stand()
-    stand.close()
-    assert stand.told(Closed) == [Closed()]
-    assert not stand.has_asked(AskMetadata)

@@ -91,6 +91,9 @@ def test_topics_are_not_created_by_asking() -> None:
     assert question.request(0).topics == []
     assert question.request(3).topics is None
     assert question.request(9).allow_auto_topic_creation is False
+    internal = AskMetadata(("__consumer_offsets",))
+    assert internal.request(6).topics is None, "up to 2.0 it would be created whatever one says"
+    assert internal.request(7).topics is not None
     facts = question.answer(MetadataResponse(brokers=[], topics=[]), 0)
     assert facts.topics["t"].error == 3
 

@@ -126,7 +126,7 @@ def test_a_broker_that_we_cannot_reach_and_others_list_is_in_doubt() -> None:
     """It may have died a moment ago, or be reachable for everyone but us."""
     rows = [
         a_broker(1),
-        a_broker(2, alive=False),
+        a_broker(2, alive=False, reason="connection refused."),
         a_broker(2, alive=None, reason="lists it", source="broker 1"),
     ]
     cluster = cluster_of([a_view(0, 2)], brokers=rows)

@@ -239,3 +239,37 @@ def test_it_lives_where_the_xdg_specification_says(monkeypatch: pytest.MonkeyPat
     assert default_folder() == tmp_path / "kelpie"
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     assert default_folder() == Path.home() / ".local" / "state" / "kelpie"
+
+
+def test_a_cluster_of_which_nobody_answers_is_known_by_its_addresses(tmp_path: Path) -> None:
+    """All its brokers are dead: nobody tells its id, and its groups matter now."""
+    store = Store(tmp_path)
+    store.remember("an-id", a_survey(NOW), NOW, addresses=["kafka-1:9092", "kafka-2:9092"])
+    assert store.name_of(["kafka-2:9092", "kafka-9:9092"]) == "an-id"
+    assert store.name_of(["other:9092"]) == "other:9092"
+
+
+def test_a_cluster_without_an_id_is_the_same_whoever_of_it_is_asked(tmp_path: Path) -> None:
+    """Kafka 0.9 has no ids. Its groups were forgotten when another of its brokers was given with -b."""
+    store = Store(tmp_path)
+    name = store.name_of(["kafka-1:9092", "kafka-2:9092"], nameless=True)
+    store.remember(name, a_survey(NOW), NOW, addresses=["kafka-1:9092", "kafka-2:9092"])
+    assert store.name_of(["kafka-2:9092"], nameless=True) == name
+
+
+def test_a_cluster_without_an_id_is_none_that_has_one(tmp_path: Path) -> None:
+    """Another cluster had the same port before."""
+    store = Store(tmp_path)
+    store.remember("an-id", a_survey(NOW), NOW, addresses=["localhost:9092"])
+    assert store.name_of(["localhost:9092"], nameless=True) == "localhost:9092"
+
+
+def test_a_file_of_before_there_were_addresses_goes_on(tmp_path: Path) -> None:
+    """Nothing that was known is lost with a new table."""
+    store = Store(tmp_path)
+    store.remember("an-id", a_survey(NOW), NOW)
+    with sqlite3.connect(store.path) as database:
+        database.execute("DROP TABLE address")
+    assert store.name_of(["kafka-1:9092"]) == "kafka-1:9092"
+    assert store.recall("an-id", NOW + 1).known_groups
+    assert not store.words

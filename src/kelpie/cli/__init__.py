@@ -14,6 +14,7 @@ from kelpie.cli.command import CommandError
 COMMANDS = (
     "doctor",
     "explain",
+    "probe",
     "where",
     "names",
     "lab",

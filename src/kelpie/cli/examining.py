@@ -31,21 +31,25 @@ class Examination:
         """What was found; and whether there was anything to look at."""
         if self.settings is None:
             return self._judged(Observations(), "", None), self._has_evidence
-        bootstrap = ",".join(map(str, self.settings.bootstrap))
+        addresses = [str(address) for address in self.settings.bootstrap]
+        bootstrap = ",".join(addresses)
         try:
             nodes = await Nodes.open(self.settings)
         except ClientError as error:
-            seen = Observations(unasked=_why_nobody(error)).add(self._earlier(bootstrap))
+            name = self.store.name_of(addresses) if self.store is not None else ""
+            # Who is known is told; how they were is not how they are, as nobody says anything about today.
+            known = self._earlier(name).known_groups
+            seen = Observations(unasked=_why_nobody(error), known_groups=known)
             return self._judged(seen, bootstrap, wall_clock()), self._has_evidence
         async with nodes:
-            key = nodes.cluster_id or bootstrap
-            earlier = self._earlier(key)
+            name = cluster_name(nodes, self.store) if self.store is not None else ""
+            earlier = self._earlier(name)
             seen = await self._ask(nodes, earlier)
         now = wall_clock()
         diagnosis = self._judged(Observations().add(seen, earlier), bootstrap, now)
         answered = any(broker.alive for broker in seen.brokers)
         if self.store is not None and answered:
-            self.store.remember(key, seen, now, gone=_gone(diagnosis))
+            self.store.remember(name, seen, now, _gone(diagnosis), addresses_of(nodes))
         return diagnosis, answered or self._has_evidence
 
     @property
@@ -65,6 +69,17 @@ class Examination:
     def _judged(self, seen: Observations, bootstrap: str, now: Instant | None) -> Diagnosis:
         cluster, cases = build(seen.add(self.evidence), now=now, groups=self.groups, bootstrap=bootstrap)
         return diagnose_all(cluster, cases)
+
+
+def addresses_of(nodes: Nodes) -> list[str]:
+    """Where the cluster is found: those that a person named, and those that its brokers announce."""
+    announced = [broker.address for broker in nodes.brokers.values()]
+    return [str(address) for address in dict.fromkeys([*nodes.settings.bootstrap, *announced])]
+
+
+def cluster_name(nodes: Nodes, store: Store) -> str:
+    """What the store calls the cluster: its id; Kafka before 0.10.1 has none, and goes by its addresses."""
+    return nodes.cluster_id or store.name_of(addresses_of(nodes), nameless=True)
 
 
 def _why_nobody(error: ClientError) -> list[Unasked]:

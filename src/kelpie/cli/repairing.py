@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.examining import cluster_name
 from kelpie.client.failures import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -32,8 +33,8 @@ def add_repair_options(parser: argparse.ArgumentParser) -> None:
 
 def earlier_surveys(nodes: Nodes) -> Observations:
     """What the store holds of this cluster."""
-    bootstrap = ",".join(map(str, nodes.settings.bootstrap))
-    return Store().recall(nodes.cluster_id or bootstrap, wall_clock())
+    store = Store()
+    return store.recall(cluster_name(nodes, store), wall_clock())
 
 
 def run_repair(arguments: argparse.Namespace, make: Making) -> int:

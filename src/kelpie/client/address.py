@@ -44,4 +44,4 @@ class Address(NamedTuple):
 
 
 def _wrong(text: str, why: str) -> BadSettings:
-    return BadSettings(f"{text.strip()!r} is no address of a broker: {why}.")
+    return BadSettings(f"{text.strip()!r} is no address of a broker: {why}{'' if why.endswith('?') else '.'}")

@@ -12,7 +12,8 @@
     fetching.py      records (unpacking.py reads them)
     committing.py    offsets, on demand and automatic
     metadata.py      leaders; nodes.py: which broker to ask
-    desk.py          requests under way; steps.py: what was asked, answered and done, step by step
+    desk.py          requests under way; machine.py: how their answers come in
+    steps.py         what was asked, answered and done, step by step
     questions/       what is asked of brokers: a request in any version, and an answer without one
 
 Each part says at its top what it follows and, in a table, what it does with each error.

@@ -17,19 +17,19 @@ not poll is a slow consumer, as in life: it sends heartbeats, until max.poll.int
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from kelpie.consumer.committing import Committing, Offsets
 from kelpie.consumer.config import ConsumerConfig, GroupProtocol
 from kelpie.consumer.desk import Desk, Turn
 from kelpie.consumer.fetching import Fetching
 from kelpie.consumer.lookup import Lookup
+from kelpie.consumer.machine import Machine
 from kelpie.consumer.membership.classic import ClassicMembership
 from kelpie.consumer.membership.membership import Membership, NoMembership, Reach
 from kelpie.consumer.membership.newer import NewerMembership
 from kelpie.consumer.metadata import Metadata
 from kelpie.consumer.nodes import Nodes
-from kelpie.consumer.outcome import Closed, Delivered, Failure, Outcome, Place, Problem, Raised
+from kelpie.consumer.outcome import Closed, Delivered, Outcome, Place, Problem, Raised
 from kelpie.consumer.positions.assignment import Assignment
 from kelpie.consumer.positions.partition import Position
 from kelpie.consumer.positions.update import Positions
@@ -40,7 +40,7 @@ from kelpie.model.time import Instant
 _MOST_PASSES = 20
 
 
-class Consumer:
+class Consumer(Machine):
     def __init__(
         self,
         config: ConsumerConfig,
@@ -49,8 +49,8 @@ class Consumer:
         draw: Callable[[int], int],
         new_id: Callable[[], str],
     ) -> None:
+        super().__init__(Desk(config, Nodes.at(config, addresses, draw)))
         self.config = config
-        self._desk = Desk(config, Nodes.at(config, addresses, draw))
         topics = frozenset(config.topics) or frozenset(partition.topic for partition in config.partitions)
         self.metadata = Metadata(self._desk, topics)
         self.assignment = Assignment()
@@ -79,20 +79,6 @@ class Consumer:
     def poll_ended(self, now: Instant) -> Outcome:
         """The application waits no longer."""
         self._polling = False
-        return self._end(Turn(now))
-
-    def answered(self, token: int, answer: Any, now: Instant) -> Outcome:
-        turn = Turn(now)
-        self._desk.answered(turn, token, answer)
-        return self._end(turn)
-
-    def unanswered(self, token: int, failure: Failure, now: Instant) -> Outcome:
-        turn = Turn(now)
-        self._desk.unanswered(turn, token, failure)
-        return self._end(turn)
-
-    def woken(self, now: Instant) -> Outcome:
-        """The time has come that an earlier outcome named; or any other: nothing happens before its time."""
         return self._end(Turn(now))
 
     def commit(
@@ -167,7 +153,6 @@ class Consumer:
         return ClassicMembership(self._desk, self.metadata, self._lookup, self.assignment)
 
     def _end(self, turn: Turn) -> Outcome:
-        """Let everything happen that can happen now."""
         if self._closed:
             return Outcome()
         for number in range(_MOST_PASSES):

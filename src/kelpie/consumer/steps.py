@@ -17,6 +17,7 @@ _SAME_WITHIN = 8
 class What(StrEnum):
     METADATA = "learn of brokers and topics"
     LOOKUP = "find the coordinator"
+    DESCRIBE = "ask about the group"
     JOIN = "join the group"
     SYNC = "take the assignment"
     HEARTBEAT = "send a heartbeat"
@@ -58,8 +59,10 @@ class Step:
     last_at: Instant = 0
 
     def same_as(self, other: "Step") -> bool:
-        mine = (self.what, self.asked_of, self.request, self.answer, self.follows, self.failed)
-        return mine == (other.what, other.asked_of, other.request, other.answer, other.follows, other.failed)
+        """Asked the same of the same, and heard the same; what follows may be another time to wait."""
+        mine = (self.what, self.asked_of, self.request, self.answer, self.failed)
+        heard = (other.what, other.asked_of, other.request, other.answer, other.failed)
+        return mine == heard and (bool(self.asked_of) or self.follows == other.follows)
 
 
 class Journal:
@@ -70,7 +73,9 @@ class Journal:
         for back in range(1, min(_SAME_WITHIN, len(self._steps)) + 1):
             before = self._steps[-back]
             if before.same_as(step):
-                self._steps[-back] = replace(before, times=before.times + 1, last_at=step.at)
+                self._steps[-back] = replace(
+                    before, times=before.times + 1, last_at=step.at, follows=step.follows
+                )
                 return
         self._steps.append(replace(step, last_at=step.at))
 

@@ -74,6 +74,8 @@ class ClusterView:
     unasked: tuple[Unasked, ...] = ()
     listing_complete: bool = False
     """Whether every broker that could coordinate something has listed its groups."""
+    all_groups: bool = True
+    """Whether there is a case of every group that anybody knows of, and not only of some that were named."""
     bootstrap: str = ""
     """What to put after -b in commands; empty when there is no cluster to ask."""
 

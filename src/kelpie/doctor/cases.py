@@ -27,6 +27,8 @@ from kelpie.observations import (
 
 T = TypeVar("T")
 
+_DEAD = "Dead"
+"""What a coordinator says of a group that it does not know."""
 _LISTED, _DESCRIBED, _HISTORY = "listed by", "described by", "records of the offsets topic"
 _MOST_SOURCES = 8
 _MOST_ADDRESSES = 3
@@ -69,6 +71,7 @@ def build(
         events=cluster_events,
         unasked=tuple(row for row in observations.unasked if row.kind != "group"),
         listing_complete=_listing_complete(listings, alive.brokers),
+        all_groups=groups is None,
         bootstrap=bootstrap or _addresses(alive.brokers.values()),
     )
     material = _Material(observations, listings, group_events, cluster)
@@ -189,7 +192,7 @@ class _Material:
         if group in self.known:
             sources[self.known[group]] = None
         for state in self.states.get(group, ()):
-            if state.source:
+            if state.source and state.state != _DEAD:
                 sources[f"{_DESCRIBED} {_place(state.source)}"] = None
         for event in self.events.get(group, ()):
             sources[_place(event.source)] = None

@@ -48,6 +48,8 @@ class Diagnosis:
     open: tuple[Open, ...]
     unlisted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Groups that somebody knows of and no broker lists now, each with where it is known from."""
+    unheard_of: tuple[str, ...] = ()
+    """Groups that somebody asked for by name, and that nobody knows."""
     unasked: tuple[Unasked, ...] = ()
     """What could not be asked, about the cluster and about single groups."""
 
@@ -84,6 +86,8 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         if isinstance(rule, ClusterRule):
             judged = rule.judge(cluster, cases)
             _sort(rule, None, judged if isinstance(judged, Sequence) else [judged], findings, undecided)
+        elif rule.judge_rest is not None:
+            _sort(rule, None, [rule.judge_rest(cluster, cases)], findings, undecided)
     for case in cases:
         found, unknown = diagnose(case)
         findings += found
@@ -95,6 +99,7 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         tuple(findings),
         tuple(undecided),
         tuple((case.group, case.known_from) for case in cases if case.listed is False and case.known_from),
+        tuple(case.group for case in cases if case.listed is False and not case.known_from),
         (*cluster.unasked, *(row for case in cases for row in case.unasked)),
     )
 

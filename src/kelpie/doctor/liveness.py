@@ -158,7 +158,9 @@ def _by_survey(
         elif any(row.alive is False for row in latest):
             row = next(row for row in latest if row.alive is False)
             listing = sorted({row.source for row in latest if row.alive is None and row.source})
-            text = row.reason + (f"; yet listed as alive by {listed(listing)}" if listing else "")
+            text = row.reason
+            if listing:
+                text = f"{text.rstrip('.')}; yet listed as alive by {listed(listing)}"
             yield node, _Word(last, _SURVEY, None if listing else False, text, row.source)
     if not asked:
         return

@@ -71,7 +71,8 @@ def _ends(row: LogEnds) -> str:
     parts = []
     if row.earliest != NO_OFFSET:
         parts.append(f"the log begins at {row.earliest}")
-    if row.stable not in (NO_OFFSET, row.latest):
+    # The two are asked one after the other: a stable offset beyond the end is only the newer answer.
+    if row.stable != NO_OFFSET and (row.latest == NO_OFFSET or row.stable < row.latest):
         parts.append(f"is stable up to {row.stable}")
     if row.latest != NO_OFFSET:
         parts.append(f"ends at {row.latest}" if parts else f"the log ends at {row.latest}")

@@ -7,6 +7,9 @@ from kelpie.doctor.positions import NOISE, Rhythm, Track, lag, track
 from kelpie.doctor.reading import reading
 from kelpie.model.time import Instant
 
+SURE_MS = 60_000
+"""Whoever is silent for less may be busy with a large batch, or be restarted: that is told a grade lower."""
+
 
 class Progress(Enum):
     READ_ALL = "read all"

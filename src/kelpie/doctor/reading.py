@@ -45,9 +45,14 @@ def is_rebalancing(case: Case) -> bool:
 
 
 def is_cut_off(case: Case) -> bool:
-    """Whether nobody can commit because the group has no coordinator: then KLP101 says why nothing moves."""
+    """Whether nobody can commit for want of a coordinator: then KLP101 or KLP105 says why nothing moves."""
     partition = case.offsets_partition
-    return partition is not None and case.cluster.has_leader(partition) is False
+    view = case.cluster.view(partition) if partition is not None else None
+    if partition is None or view is None:
+        return False
+    broker = case.cluster.brokers.get(view.leader)
+    unreachable = broker is not None and broker.alive is None and bool(broker.reason)
+    return unreachable or case.cluster.has_leader(partition) is False
 
 
 def offsets_were_told(case: Case) -> bool:
@@ -89,7 +94,9 @@ def severity(case: Case, names: Iterable[TopicPartition]) -> Severity:
 def reading(case: Case) -> Reading:
     there = members(case) or ()
     committed = [name for name in case.committed if has_offset(case, name) and not is_gone(case, name)]
-    assigned = frozenset(name for member in there for name in member.assigned or ())
+    assigned = frozenset(
+        name for member in there for name in member.assigned or () if not is_gone(case, name)
+    )
     topics = {topic for member in there for topic in member.subscribed or ()}
     topics |= {name.topic for name in assigned}
     if not topics:

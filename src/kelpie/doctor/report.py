@@ -11,7 +11,7 @@ from kelpie.doctor.words import counted, listed, ranges
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC
 
-LEADERLESS = "KLP101"
+LEADERLESS, AT_RISK = "KLP101", "KLP106"
 _MANY = 5
 
 _SAID_OF_GROUPS = {
@@ -81,7 +81,10 @@ class OpenQuestion:
 
 
 def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
-    """Worst first, then by code: without a coordinator nothing else works."""
+    """Worst first, then by code: without a coordinator nothing else works.
+
+    What is over, and what is but a risk, comes after what is wrong now.
+    """
     by_code: defaultdict[tuple[str, bool], list[Incident]] = defaultdict(list)
     for incident in diagnosis.incidents:
         over = all(finding.until is not None for finding in incident.findings)
@@ -90,12 +93,22 @@ def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
         Chapter(code, own[0].name, max(it.severity for it in own), tuple(own))
         for (code, _), own in by_code.items()
     ]
-    return tuple(sorted(found, key=lambda it: (-it.severity, it.code)))
+    return tuple(sorted(found, key=lambda it: (-it.severity, _is_over(it), _is_a_risk(it), it.code)))
+
+
+def _is_over(chapter: Chapter) -> bool:
+    return all(finding.until is not None for finding in chapter.findings)
+
+
+def _is_a_risk(chapter: Chapter) -> bool:
+    return chapter.code == AT_RISK and not chapter.groups
 
 
 def verdict(diagnosis: Diagnosis) -> str:
     """One line: how bad, what, whom, why."""
     worst = diagnosis.worst
+    if diagnosis.unheard_of and worst in (None, Severity.NOTICE):
+        return _unheard_of(diagnosis)
     if worst is None:
         return _all_well(diagnosis)
     told = chapters(diagnosis)
@@ -107,10 +120,24 @@ def verdict(diagnosis: Diagnosis) -> str:
     return sentence + "."
 
 
+def _unheard_of(diagnosis: Diagnosis) -> str:
+    names = diagnosis.unheard_of
+    some = (
+        listed(names) if len(names) <= _MANY else f"{', '.join(names[:_MANY])} and {len(names) - _MANY} more"
+    )
+    rest = len(diagnosis.groups) - len(names)
+    well = f"; nothing wrong was found with the other {counted(rest, 'group')}" if rest else ""
+    return (
+        f"UNDETERMINED: no broker knows the {'group' if len(names) == 1 else 'groups'} {some} (misspelt, or "
+        f"without members and commits){well}."
+    )
+
+
 def _all_well(diagnosis: Diagnosis) -> str:
     total = len(diagnosis.groups)
-    if not diagnosis.cluster.brokers and any(row.kind == "broker" for row in diagnosis.unasked):
-        return "UNKNOWN: not one broker answered; nothing can be said about any group."
+    if nobody_answered(diagnosis):
+        whom = f"the {counted(total, 'group')} known from before" if total else "any group"
+        return f"UNKNOWN: not one broker answered; nothing can be said about {whom}."
     if not total:
         return "NOTHING: no group is known; there is nothing to judge."
     unknown = unjudged(diagnosis)
@@ -120,6 +147,10 @@ def _all_well(diagnosis: Diagnosis) -> str:
             "was seen with the rest."
         )
     return f"OK: nothing wrong was found with {counted(total, 'group')}."
+
+
+def nobody_answered(diagnosis: Diagnosis) -> bool:
+    return not diagnosis.cluster.brokers and any(row.kind == "broker" for row in diagnosis.unasked)
 
 
 def unjudged(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -132,8 +163,9 @@ def _said(chapter: Chapter, total: int) -> str:
     groups = chapter.groups
     if not groups:
         return chapter.findings[0].summary.rstrip(".")
-    if all(finding.until is not None for finding in chapter.findings):
-        return f"{_of(len(groups), total)} had {chapter.name}, which is over"
+    if _is_over(chapter):
+        what = "no coordinator" if chapter.code == LEADERLESS else chapter.name
+        return f"{_of(len(groups), total)} had {what}, which is over"
     one, many = _SAID_OF_GROUPS.get(chapter.code, ("", ""))
     if not one:
         return f"{_of(len(groups), total)}: {chapter.name.replace('-', ' ')}"

@@ -59,13 +59,22 @@ class _Named:
 
 @dataclass(frozen=True, slots=True)
 class Rule(_Named):
-    """Looks at one group."""
+    """Looks at one group.
+
+    `judge_rest`: what is the same with the cluster where no group is known that it would hit.
+    """
 
     judge: Callable[[Case], Judgement]
+    judge_rest: Callable[[ClusterView, Sequence[Case]], Judgement] | None = None
 
     @classmethod
-    def of(cls, module: str, judge: Callable[[Case], Judgement]) -> Self:
-        return cls(*_page(module), judge)
+    def of(
+        cls,
+        module: str,
+        judge: Callable[[Case], Judgement],
+        judge_rest: Callable[[ClusterView, Sequence[Case]], Judgement] | None = None,
+    ) -> Self:
+        return cls(*_page(module), judge, judge_rest)
 
 
 @dataclass(frozen=True, slots=True)

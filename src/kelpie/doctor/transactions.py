@@ -16,6 +16,8 @@ _CLEANUP_MS = 10_000
 """Coordinators look for transactions that are over their time this often."""
 _SETTLED_MS = 500
 """What was written less than this ago may have ended between two questions."""
+_LONG_MS = 60_000
+"""As long as transactions may take by default (transaction.timeout.ms)."""
 
 
 class Fate(Enum):
@@ -49,7 +51,7 @@ def fate_of(transaction: OpenTransaction, now: Instant, *, seen_before: bool) ->
         limit = transaction.timeout_ms
         if age is not None and limit > 0 and age > limit + _CLEANUP_MS:
             return Fate.OVERDUE
-        return Fate.AWAITED if seen_before else Fate.WELL
+        return Fate.AWAITED if seen_before or (age or 0) >= _LONG_MS else Fate.WELL
     # The coordinator is done; the marker may be on its way to this partition.
     return Fate.FINISHED if seen_before or (age or 0) >= _CLEANUP_MS else Fate.WELL
 

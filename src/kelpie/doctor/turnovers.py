@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.membership import person_in, person_of, said
+from kelpie.doctor.words import counted
 from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, Generation
 
@@ -57,7 +58,7 @@ def _by_records(rows: Sequence[Generation]) -> list[Turnover]:
                 tuple(name for member, name in new.items() if member not in old),
                 tuple(name for member, name in old.items() if member not in new),
                 len(new),
-                text=f"generation {row.generation} of {len(new)} members",
+                text=f"generation {row.generation} of {counted(len(new), 'member')}",
                 source=row.source,
             )
         )

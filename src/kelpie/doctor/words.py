@@ -33,8 +33,18 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as a shell takes it, whatever is in it."""
-    return shlex.quote(name)
+    """A name as a shell takes it, whatever is in it; as $'…', which bash reads, where it would not show."""
+    if name.isprintable():
+        return shlex.quote(name)
+    return f"$'{''.join(map(_escaped, name))}'"
+
+
+def _escaped(char: str) -> str:
+    if char in "\\'":
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return f"\\x{ord(char):02x}" if char.isascii() else f"\\U{ord(char):08x}"
 
 
 def connecting(cluster: ClusterView) -> str:

@@ -111,7 +111,8 @@ async def _unclean(
     if not living:
         return Passed(
             partition,
-            f"no broker that holds a replica is alive; start broker {listed(view.replicas, 'or') or '?'}",
+            "no broker that holds a replica is alive; start "
+            + (f"broker {listed(view.replicas, 'or')}" if view.replicas else "the brokers that hold one"),
         )
     whole = [node for node in living if node in (*view.in_sync, *view.eligible)]
     node = (whole or living)[0]

@@ -40,6 +40,9 @@ CREATE TABLE IF NOT EXISTS seen (
     cluster TEXT NOT NULL, name BLOB NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
     offsets BLOB, offsets_at INTEGER, PRIMARY KEY (cluster, name)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS address (
+    address TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL, at INTEGER NOT NULL
+) WITHOUT ROWID;
 """
 
 
@@ -53,12 +56,22 @@ def default_folder() -> Path:
 
 
 class Store:
-    """`cluster` is its id, or, where a release has none, its bootstrap addresses."""
+    """`cluster` is its id, or, where a release has none, addresses of its brokers (`name_of`)."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.path = (folder or default_folder()) / _FILE
         self.words: list[str] = []
         """What went wrong with the store itself, for a person."""
+
+    def name_of(self, addresses: Iterable[str], *, nameless: bool = False) -> str:
+        """Under which name a cluster is kept that was seen at one of these addresses; they, if none was.
+
+        `nameless`: it has answered, and has no id, so it is none of those that have one. (No id has a colon.)
+        """
+        own = list(addresses)
+        none: list[str] = []
+        found = self._within(lambda database: _named(database, own), none) if self.path.exists() else none
+        return next((name for name in found if not nameless or ":" in name), ",".join(own))
 
     def recall(self, cluster: str, now: Instant) -> Observations:
         """What earlier surveys of this cluster saw: known groups, and rows of a few of them."""
@@ -66,12 +79,25 @@ class Store:
             return Observations()
         return self._within(lambda database: _recall(database, cluster, now), Observations())
 
-    def remember(self, cluster: str, seen: Observations, at: Instant, gone: Iterable[str] = ()) -> None:
+    def remember(
+        self,
+        cluster: str,
+        seen: Observations,
+        at: Instant,
+        gone: Iterable[str] = (),
+        addresses: Iterable[str] = (),
+    ) -> None:
         """Keep what was seen now. Rows that were recalled are not taken for new.
 
         `gone`: groups that their own coordinator does not know any more. After a day they are forgotten.
+        `addresses`: where the cluster was found, for the day on which nobody there answers.
         """
-        self._within(lambda database: _remember(database, cluster, seen, at, gone), None)
+
+        def use(database: sqlite3.Connection) -> None:
+            _note_addresses(database, cluster, addresses, at)
+            _remember(database, cluster, seen, at, gone)
+
+        self._within(use, None)
 
     def forget(self, cluster: str, groups: Iterable[str] | None = None) -> None:
         """Drop all about a cluster, or some of its groups."""
@@ -107,9 +133,9 @@ class Store:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version not in (0, _FORMAT):
                 raise sqlite3.DatabaseError(f"it has format {version}, and this release writes {_FORMAT}")
+            for statement in _TABLES.split(";"):
+                database.execute(statement)
             if version == 0:
-                for statement in _TABLES.split(";"):
-                    database.execute(statement)
                 database.execute(f"PRAGMA user_version = {_FORMAT}")
             yield database
             database.execute("COMMIT")
@@ -150,6 +176,23 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> Observa
         if offsets is not None and (group, offsets_at) not in told:
             found.committed += unpack_offsets(offsets, group, offsets_at, _SOURCE)
     return found
+
+
+def _named(database: sqlite3.Connection, addresses: list[str]) -> list[str]:
+    """Clusters that were seen at any of these addresses, the last one first."""
+    at: dict[str, Instant] = {}
+    for address in addresses:
+        for name, when in database.execute("SELECT cluster, at FROM address WHERE address = ?", (address,)):
+            at[name] = max(when, at.get(name, when))
+    return sorted(at, key=lambda name: -at[name])
+
+
+def _note_addresses(
+    database: sqlite3.Connection, cluster: str, addresses: Iterable[str], at: Instant
+) -> None:
+    database.executemany(
+        "INSERT OR REPLACE INTO address VALUES (?, ?, ?)", ((address, cluster, at) for address in addresses)
+    )
 
 
 def _remember(
@@ -214,6 +257,7 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
     )
     database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
+    database.execute("DELETE FROM address WHERE at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute(
         "DELETE FROM seen WHERE cluster = ?1 AND name IN (SELECT name FROM seen WHERE cluster = ?1 "
         "ORDER BY last_at DESC LIMIT -1 OFFSET ?2)",
@@ -225,6 +269,7 @@ def _forget(database: sqlite3.Connection, cluster: str, groups: Iterable[str] | 
     if groups is None:
         database.execute("DELETE FROM survey WHERE cluster = ?", (cluster,))
         database.execute("DELETE FROM seen WHERE cluster = ?", (cluster,))
+        database.execute("DELETE FROM address WHERE cluster = ?", (cluster,))
         return
     database.executemany(
         "DELETE FROM seen WHERE cluster = ? AND name = ?",

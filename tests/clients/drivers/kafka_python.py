@@ -119,9 +119,11 @@ class Consumer(contract.Consumer):
     def subscribe(self, topic: str) -> None:
         self._topic = topic
         # A leader that joins before it knows the topic assigns nothing, and forgets it if the metadata comes
-        # before its SyncGroup is answered. The quicker the cluster, the likelier.
+        # before its SyncGroup is answered. The quicker the cluster, the likelier. Whoever hears of the topic
+        # after the rebalance begins another one. So it asks before, and once more when it has subscribed.
         assert self._consumer.partitions_for_topic(topic)
         self._consumer.subscribe([topic], listener=_Listener(self.changes))
+        assert topic in self._consumer.topics()
 
     def assign(self, topic: str, positions: Mapping[int, int | str]) -> None:
         self._topic = topic
@@ -139,7 +141,7 @@ class Consumer(contract.Consumer):
         return frozenset(place.partition for place in self._consumer.assignment())
 
     def poll(self) -> list[Message]:
-        found = self._consumer.poll(timeout_ms=200)
+        found = self._consumer.poll(timeout_ms=50)
         if not found and self._consumer._coordinator.rejoining:
             # The seldomer it comes back in the middle of that, the seldomer it begins anew: see `poll_until`.
             self._consumer._coordinator.ensure_active_group(timeout_ms=1000)

@@ -1,15 +1,21 @@
 """The page for a person: verdict first, 80 columns, nothing that a terminal would obey."""
 
+import subprocess
+
+import pytest
+
 from kelpie.doctor.case import ClusterView, Outage
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.doctor.rendering.harmless import harmless
 from kelpie.doctor.rendering.terminal import WIDTH, render
+from kelpie.doctor.words import quoted
 from kelpie.observations import Unasked
 from tests.doctor.building import (
     MINUTE,
     NOW,
     a_case,
     a_cluster,
+    a_member,
     a_name_on,
     a_state,
     an_offsets_topic,
@@ -118,3 +124,58 @@ def test_harmless_spells_out_what_a_terminal_obeys() -> None:
     assert harmless("消费者组 😀 café-1") == "消费者组 😀 café-1"
     assert harmless("a\x00b\x9bc\u2028d\ud800") == "a\\x00b\\x9bc\\u2028d\\ud800"
     assert harmless("\U000e0041") == "\\U000e0041"
+
+
+def test_nobody_answers_and_groups_are_known_from_before() -> None:
+    """How they were is not how they are: that they were well is not said again."""
+    nobody = ClusterView(NOW, unasked=(Unasked("broker", "kafka-1:9092", "refused"),))
+    page = render(diagnose_all(nobody, [a_case("billing", nobody), a_case("orders", nobody)]))
+    assert page.startswith("UNKNOWN: not one broker answered; nothing can be said about the 2 groups known")
+    assert "  groups      2: billing, orders" in page
+    assert "Undetermined" not in page
+
+
+def test_a_group_that_nobody_knows_is_told_to_whoever_asks_for_it() -> None:
+    """A name misspelt: "nothing wrong was found" would be taken for good news."""
+    cluster = a_cluster()
+    well = a_case("billing", cluster, listed=True, known_from=("listed by broker 1",), states=[a_state()])
+    first = render(diagnose_all(cluster, [well, a_case("bilings", cluster, listed=False)])).splitlines()[0]
+    assert first.startswith("UNDETERMINED: no broker knows the group bilings (misspelt")
+
+
+def test_a_mere_risk_comes_after_what_is_wrong_now() -> None:
+    """A group that is held up is worth more words than a replica that is missing."""
+    at_risk = [row._replace(replicas=(1,), in_sync=(1,)) for row in an_offsets_topic()]
+    cluster = a_cluster(*at_risk)
+    lost = a_state("Stable", a_member("app-1", topic="nowhere"))
+    page = render(diagnose_all(cluster, [a_case("billing", cluster, states=[lost])]))
+    assert page.startswith("WARNING: 1 of 1 group: idle members")
+    assert page.find("WARNING KLP207") < page.find("WARNING KLP106")
+
+
+def test_what_to_do_first_comes_first_for_all() -> None:
+    """With two causes, the second one's first step would be found behind the first one's last resort."""
+    both = a_cluster(*an_offsets_topic(p42=-1, p43=-1), dead=(1, 2, 3))
+    groups = [a_name_on(42), a_name_on(43)]
+    page = render(diagnose_all(both, [a_case(group, both) for group in groups]))
+    starts = [at for at in range(len(page)) if page.startswith("    Start broker", at)]
+    assert starts
+    assert max(starts) < page.find("Last resort")
+
+
+@pytest.mark.parametrize(
+    "group",
+    ["billing", "it's", "a b;$(id)", "evil\n\x1b[31mred\\n'x'", "zero\u200bwidth", "tab\tand\x01f", "😀"],
+)
+def test_a_command_means_the_group_when_it_is_pasted(group: str) -> None:
+    """Names with control characters are possible, and a command that shows them spelt out meant another."""
+    command = harmless(f"printf %s {quoted(group)}")
+    assert subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout == group.encode()
+
+
+def test_a_name_of_a_thousand_signs_does_not_fill_the_page() -> None:
+    """The command has it in full."""
+    long = a_name_on(43, prefix="x" * 1000)
+    page = render(an_outage(long))
+    assert f"groups      1 of 2: {'x' * 50}" in page
+    assert f"$ kelpie rehome -b kafka-1:9092 {long}" in page

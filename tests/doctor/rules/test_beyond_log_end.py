@@ -28,7 +28,7 @@ def test_an_offset_behind_the_end_of_the_log_shows_a_truncation() -> None:
     )
     assert finding.severity is Severity.CRITICAL
     assert finding.summary == (
-        "Group billing stands behind the end of the log: its offset in orders-0 is 1000, and the log ends at "
+        "Group billing stands beyond the end of the log: its offset in orders-0 is 1000, and the log ends at "
         "800; the log has been cut off."
     )
     assert "kelpie reset -b kafka-1:9092 billing --to-latest" in finding.remedies[0].command

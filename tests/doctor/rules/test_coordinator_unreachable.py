@@ -81,3 +81,12 @@ def test_nobody_tried() -> None:
     """In files the brokers may be known only by their numbers."""
     assert missing(judge(a_case(GROUP, a_cluster(unknown=(2,)))))
     assert missing(judge(a_case(GROUP, ClusterView(NOW))))
+
+
+def test_a_loopback_address_is_right_for_whoever_asks_on_loopback() -> None:
+    """Near miss: on a developer's machine advertised.listeners is not what is wrong."""
+    cluster = a_cluster_behind_a_wall(host="127.0.0.1", port=9093)
+    far = found(judge(a_case(GROUP, cluster)))
+    assert "advertised.listeners" in far.remedies[0].text
+    near = found(judge(a_case(GROUP, replace(cluster, bootstrap="127.0.0.1:9092"))))
+    assert near.remedies[0].command == "nc -vz 127.0.0.1 9093"

@@ -104,3 +104,9 @@ def test_one_look_without_producers_says_too_little() -> None:
     """Transactions are open all the time."""
     assert missing(judge(_case()))[0] == "which transaction is open in orders-0, and since when"
     assert missing(judge(_case(an_end(500, stable=-1)))) == ("the last stable offset of orders-0",)
+
+
+def test_a_producer_that_is_silent_for_a_minute_is_told_of_at_the_first_look() -> None:
+    """Its coordinator will end it, in 15 minutes perhaps; until then readers wait, and wonder why."""
+    silent = _transaction(state="Ongoing", timeout_ms=15 * MINUTE, last_written=NOW - 2 * MINUTE)
+    assert found(judge(_case(transactions=[silent]))).severity is Severity.NOTICE

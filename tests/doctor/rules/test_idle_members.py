@@ -54,3 +54,13 @@ def test_without_a_description_nobody_can_say() -> None:
     assert missing(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY, unread)])))
     nowhere = a_cluster(offsets_partitions=None)
     assert missing(judge(a_case(cluster=nowhere, states=[a_state("Stable", *BUSY, IDLE)])))
+
+
+def test_partitions_of_a_deleted_topic_are_nothing_to_read() -> None:
+    """A client keeps them for minutes after the topic is gone, and reads nothing."""
+    lost = a_member("app-3", 0, 1, topic="doomed")
+    listed = _cluster()
+    finding = found(judge(a_case(cluster=listed, states=[a_state("Stable", lost)])))
+    assert "app-3 subscribed to doomed, which is not there" in finding.summary
+    assert "is no error to a consumer" in finding.why
+    assert finding.evidence[0].text == "app-3: subscribed to doomed, assigned doomed-0 and doomed-1"

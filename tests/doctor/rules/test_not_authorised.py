@@ -28,8 +28,8 @@ def test_a_refusal_to_us_is_a_warning() -> None:
     assert "refuses to answer for the group with these credentials" in finding.summary
     assert finding.evidence[0].text == "DescribeGroups → 30 GROUP_AUTHORIZATION_FAILED"
     assert finding.remedies[0].command == (
-        "kafka-acls --bootstrap-server kafka-1:9092 --add --allow-principal User:NAME --operation Describe "
-        "--group billing"
+        "kafka-acls.sh --bootstrap-server kafka-1:9092 --add --allow-principal User:NAME --operation "
+        "Describe --group billing"
     )
 
 

@@ -1,8 +1,10 @@
 """KLP101: the partition that holds the group has no leader."""
 
+from dataclasses import replace
+
 from kelpie.doctor.case import ClusterView, Outage
 from kelpie.doctor.finding import ABSENT, Severity
-from kelpie.doctor.rules.offsets_partition_leaderless import judge
+from kelpie.doctor.rules.offsets_partition_leaderless import judge, judge_rest
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, EventKind, PartitionView
@@ -172,3 +174,32 @@ def test_an_earlier_description_without_a_leader_tells_of_an_outage_too() -> Non
     night = {partition: (a_view(43, -1, (2, 3), at=NOW - MINUTE),)}
     finding = found(judge(a_case(HIT, a_cluster(earlier_views=night))))
     assert (finding.since, finding.until) == (NOW - MINUTE, NOW)
+
+
+def test_partitions_without_a_leader_are_named_where_no_group_is_known() -> None:
+    """Nobody lists the groups of a partition without a leader: silence is no good news."""
+    cluster = a_cluster(*an_offsets_topic(p43=-1))
+    finding = found(judge_rest(cluster, [a_case(WELL, cluster)]))
+    assert (finding.severity, finding.group) == (Severity.CRITICAL, None)
+    assert finding.summary.startswith("1 of 50 partitions of __consumer_offsets has no leader: 43.")
+    assert finding.remedies[0].text == "Start the brokers that hold their replicas."
+    half = a_cluster(*an_offsets_topic(p43=-1), dead=(2, 3))
+    assert found(judge_rest(half, [])).remedies[0].text == "Start brokers 2 and 3."
+
+
+def test_where_a_group_is_known_its_own_finding_tells() -> None:
+    """Also where somebody asks for other groups by name: their neighbours' trouble is not theirs."""
+    cluster = a_cluster(*an_offsets_topic(p43=-1), dead=(2, 3))
+    assert judge_rest(cluster, [a_case(HIT, cluster)]) is ABSENT
+    some = replace(cluster, all_groups=False)
+    assert judge_rest(some, [a_case(WELL, some)]) is ABSENT
+    assert judge_rest(a_cluster(), []) is ABSENT
+
+
+def test_an_election_with_nobody_to_elect_needs_a_start_first() -> None:
+    """The command alone would be refused."""
+    cluster = a_cluster(*an_offsets_topic(p43=-1), dead=(2, 3))
+    last = found(judge(a_case(HIT, cluster))).remedies[-1]
+    assert last.text.startswith("Last resort: with one of its replicas started, elect")
+    half = a_cluster(*an_offsets_topic(p43=-1), dead=(3,))
+    assert found(judge(a_case(HIT, half))).remedies[-1].text.startswith("Last resort: elect")

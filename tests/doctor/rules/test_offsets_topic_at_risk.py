@@ -51,7 +51,7 @@ def test_one_replica_by_configuration_is_a_warning_for_each_broker() -> None:
     assert [it.brokers for it in told] == [(1,), (2,), (3,)]
     assert {it.severity for it in told} == {Severity.WARNING}
     assert "one replica each, by configuration" in told[0].summary
-    assert told[0].remedies[0].command.endswith("--replication-factor 3")
+    assert told[0].remedies[0].command.endswith("--replication 3")
 
 
 def test_one_broker_is_a_trial_and_a_notice() -> None:
@@ -66,6 +66,10 @@ def test_below_min_insync_replicas_commits_fail_now() -> None:
     refused = [it for it in told if it.group is not None]
     assert [(it.group, it.severity) for it in refused] == [(ON_1, Severity.CRITICAL)]
     assert "has 1 replica in sync and needs 2" in refused[0].summary
+    assert refused[0].remedies[1].command == (
+        "kafka-configs.sh --bootstrap-server kafka-1:9092 --alter --entity-type topics "
+        "--entity-name __consumer_offsets --add-config min.insync.replicas=1"
+    )
 
 
 def test_a_partition_without_a_leader_is_not_at_risk() -> None:

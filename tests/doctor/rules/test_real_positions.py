@@ -208,7 +208,8 @@ def _delete_and_grow(servers: str) -> None:
 def _found(diagnosis: Diagnosis) -> dict[str, set[str | None]]:
     found: dict[str, set[str | None]] = {}
     for finding in diagnosis.findings:
-        if finding.code.startswith("KLP3") and finding.severity >= Severity.WARNING:
+        told = finding.severity >= Severity.WARNING or finding.code == "KLP310"  # A notice for a minute.
+        if finding.code.startswith("KLP3") and told:
             found.setdefault(finding.code, set()).add(finding.group)
     return found
 

@@ -136,3 +136,38 @@ def test_a_group_without_coordinator_or_in_a_rebalance_is_not_judged() -> None:
     rows = [a_view(row.partition, -1) for row in an_offsets_topic()]
     cut_off = a_case(cluster=a_cluster(*rows, ends=ends), commits=_history(), states=[READS])
     assert "KLP101" in missing(judge(cut_off))[0]
+
+
+def _works_off(seconds: int, *holders: Any) -> Case:
+    """Orders-0 moves, and is behind; in orders-1 nothing has moved for so long."""
+    waits = [row for row in _history(1, None) if (row.at or 0) <= NOW - seconds * SECOND]
+    old = NOW - HOUR
+    return _case(
+        [*_history(0, None), *waits],
+        an_end(9000, last_written=old),
+        an_end(9000, partition=1, last_written=old),
+        states=[a_state("Stable", *holders)],
+    )
+
+
+def test_a_member_that_works_off_a_backlog_comes_to_one_partition_after_the_other() -> None:
+    """Near miss: clients hand out what they fetched chunk by chunk, each of one partition."""
+    told = missing(judge(_works_off(60, a_member("app-1", 0, 1))))
+    assert told == ("whether its turn comes to orders-1: it is busy with other partitions",)
+
+
+def test_a_backlog_elsewhere_explains_a_few_minutes_and_no_more() -> None:
+    """By then Kafka itself would have taken a consumer for stuck."""
+    assert found(judge(_works_off(310, a_member("app-1", 0, 1)))).partitions == ("orders-1",)
+
+
+def test_what_another_member_works_off_explains_nothing() -> None:
+    """The one who holds the partition has nothing else to do."""
+    both = _works_off(60, a_member("app-1", 0), a_member("app-2", 1))
+    assert found(judge(both)).members == ("app-2",)
+
+
+def test_within_the_first_minute_a_stall_is_a_warning() -> None:
+    """A large batch looks the same."""
+    ends = [an_end(900, at=NOW - 40 * SECOND), an_end(1200)]
+    assert found(judge(_case(_history(), *ends))).severity is Severity.WARNING

@@ -1,5 +1,6 @@
 """KLP310: the group used to commit, and does not any more."""
 
+from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.case import Case
@@ -107,3 +108,24 @@ def test_one_survey_without_history_says_too_little() -> None:
     case = a_case(cluster=a_cluster(ends=[an_end(1200)]), **looks(a_committed(700)), states=[EMPTY])
     assert len(missing(judge(case))) == 2
     assert missing(judge(a_case())) == ("its committed offsets",)
+
+
+def test_within_the_first_minute_a_stop_is_a_grade_lower() -> None:
+    """Whoever is restarted, or busy with a large batch, looks the same."""
+    history = _history(last=NOW - 40 * SECOND)
+    assert found(judge(_case(history, an_end(9999)))).severity is Severity.NOTICE
+    state = a_state("Stable", a_member("app-1", 0))
+    silent = _case(history, an_end(9999, last_written=NOW - 30 * SECOND), states=[state])
+    assert found(judge(silent)).severity is Severity.WARNING
+
+
+def test_a_coordinator_that_cannot_be_reached_is_the_other_rules_matter() -> None:
+    """KLP105: what an earlier survey saw of the group says nothing about now."""
+    case = _case(_history(), an_end(4120))
+    partition = case.offsets_partition
+    assert partition is not None
+    leader = case.cluster.view(partition)
+    assert leader is not None
+    broker = replace(case.cluster.brokers[leader.leader], alive=None, reason="it did not answer")
+    cluster = replace(case.cluster, brokers={**case.cluster.brokers, leader.leader: broker})
+    assert missing(judge(replace(case, cluster=cluster)))[0].endswith("(KLP101, KLP105)")

@@ -14,10 +14,12 @@ import asyncio
 import random
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kelpie.client.journey.driver import Driver
 from kelpie.client.journey.failures import ConsumerProblem
+from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.consumer import (
     Assigned,
@@ -53,7 +55,8 @@ class Consumer:
     """Options are the fields of `ConsumerConfig`; policies, levels and protocols may be given by name.
 
     `partitions` instead of `topics` reads them without joining the group. `on_change` hears of partitions
-    that come and go. Raises BadConfig, a ValueError, for what cannot be.
+    that come and go. `memory` holds what other connections have found out about the cluster. Raises
+    BadConfig, a ValueError, for what cannot be.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Consumer:
         *,
         partitions: Iterable[TopicPartition] = (),
         on_change: Callable[[Change], None] | None = None,
+        memory: Memory | None = None,
         **options: Any,
     ) -> None:
         self.config = ConsumerConfig(
@@ -78,9 +82,12 @@ class Consumer:
             draw=random.randrange,
             new_id=lambda: str(uuid.uuid4()),
         )
-        self._settings = settings
+        self._settings = replace(settings, client_id=self.config.client_id)
+        self._memory = memory
         self._on_change = on_change
         self._polled: asyncio.Future[list[ConsumedRecord]] | None = None
+        self._unclaimed: list[ConsumedRecord] = []
+        """Records for a poll that was cancelled: the next one gets them."""
         self._commits: dict[int, asyncio.Future[Mapping[TopicPartition, OffsetToCommit]]] = {}
         self._closed = asyncio.Event()
         self._broken: Exception | None = None
@@ -99,14 +106,20 @@ class Consumer:
         driver = self._running()
         if self._polled is not None:
             raise RuntimeError("A consumer can be polled by one caller at a time.")
+        if self._unclaimed:
+            return self._claim()
         polled: asyncio.Future[list[ConsumedRecord]] = asyncio.get_running_loop().create_future()
         self._polled = polled
         try:
             driver.do(self._machine.poll)
-            async with asyncio.timeout(limit_s):
-                return await polled
-        except TimeoutError:
-            return []
+            # Not a time limit around an await: records that come in the very moment in which it ends would
+            # be lost with the future that it cancels.
+            await asyncio.wait({polled}, timeout=limit_s)
+            return polled.result() if polled.done() else []
+        except asyncio.CancelledError:
+            if polled.done() and polled.exception() is None:
+                self._unclaimed += polled.result()
+            raise
         finally:
             self._polled = None
             if self._machine.is_polling:
@@ -205,13 +218,19 @@ class Consumer:
 
     # How it goes on.
 
+    def _claim(self) -> list[ConsumedRecord]:
+        """What was left, save what has been taken away since."""
+        records, self._unclaimed = self._unclaimed, []
+        owned = set(self.assignment)
+        return [record for record in records if TopicPartition(record.topic, record.partition) in owned]
+
     def _running(self) -> Driver:
         if self._broken is not None:
             raise self._broken
         if self._closed.is_set():
             raise RuntimeError("The consumer was closed.")
         if self._driver is None:
-            self._driver = Driver(self._settings, self._machine, self._hear, self._fail)
+            self._driver = Driver(self._settings, self._machine, self._hear, self._fail, self._memory)
         return self._driver
 
     def _hear(self, event: Event) -> None:

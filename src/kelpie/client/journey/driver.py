@@ -8,7 +8,6 @@ back to the machine, which decides what follows.
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from kelpie.client.address import Address
@@ -17,9 +16,9 @@ from kelpie.client.failures import ClientError, TimedOut, Unreadable
 from kelpie.client.journey.failures import failure_of
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
-from kelpie.consumer import Ask, Consumer, Event, Outcome, Place
+from kelpie.consumer import Ask, Event, Outcome, Place
+from kelpie.consumer.machine import Machine
 from kelpie.model.time import Instant
-from kelpie.wire.malformed import Unencodable
 
 
 class Driver:
@@ -28,15 +27,16 @@ class Driver:
     def __init__(
         self,
         settings: Settings,
-        machine: Consumer,
+        machine: Machine,
         tell: Callable[[Event], None],
         defect: Callable[[Exception], None],
+        memory: Memory | None = None,
     ) -> None:
-        self._settings = replace(settings, client_id=machine.config.client_id)
+        self._settings = settings
         self._machine = machine
         self._tell = tell
         self._defect = defect
-        self._memory = Memory()
+        self._memory = memory or Memory()
         self._loop = asyncio.get_running_loop()
         self._origin = time.time() - self._loop.time()
         self._opening: dict[Place, asyncio.Task[Connection]] = {}
@@ -54,16 +54,15 @@ class Driver:
             return
         try:
             outcome = event(self.now())
+            for ask in outcome.asks:
+                task = asyncio.create_task(self._ask(ask))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
+            self._wake_at(outcome.wake_at)
+            for told in outcome.events:
+                self._tell(told)
         except Exception as error:  # Nothing here may raise: then it is a mistake of ours, and must be seen.
             self._defect(error)
-            return
-        for ask in outcome.asks:
-            task = asyncio.create_task(self._ask(ask))
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
-        self._wake_at(outcome.wake_at)
-        for told in outcome.events:
-            self._tell(told)
 
     async def end(self) -> None:
         """Close all connections, and leave everything where it is."""
@@ -94,7 +93,7 @@ class Driver:
             if isinstance(error, TimedOut | Unreadable):
                 await self._forget(ask.place)
             self.do(lambda now: self._machine.unanswered(ask.token, failure, now))
-        except Unencodable as error:
+        except Exception as error:  # A question that cannot be written, or an answer that nobody foresaw.
             self._defect(error)
         else:
             self.do(lambda now: self._machine.answered(ask.token, answer, now))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kelpie.client.failures import ClientError, Unsupported
 from kelpie.client.survey.asking import Asking, chunks, each
-from kelpie.errors import describe
+from kelpie.errors import ErrorCode, describe
 from kelpie.observations import Setting
 from kelpie.wire.api.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
@@ -85,6 +85,8 @@ async def _ask(asking: Asking, node: int, kind: _Kind, names: Sequence[str]) -> 
         return False
     for result in response.results:
         of = f"{kind.prefix}{result.resource_name}"
+        if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            continue  # There is no such topic: the list of topics tells that already.
         if result.error_code:
             asking.unasked("settings", [of], f"{source} answers {describe(result.error_code)}", source)
         asking.seen.settings += [

@@ -29,7 +29,7 @@ from kelpie.consumer.metadata import Metadata
 from kelpie.consumer.outcome import Failure, FailureKind, Place, Problem, ProblemKind
 from kelpie.consumer.positions.assignment import Assignment
 from kelpie.consumer.positions.fetch_state import FetchState
-from kelpie.consumer.positions.partition import Position
+from kelpie.consumer.positions.partition import Origin, Position
 from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
 from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
@@ -120,7 +120,8 @@ class Committed:
                 absent.append(partition)
             else:
                 self._metadata.seen(partition, row.epoch)
-                own.seek_unvalidated(Position(row.offset, row.epoch, self._metadata.leader(partition)))
+                position = Position(row.offset, row.epoch, self._metadata.leader(partition))
+                own.seek_unvalidated(position, Origin.COMMITTED)
                 taken.append(f"{partition} at {row.offset}")
         told = [f"It goes on with {', '.join(taken[:8])}{' …' if len(taken) > 8 else ''}."] if taken else []
         if absent:

@@ -1,6 +1,7 @@
 """One partition that the consumer reads: where it stands, and what may be done with it."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kelpie.consumer.metadata import NO_LEADER, Leader
 from kelpie.consumer.positions.fetch_state import MAY_BECOME, FetchState
@@ -23,10 +24,23 @@ class Position:
         return self.epoch is not None and self.leader.epoch is not None
 
 
+class Origin(StrEnum):
+    """What said where to begin."""
+
+    COMMITTED = "committed"
+    RESET = "reset"
+    TRUNCATED = "truncated"
+    SOUGHT = "sought"
+
+
 class PartitionState:
     def __init__(self) -> None:
         self.state = FetchState.INITIALIZING
         self.position: Position | None = None
+        self.began: tuple[int, Origin] | None = None
+        """The offset at which it last took up a position, and what said so."""
+        self.unusable: int | None = None
+        """The offset at which it could not go on before that, if it was reset for this reason."""
         self.policy: ResetPolicy | None = None
         """Of AWAIT_RESET: by which policy."""
         self.not_before: Instant = 0
@@ -41,14 +55,17 @@ class PartitionState:
     def is_fetchable(self) -> bool:
         return self.state is FetchState.FETCHING and not self.paused and not self.being_revoked
 
-    def seek_unvalidated(self, position: Position) -> bool:
+    def seek_unvalidated(self, position: Position, origin: Origin = Origin.SOUGHT) -> bool:
         """Take up a position that may be of another leader's time: it is checked if it can be."""
-        return self.seek_validated(position) and self._validate(position)
+        return self.seek_validated(position, origin) and self._validate(position)
 
-    def seek_validated(self, position: Position) -> bool:
+    def seek_validated(self, position: Position, origin: Origin = Origin.SOUGHT) -> bool:
         if not self._become(FetchState.FETCHING):
             return False
         self.position = position
+        self.began = (position.offset, origin)
+        if origin is not Origin.RESET:
+            self.unusable = None
         self.policy = None
         self.not_before = 0
         return True
@@ -56,6 +73,7 @@ class PartitionState:
     def reset(self, policy: ResetPolicy) -> bool:
         if not self._become(FetchState.AWAIT_RESET):
             return False
+        self.unusable = None if self.position is None else self.position.offset
         self.position = None
         self.policy = policy
         self.not_before = 0

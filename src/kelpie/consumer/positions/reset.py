@@ -21,7 +21,7 @@ from kelpie.consumer.outcome import Failure, FailureKind, Place, Problem, Proble
 from kelpie.consumer.positions.assignment import Assignment
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.leaders import by_leader
-from kelpie.consumer.positions.partition import Position
+from kelpie.consumer.positions.partition import Origin, Position
 from kelpie.consumer.positions.policy import ResetPolicy
 from kelpie.consumer.questions.list_offsets import AskOffsets, ListedOffset
 from kelpie.consumer.questions.question import listed
@@ -113,7 +113,8 @@ class Resets:
         assert row.offset is not None
         self._metadata.seen(partition, row.epoch)
         # Where an epoch begins says nothing of the record before it, so there is nothing to check.
-        return own.seek_unvalidated(Position(row.offset, None, self._metadata.leader(partition)))
+        position = Position(row.offset, None, self._metadata.leader(partition))
+        return own.seek_unvalidated(position, Origin.RESET)
 
     def _not_told(self, turn: Turn, partitions: list[TopicPartition], failure: Failure) -> Follows:
         wait_ms = self._desk.config.retry_backoff_ms

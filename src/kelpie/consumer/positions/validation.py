@@ -24,7 +24,7 @@ from kelpie.consumer.outcome import Failure, FailureKind, Place, Problem, Proble
 from kelpie.consumer.positions.assignment import Assignment
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.leaders import by_leader
-from kelpie.consumer.positions.partition import Position
+from kelpie.consumer.positions.partition import Origin, Position
 from kelpie.consumer.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
 from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
@@ -115,7 +115,7 @@ class Validation:
             own.validated()
             return []
         if policy.resets:
-            own.seek_validated(Position(row.end_offset, row.epoch, asked.leader))
+            own.seek_validated(Position(row.end_offset, row.epoch, asked.leader), Origin.TRUNCATED)
             lost = asked.offset - row.end_offset
             return [
                 f"{partition}: the log was cut back to {row.end_offset}; {lost} offsets before "

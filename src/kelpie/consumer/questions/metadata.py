@@ -6,6 +6,8 @@ from kelpie.errors import ErrorCode, describe
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kelpie.wire.schema import NO_UUID
 
+_INTERNAL = {"__consumer_offsets", "__transaction_state"}
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
@@ -36,8 +38,9 @@ class ClusterFacts:
 class AskMetadata(Question[ClusterFacts]):
     """Brokers, and the topics named.
 
-    Before version 4 a request for a topic creates it, if the broker is set so. Unless that is wished, all
-    topics are asked for then, and those that are wanted are picked out of the answer.
+    Before version 4 a request for a topic creates it, if the broker is set so; before version 7 (Kafka 2.1)
+    a request for an internal topic creates it in any case. Unless that is wished, all topics are asked for
+    then, and those that are wanted are picked out of the answer.
     """
 
     topics: tuple[str, ...]
@@ -46,7 +49,8 @@ class AskMetadata(Question[ClusterFacts]):
     api = MetadataRequest
 
     def request(self, version: int) -> MetadataRequest:
-        if version < 4 and not self.may_create:
+        harmless_from = 7 if _INTERNAL & set(self.topics) else 4
+        if self.topics and version < harmless_from and not self.may_create:
             return MetadataRequest(topics=[] if version == 0 else None)
         # The empty list asks for all topics in version 0, and for none later.
         topics = [MetadataRequestTopic(name=topic) for topic in self.topics]

@@ -16,6 +16,7 @@ from kelpie.doctor.report import (
     Chapter,
     blast_radius,
     chapters,
+    nobody_answered,
     open_questions,
     others,
     verdict,
@@ -31,6 +32,8 @@ _LONGEST_TEXT = 320
 _MOST_COMMANDS = 4
 _MOST_LINES = 12
 _MOST_NAMES = 12
+_LONGEST_NAME = 120
+"""In lists. Commands have the whole name, however long."""
 
 _SILENCING = {"KLP101", "KLP105", "KLP107"}
 """Groups with one of these cannot be asked."""
@@ -81,6 +84,8 @@ class _Page:
         total = len(self.diagnosis.groups)
         if radius.groups:
             rows.append(("groups", f"{len(radius.groups):,} of {total:,}: {_names(radius.groups)}"))
+        elif total and nobody_answered(self.diagnosis):
+            rows.append(("groups", f"{total:,}: {_names(self.diagnosis.groups)}"))
         count = self.diagnosis.cluster.offsets_partitions
         if radius.leaderless:
             rows.append(
@@ -192,6 +197,8 @@ class _Page:
 
     def _open(self) -> Iterator[str]:
         """By what is missing. Of groups that cannot be asked all the rest is open: no need to say it."""
+        if nobody_answered(self.diagnosis):
+            return
         silent = {it.group for it in self.diagnosis.findings if it.code in _SILENCING}
         codes: dict[str, set[str]] = {}
         whom: dict[str, set[str]] = {}
@@ -240,10 +247,10 @@ def _place(it: Evidence) -> str:
 
 
 def _remedies(findings: Sequence[Finding]) -> Iterator[str]:
-    """Advice once, with the commands of everyone whom it concerns."""
+    """Advice once, with the commands of everyone whom it concerns; what to do first comes first for all."""
     commands: dict[str, dict[str, None]] = {}
-    for finding in findings:
-        for remedy in finding.remedies:
+    for step in range(max((len(finding.remedies) for finding in findings), default=0)):
+        for remedy in (finding.remedies[step] for finding in findings if step < len(finding.remedies)):
             own = commands.setdefault(remedy.text, {})
             if remedy.command:
                 own[remedy.command] = None
@@ -270,7 +277,7 @@ def _wrapped(text: str, first: str, rest: str) -> Iterator[str]:
 
 
 def _names(names: Iterable[str]) -> str:
-    known = list(names)
+    known = [it if len(it) <= _LONGEST_NAME else f"{it[: _LONGEST_NAME - 1]}…" for it in names]
     more = len(known) - _MOST_NAMES
     return ", ".join(known[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 

@@ -73,7 +73,7 @@ def _found(case: Case, beyond: list[tuple[Committed, LogEnds]]) -> Finding:
     return RULE.finding(
         severity(case, names),
         case.group,
-        f"Group {case.group} stands behind the end of the log: {where}; {cause}.",
+        f"Group {case.group} stands beyond the end of the log: {where}; {cause}.",
         why="A consumer that starts there is refused (OFFSET_OUT_OF_RANGE) and goes where auto.offset.reset "
         "says. If nobody starts before the log has grown past the offset, what is written until then is "
         "never read.",

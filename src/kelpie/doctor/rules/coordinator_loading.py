@@ -26,6 +26,7 @@ Reproduce: kelpie lab run coordinator-loading
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_words import tool
 from kelpie.doctor.replies import last_replies, last_reply
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.words import connecting, duration, moment, quoted
@@ -119,8 +120,7 @@ def _remedies(case: Case, node: int | None, slow: bool) -> list[Remedy]:
         Remedy(
             "Look at the partition's size. Far above 100 MB, the log cleaner does not compact it: look for "
             'its last error in log-cleaner.log, and restart the broker if its thread has died ("Stopped").',
-            f"kafka-log-dirs --bootstrap-server {quoted(case.cluster.bootstrap or 'BROKER:9092')} --describe"
-            f" --topic-list __consumer_offsets{brokers}",
+            f"{tool(case.cluster, 'kafka-log-dirs.sh')} --describe --topic-list __consumer_offsets{brokers}",
         ),
         again,
     ]

@@ -103,7 +103,7 @@ def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[E
         + (" from here." if not failures else f" by its clients since {moment(failures[0].at)}."),
         why="Whoever cannot connect to the coordinator can neither join nor commit, however well it is.",
         evidence=evidence,
-        remedies=[*_advice(broker), _again(case)],
+        remedies=[*_advice(case, broker), _again(case)],
         cause=f"broker {view.leader}",
         brokers=[view.leader],
         partitions=[view.name],
@@ -111,8 +111,9 @@ def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[E
     )
 
 
-def _advice(broker: Broker) -> list[Remedy]:
-    if broker.host.startswith(_LOCAL):
+def _advice(case: Case, broker: Broker) -> list[Remedy]:
+    # Where the cluster was asked on this very machine, such an address is right.
+    if broker.host.startswith(_LOCAL) and not case.cluster.bootstrap.startswith(_LOCAL):
         return [
             Remedy(
                 f"It advertises {broker.address}, which means another machine to everyone else. Set "
@@ -141,7 +142,7 @@ def _advice(broker: Broker) -> list[Remedy]:
 def _again(case: Case) -> Remedy:
     return Remedy(
         "If it has just died, the controller will notice within 18 s; look again.",
-        f"kelpie doctor {connecting(case.cluster)}{quoted(case.group)}",
+        f"kelpie doctor {connecting(case.cluster).rstrip()}",
     )
 
 

@@ -12,7 +12,8 @@ How it decides: the last stable offset is smaller than the end of the log, a
 producer's transaction is open at it (DescribeProducers), and its coordinator
 knows nothing of that transaction, is done with it, or should have ended it long
 ago by its timeout. A transaction that its coordinator still waits for is only a
-notice, and only if two looks saw it at the same place: it ends with its timeout.
+notice, and only if two looks saw it at the same place, or its last record is a
+minute old: it ends with its timeout.
 Where brokers cannot tell of producers (before 2.8), a last stable offset that
 stood still for longer than transaction.max.timeout.ms is as good. Groups whose
 offset is behind the last stable offset read uncommitted records and are not

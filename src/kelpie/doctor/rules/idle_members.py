@@ -1,7 +1,7 @@
 """KLP207 idle-members
 
 What it sees: members of a stable group that have no partition at all: there are
-more members than partitions, or what they subscribe to does not exist.
+more members than partitions, or what they subscribe to does not exist (any more).
 
 Why it matters: idle members do no harm, but no work either: more of them do not
 make the group faster. A member that subscribes to a topic that is not there reads
@@ -26,7 +26,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import people, person_of
 from kelpie.doctor.position_words import tool
-from kelpie.doctor.reading import described
+from kelpie.doctor.reading import described, is_gone
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.words import counted, listed, quoted
 from kelpie.observations import GroupState, Member
@@ -47,7 +47,7 @@ def judge(case: Case) -> Judgement:
         return undetermined("the members of the group and what they are assigned")
     if state.state != "Stable" or not state.members or state.protocol_type not in ("consumer", ""):
         return ABSENT
-    empty = [member for member in state.members if member.assigned == ()]
+    empty = [member for member in state.members if _has_nothing(case, member)]
     if any(member.assigned is None for member in state.members) and not empty:
         return undetermined("what its members are assigned")
     if not empty:
@@ -58,6 +58,11 @@ def judge(case: Case) -> Judgement:
         return undetermined("which topics there are")
     idle = _sorted(case, state, empty)
     return _found(case, state, idle) if idle.surplus or idle.lost else ABSENT
+
+
+def _has_nothing(case: Case, member: Member) -> bool:
+    """Partitions of a topic that was deleted are nothing: clients notice it minutes later."""
+    return member.assigned is not None and all(is_gone(case, name) for name in member.assigned)
 
 
 def _sorted(case: Case, state: GroupState, empty: Sequence[Member]) -> Idle:
@@ -92,20 +97,29 @@ def _found(case: Case, state: GroupState, idle: Idle) -> Finding:
         )
     for member in (*idle.surplus, *idle.lost)[:6]:
         subscribed = _some(member.subscribed or ()) or "nothing"
+        assigned = _some([*map(str, member.assigned or ())]) or "nothing"
         evidence.append(
             Evidence(
-                f"{member.member_id}: subscribed to {subscribed}, assigned nothing", state.source, state.at
+                f"{member.member_id}: subscribed to {subscribed}, assigned {assigned}",
+                state.source,
+                state.at,
             )
         )
     return RULE.finding(
         Severity.WARNING if idle.lost else Severity.NOTICE,
         case.group,
         f"In group {case.group}, {'; '.join(told)}.",
-        why="A partition is read by one member of a group at a time: members beyond that number stand by.",
+        why=_why(idle),
         evidence=evidence,
         remedies=_remedies(case, idle),
         members=sorted(person_of(it) for it in (*idle.surplus, *idle.lost)),
     )
+
+
+def _why(idle: Idle) -> str:
+    if not idle.surplus:
+        return "A topic that was deleted, or was never there, is no error to a consumer: it waits for it."
+    return "A partition is read by one member of a group at a time: members beyond that number stand by."
 
 
 def _remedies(case: Case, idle: Idle) -> list[Remedy]:

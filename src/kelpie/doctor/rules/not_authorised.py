@@ -25,6 +25,7 @@ from collections.abc import Sequence
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_words import tool
 from kelpie.doctor.replies import last_replies, lookup_evidence, lookups
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.words import counted, listed, quoted
@@ -117,7 +118,7 @@ def _we_are_refused(case: Case, seen: Sequence[Evidence], topics: Sequence[str])
 
 
 def _grants(case: Case, topics: Sequence[str], *, reading: bool) -> list[Remedy]:
-    server = f"--bootstrap-server {quoted(case.cluster.bootstrap or 'BROKER:9092')}"
+    acls = tool(case.cluster, "kafka-acls.sh")
     operation = "Read" if reading else "Describe"
     whom = "the consumers' user" if reading else "the doctor's user"
     remedies = []
@@ -125,15 +126,14 @@ def _grants(case: Case, topics: Sequence[str], *, reading: bool) -> list[Remedy]
         remedies.append(
             Remedy(
                 f"Allow {whom} {operation} on the group.",
-                f"kafka-acls {server} --add --allow-principal User:NAME --operation {operation} "
+                f"{acls} --add --allow-principal User:NAME --operation {operation} "
                 f"--group {quoted(case.group)}",
             )
         )
     remedies += [
         Remedy(
             f"Allow {whom} {operation} on the topic.",
-            f"kafka-acls {server} --add --allow-principal User:NAME --operation {operation} "
-            f"--topic {quoted(topic)}",
+            f"{acls} --add --allow-principal User:NAME --operation {operation} --topic {quoted(topic)}",
         )
         for topic in topics
     ]

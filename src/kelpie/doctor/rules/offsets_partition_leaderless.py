@@ -13,7 +13,9 @@ names the partition; a broker's metadata shows leader −1 for it, or a leader
 that is not alive (Kafka 0.9 goes on naming the dead one). Without metadata,
 error 15 in answer to FindCoordinator is as good: from every broker that could
 be asked, or to the group's own clients, again and again, with nothing found
-since. An outage that is over is a notice, with its beginning and end.
+since. An outage that is over is a notice, with its beginning and end. Where no
+group is known that lives on such a partition, the partitions are named: without
+their leader nobody can list the groups on them.
 
 What to do: start the brokers that hold a replica; once one is back that was in
 sync, it leads again and nothing is lost. If they are gone for good, move the
@@ -34,11 +36,11 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.replies import lookup_evidence, lookups
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.spells import Spell, all_at_once
-from kelpie.doctor.words import connecting, counted, duration, listed, moment, quoted
+from kelpie.doctor.words import connecting, counted, duration, listed, moment, quoted, ranges
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import Event, EventKind, PartitionView
+from kelpie.observations import OFFSETS_TOPIC, Event, EventKind, PartitionView
 
 _UNAVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 _LONG_ENOUGH_MS = 5_000
@@ -59,6 +61,46 @@ def judge(case: Case) -> Judgement:
         return _found(case, partition, view)
     past = _past(case.cluster, partition, view)
     return _is_over(case, partition, past) if past is not None else ABSENT
+
+
+def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
+    """Nobody lists the groups of a partition without a leader: none known is not none hit."""
+    names = [TopicPartition(OFFSETS_TOPIC, number) for number in range(cluster.offsets_partitions or 0)]
+    leaderless = [name for name in names if cluster.has_leader(name) is False]
+    hit = {case.offsets_partition for case in cases}
+    if not leaderless or not cluster.all_groups or any(name in hit for name in leaderless):
+        return ABSENT
+    first = cluster.view(leaderless[0])
+    dead = sorted(node for node, broker in cluster.brokers.items() if broker.alive is False)
+    numbers = ranges(name.partition for name in leaderless)
+    return RULE.finding(
+        Severity.CRITICAL,
+        None,
+        f"{len(leaderless)} of {counted(len(names), 'partition')} of {OFFSETS_TOPIC} "
+        f"{'has' if len(leaderless) == 1 else 'have'} no leader: {numbers}. Groups on them have no "
+        "coordinator; which groups these are nobody can list, and no earlier survey knows.",
+        why="Until they have leaders, nobody in these groups can join, fetch committed offsets or commit.",
+        evidence=[
+            *([Evidence(_described(first), first.source, first.at)] if first is not None else []),
+            *(
+                Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at)
+                for node in dead
+                if (broker := cluster.brokers.get(node)) is not None
+            ),
+        ],
+        remedies=[
+            Remedy(f"Start {'broker' if len(dead) == 1 else 'brokers'} {listed(dead)}.")
+            if dead
+            else Remedy("Start the brokers that hold their replicas."),
+            Remedy(
+                "See whether a group that you know of is among them.",
+                f"kelpie where {connecting(cluster)}GROUP",
+            ),
+        ],
+        cause=OFFSETS_TOPIC,
+        brokers=dead,
+        partitions=leaderless,
+    )
 
 
 def _by_answers(case: Case, partition: TopicPartition | None) -> Judgement | None:
@@ -248,13 +290,17 @@ def _remedies(cluster: ClusterView, group: str, partition: TopicPartition | None
         )
     )
     if partition is not None:
+        view = cluster.view(partition)
+        nobody = view is not None and all(cluster.is_alive(node) is False for node in view.replicas)
+        first = "with one of its replicas started, " if nobody else ""
         remedies.append(
             Remedy(
-                "Last resort: elect a leader that was not in sync. Commits that only the dead have are lost.",
+                f"Last resort: {first}elect a leader that was not in sync. Commits that only the dead have "
+                "are lost.",
                 f"kelpie elect {connecting(cluster)}{partition} --unclean",
             )
         )
     return remedies
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, judge_rest)

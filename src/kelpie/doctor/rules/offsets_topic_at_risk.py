@@ -28,8 +28,9 @@ from collections.abc import Mapping, Sequence
 
 from kelpie.doctor.case import Case, ClusterView
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_words import tool
 from kelpie.doctor.rule import ClusterRule
-from kelpie.doctor.words import connecting, counted, listed, quoted, ranges
+from kelpie.doctor.words import connecting, counted, listed, ranges
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
@@ -164,8 +165,8 @@ def _refused(cluster: ClusterView, view: PartitionView, group: str, living: int,
             Remedy(f"Bring {_brokers(missing)} back: the replica catches up by itself."),
             Remedy(
                 "Until then, if you accept fewer copies: let the topic take commits with what is in sync.",
-                f"kafka-configs --bootstrap-server {quoted(cluster.bootstrap or 'BROKER:9092')} --alter "
-                f"--topic {OFFSETS_TOPIC} --add-config min.insync.replicas={living}",
+                f"{tool(cluster, 'kafka-configs.sh')} --alter --entity-type topics "
+                f"--entity-name {OFFSETS_TOPIC} --add-config min.insync.replicas={living}",
             ),
         ],
         cause=str(view.name),
@@ -198,7 +199,7 @@ def _remedies(cluster: ClusterView, missing: Sequence[int], by_choice: bool, ali
     return [
         Remedy(
             f"Give the topic more replicas: up to {min(3, alive)} with the brokers that are alive.",
-            f"kelpie reassign-offsets-topic {connecting(cluster)}--replication-factor {min(3, alive)}",
+            f"kelpie reassign-offsets-topic {connecting(cluster)}--replication {min(3, alive)}",
         )
     ]
 

@@ -13,7 +13,10 @@ longer than three of the group's usual pauses between commits (never less than
 rebalance is under way. How long records have been waiting is known from log ends
 at two times, or from the time of the newest record; how large the lag is does
 not matter, unless it is a single record: a transaction's marker looks the same.
-If nothing at all is committed any more, it is KLP310.
+A member that works off a backlog reads one partition after the other, chunk by
+chunk: while it moves in another one that is behind, 5 min must have passed.
+Critical from one minute on, else a warning. If nothing at all is committed any
+more, it is KLP310.
 
 What to do: look at the member that holds the partition: its log, a thread dump.
 If one record cannot be processed, step over it. If the group reads committed
@@ -37,11 +40,14 @@ from kelpie.doctor.position_words import (
     some,
 )
 from kelpie.doctor.positions import Rhythm, Track, rhythm
-from kelpie.doctor.progress import Progress, is_silent, progress_of, tracks_of
+from kelpie.doctor.progress import SURE_MS, Progress, is_silent, progress_of, tracks_of
 from kelpie.doctor.reading import described, is_cut_off, is_rebalancing, members
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.words import counted, duration, moment
 from kelpie.observations import Member
+
+_TURN_MS = 300_000
+"""As long as a consumer may work between two polls if nobody says otherwise (max.poll.interval.ms)."""
 
 
 def judge(case: Case) -> Judgement:
@@ -51,7 +57,7 @@ def judge(case: Case) -> Judgement:
     if not there:
         return ABSENT
     if is_cut_off(case):
-        return undetermined("whether it would go on if it had a coordinator (KLP101)")
+        return undetermined("whether it would go on if it had a coordinator (KLP101, KLP105)")
     if is_rebalancing(case):
         return undetermined("whether it goes on after the rebalance that is under way")
     pace = rhythm(case)
@@ -59,14 +65,30 @@ def judge(case: Case) -> Judgement:
     if not judged:
         return undetermined("its committed offsets")
     stalled = [way for way, progress in judged if progress is Progress.NONE]
+    waiting = [way for way in stalled if _has_its_turn_to_come(case, way, judged)]
+    stalled = [way for way in stalled if way not in waiting]
     if stalled:
         return ABSENT if is_silent(case, pace) else _found(case, stalled, pace)
+    if waiting:
+        names = [way.name for way in waiting]
+        return undetermined(f"whether its turn comes to {some(names)}: it is busy with other partitions")
     if any(progress is Progress.NO_ENDS for _, progress in judged):
         names = [way.name for way, progress in judged if progress is Progress.NO_ENDS]
         return undetermined(f"where the log of {some(names)} ends")
     if any(progress is Progress.UNKNOWN for _, progress in judged):
         return undetermined(SECOND_LOOK, *([HISTORY] if case.history_from is None else []))
     return ABSENT
+
+
+def _has_its_turn_to_come(case: Case, way: Track, judged: list[tuple[Track, Progress]]) -> bool:
+    """Whether its holder works off another partition meanwhile."""
+    if way.now - (way.unread_since or 0) >= _TURN_MS:
+        return False
+    holders = _holders(case, [way]) or members(case) or ()
+    known = {name for member in holders for name in member.assigned or ()}
+    return any(
+        progress is Progress.MOVES and (not known or other.name in known) for other, progress in judged
+    )
 
 
 def _found(case: Case, stalled: list[Track], pace: Rhythm) -> Finding:
@@ -81,7 +103,7 @@ def _found(case: Case, stalled: list[Track], pace: Rhythm) -> Finding:
         f"though it commits offset {again[0].offset} again and again" if again else "though members are there"
     )
     return RULE.finding(
-        Severity.CRITICAL,
+        Severity.CRITICAL if case.cluster.now - since >= SURE_MS else Severity.WARNING,
         case.group,
         f"Group {case.group} has not moved in {some(names)} for {duration(case.cluster.now - since)} at "
         f"least, {goes_on}; {records(total)} wait.",

@@ -13,7 +13,8 @@ such a pause has not come up more than once before, and at least two records
 wait. With members in the group, they must have been waiting for as long,
 too. A single commit proves no rhythm: then members that were there must show
 that it ever ran. Without the history of commits, two surveys show the same if
-nobody is in the group.
+nobody is in the group. Within the first minute it is told a grade lower: whoever is
+restarted looks the same.
 
 What to do: start its consumers; or delete the group if it is not needed any
 more. If members are there, look into their logs.
@@ -36,7 +37,7 @@ from kelpie.doctor.position_words import (
     tool,
 )
 from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, Rhythm, Track, rhythm
-from kelpie.doctor.progress import Progress, is_silent, progress_of, silence_ms, tracks_of
+from kelpie.doctor.progress import SURE_MS, Progress, is_silent, progress_of, silence_ms, tracks_of
 from kelpie.doctor.reading import described, is_cut_off, is_rebalancing, members
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.words import counted, duration, quoted
@@ -52,7 +53,7 @@ def judge(case: Case) -> Judgement:
     if not behind:
         return undetermined(f"where the log of {some(unknown)} ends") if unknown else ABSENT
     if is_cut_off(case):
-        return undetermined("whether it would go on if it had a coordinator (KLP101)")
+        return undetermined("whether it would go on if it had a coordinator (KLP101, KLP105)")
     if is_rebalancing(case):
         return undetermined("whether it goes on after the rebalance that is under way")
     pace = rhythm(case)
@@ -99,8 +100,9 @@ def _found(case: Case, behind: list[Track], pace: Rhythm, there: tuple[Member, .
         who = f"{counted(len(there), 'member')} {'is' if len(there) == 1 else 'are'} there, and silent"
     else:
         who = "nobody is in it" if there is not None else "who is in it is not known"
+    is_sure = since is None or now - since >= SURE_MS
     return RULE.finding(
-        Severity.CRITICAL if there else Severity.WARNING,
+        _severity(bool(there), is_sure),
         case.group,
         f"Group {case.group} has stopped: {told}; {who}; {records(total)} wait in {some(names)}.",
         why="Nobody reads these records. While the group is empty, its offsets expire, and the records, too."
@@ -112,6 +114,12 @@ def _found(case: Case, behind: list[Track], pace: Rhythm, there: tuple[Member, .
         members=[member.member_id for member in there or ()],
         since=since,
     )
+
+
+def _severity(someone_is_there: bool, is_sure: bool) -> Severity:
+    if someone_is_there:
+        return Severity.CRITICAL if is_sure else Severity.WARNING
+    return Severity.WARNING if is_sure else Severity.NOTICE
 
 
 def _evidence(case: Case, behind: list[Track]) -> list[Evidence]:

@@ -1,0 +1,192 @@
+"""kelpie probe: a consumer's way to its next record, told step by step, with the step that fails.
+
+Exit status: 0 the way is free; 1 a step fails; 2 the command was not understood.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import textwrap
+from dataclasses import replace
+from typing import Any
+
+from kelpie.cli.command import CommandError
+from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.client.journey.probe import Chapter, Journey, Probe, Verdict, Wish
+from kelpie.consumer import LATEST, ResetPolicy, Step
+from kelpie.doctor.rendering.harmless import harmless
+
+_WIDTH = 80
+_MARKS = {Verdict.OK: "ok", Verdict.FAILED: "FAILED", Verdict.SKIPPED: "not done"}
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "probe",
+        help="walk a consumer's way to its next record, and say where it ends",
+        description="Walks the way of a consumer, from the bootstrap address to the record it would read "
+        "next, and tells each step. The group is only read, never joined: joining is tried with a scratch "
+        "group on the same partition of __consumer_offsets, which is left and deleted again. Exit status: 0 "
+        "the way is free, 1 a step fails, 2 the command was not understood.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("group", nargs="?", metavar="GROUP", help="the group whose way is walked")
+    parser.add_argument(
+        "--topic",
+        metavar="T",
+        help="read this topic: needed without a GROUP, or where nothing tells what it reads",
+    )
+    joining = parser.add_mutually_exclusive_group()
+    joining.add_argument(
+        "--join",
+        metavar="NAME",
+        help="join a group of this very name, and leave again: it is rebalanced by that",
+    )
+    joining.add_argument("--no-join", action="store_true", help="join nothing, not even a scratch group")
+    parser.add_argument(
+        "--reset",
+        type=_policy,
+        default=LATEST,
+        metavar="POLICY",
+        help="where to begin without a committed offset: earliest, latest, none, by_duration:PT1H; latest, "
+        "as in Kafka, if left out",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("-v", "--verbose", action="store_true", help="tell every request, too")
+    add_connection_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.group is None and arguments.topic is None:
+        raise CommandError("What should it probe? Name a GROUP, or a topic with --topic.")
+    if arguments.group == "":
+        raise CommandError("The empty group cannot be joined, so there is no way to walk.")
+    settings = replace(settings_from(arguments), client_id="kelpie-probe")
+    wish = Wish(arguments.group, arguments.topic, arguments.join, not arguments.no_join, arguments.reset)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    teller = _Teller(arguments.verbose) if not arguments.json else None
+    probe = Probe(settings, wish, None if teller is None else teller.chapter)
+    journey = asyncio.run(probe.run())
+    if teller is not None:
+        teller.end(journey)
+    else:
+        print(json.dumps(_as_data(journey), indent=2))
+    return 0 if journey.reached else 1
+
+
+def _policy(text: str) -> ResetPolicy:
+    try:
+        return ResetPolicy.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+class _Teller:
+    """Prints each chapter as soon as it is over."""
+
+    def __init__(self, verbose: bool) -> None:
+        self._verbose = verbose
+        self._number = 0
+
+    def chapter(self, chapter: Chapter) -> None:
+        self._number += 1
+        head = f"{self._number}. {chapter.title}"
+        mark = _MARKS[chapter.verdict]
+        print(f"{head} {'.' * max(3, _WIDTH - len(head) - len(mark) - 2)} {mark}")
+        for sentence in chapter.said:
+            self._say(sentence)
+        if self._verbose:
+            for step in chapter.steps:
+                self._step(step)
+        if chapter.verdict is Verdict.FAILED:
+            self._say(chapter.why, "Why: ")
+            self._say(chapter.needed, "What it would take: ")
+            for step in chapter.steps[-3:] if not self._verbose else ():
+                self._step(step)
+        print(flush=True)
+
+    def end(self, journey: Journey) -> None:
+        who = "A consumer" if journey.group is None else f"A consumer of {journey.group}"
+        if journey.reached:
+            partitions = len(journey.stands)
+            where = f"in all {partitions} partitions" if partitions > 1 else "in its partition"
+            self._print(f"{who} gets to its next record {where}.")
+            return
+        failure = journey.failure
+        title = failure.title if failure is not None else "the way"
+        self._print(f'{who} gets no further than "{title}".')
+
+    def _step(self, step: Step) -> None:
+        times = f", {step.times} times" if step.times > 1 else ""
+        asked = f"{step.request} to {step.asked_of}{times}" if step.asked_of else step.what.value
+        answer = f": {step.answer} ({step.elapsed_ms} ms)" if step.asked_of else f": {step.follows}"
+        self._say(f"{asked}{answer}", "- ")
+
+    def _say(self, text: str, head: str = "") -> None:
+        if text:
+            self._print(f"{head}{text}", indent="   ", further="   " + " " * (2 if head == "- " else 0))
+
+    @staticmethod
+    def _print(text: str, indent: str = "", further: str = "") -> None:
+        print(
+            textwrap.fill(
+                harmless(text),
+                _WIDTH,
+                initial_indent=indent,
+                subsequent_indent=further,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+
+
+def _as_data(journey: Journey) -> dict[str, Any]:
+    failure = journey.failure
+    return {
+        "group": journey.group,
+        "topics": list(journey.topics),
+        "reached": journey.reached,
+        "failed": None if failure is None else failure.name,
+        "chapters": [
+            {
+                "name": chapter.name,
+                "title": chapter.title,
+                "verdict": chapter.verdict.value,
+                "said": list(chapter.said),
+                "why": chapter.why,
+                "needed": chapter.needed,
+                "steps": [_step_data(step) for step in chapter.steps],
+            }
+            for chapter in journey.chapters
+        ],
+        "positions": [
+            {
+                "topic": stand.partition.topic,
+                "partition": stand.partition.partition,
+                "offset": stand.offset,
+                "origin": stand.origin,
+                "unusable": stand.unusable,
+                "end": stand.end,
+                "behind": stand.behind,
+            }
+            for stand in journey.stands
+        ],
+    }
+
+
+def _step_data(step: Step) -> dict[str, Any]:
+    return {
+        "at": step.at,
+        "what": step.what.value,
+        "asked_of": step.asked_of,
+        "request": step.request,
+        "answer": step.answer,
+        "elapsed_ms": step.elapsed_ms,
+        "follows": step.follows,
+        "failed": step.failed,
+        "needed": step.needed,
+        "times": step.times,
+        "last_at": step.last_at,
+    }
