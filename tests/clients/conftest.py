@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 from kafka.net.inet import KafkaNetSocket
 
-pytest.register_assert_rewrite("tests.clients.scenarios", "tests.clients.clusters")
-
-from kelpie.lab import SyncCluster  # noqa: E402
-from kelpie.real.cluster import RealCluster  # noqa: E402
-from tests.clients.clusters import BROKERS, SETTINGS, Kafka, Lab, Real  # noqa: E402
+from kelpie.lab import SyncCluster
+from kelpie.real.cluster import RealCluster
+from tests.clients.clusters import BROKERS, SETTINGS, Kafka, Lab, Real
 
 
 @pytest.fixture(scope="session", autouse=True)
