@@ -18,7 +18,7 @@ from kelpie.real.failures import Unavailable
 from kelpie.real.pool import Pool
 from kelpie.real.zookeeper import RealZooKeeper
 
-# Their asserts shall tell as much as those of tests. Other folders import them too, so it is said here, first.
+# Their asserts shall tell as much as those of tests; said before anybody imports them.
 pytest.register_assert_rewrite("tests.clients.scenarios", "tests.clients.clusters")
 
 # The phase that explains failures traces every line, of passing examples too, at twenty times the cost.
