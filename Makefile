@@ -19,8 +19,10 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	$(BIN)/python demo/run.py
 
+# Most tests wait for brokers, so two files are run at a time. WORKERS=0 runs them one after the other.
+WORKERS ?= 2
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

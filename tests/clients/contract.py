@@ -12,7 +12,7 @@ from typing import Any, Self
 EARLIEST = "earliest"
 LATEST = "latest"
 SESSION_MS = 30_000
-HEARTBEAT_MS = 100
+HEARTBEAT_MS = 200
 
 
 class Refused(Exception):

@@ -106,7 +106,7 @@ class Consumer(contract.Consumer):
             isolation_level="read_committed" if options.committed_only else "read_uncommitted",
             partition_assignment_strategy=[_ASSIGNORS[options.assignor]],
             session_timeout_ms=options.session_ms,
-            heartbeat_interval_ms=2 * contract.HEARTBEAT_MS,
+            heartbeat_interval_ms=contract.HEARTBEAT_MS,
             fetch_max_wait_ms=100,
             metrics_enabled=False,
         )

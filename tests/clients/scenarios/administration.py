@@ -33,7 +33,8 @@ class TopicAdministration(Scenario):
         with self.admin(kafka) as admin:
             admin.create_topic(topic, 4, 2, {"cleanup.policy": "compact"})
             kafka.wait_until(lambda: topic in admin.topics())
-            kafka.wait_until(lambda: len(admin.replicas(topic)) == 4)
+            for node in kafka.alive:  # The client asks any of them, and one may hear of it later.
+                kafka.wait_until(lambda node=node: len(kafka.leaders(topic, node)) == 4)
             replicas = admin.replicas(topic)
             assert all(len(set(nodes)) == 2 and set(nodes) <= {1, 2, 3} for nodes in replicas.values())
             assert {nodes[0] for nodes in replicas.values()} == {1, 2, 3}
