@@ -216,9 +216,17 @@ def test_looking_changes_nothing(cluster: SyncCluster, doctor: Doctor) -> None:
     assert cluster.describe() == before
 
 
+_INTERRUPTIBLE = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Shells have jobs in the background ignore it.
+from kelpie.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_a_watch_tells_what_comes(cluster: SyncCluster, tmp_path: Path) -> None:
     """The first look in full, then a line each time; Ctrl-C ends it with the status of the last look."""
-    command = [sys.executable, "-m", "kelpie", "doctor", "-b", cluster.bootstrap_servers]
+    command = [sys.executable, "-c", _INTERRUPTIBLE, "doctor", "-b", cluster.bootstrap_servers]
     command += ["--watch", "0.1", "--store", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
