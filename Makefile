@@ -41,10 +41,12 @@ N ?= 1000
 differential: $(READY)
 	$(BIN)/python -m tests.differential $(N)
 
-# make fuzz FRAMES=5000000 goes on longer.
+# Broken frames for the decoder, then new random examples for every property that tests state; make fuzz
+# FRAMES=5000000 goes on longer.
 FRAMES ?= 1000000
 fuzz: $(READY)
 	KELPIE_FUZZ_FRAMES=$(FRAMES) $(BIN)/python -m pytest tests/wire/test_fuzz.py -s
+	KELPIE_EXAMPLES=fuzz $(BIN)/python -m pytest -m hypothesis --ignore tests/wire/test_fuzz.py
 
 # Pins every dependency anew. The lock file holds names, versions and hashes, and no address.
 lock:

@@ -22,13 +22,12 @@ from kelpie.real.zookeeper import RealZooKeeper
 pytest.register_assert_rewrite("tests.clients.scenarios", "tests.clients.clusters")
 
 # The phase that explains failures traces every line, of passing examples too, at twenty times the cost.
-# Machines are noisy, so no example has a deadline.
-settings.register_profile(
-    "kelpie",
-    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink],
-    deadline=None,
-)
-settings.load_profile("kelpie")
+# Machines are noisy, so no example has a deadline. The same examples every time, so that a change is never
+# blamed for what another one's luck finds; `make fuzz` looks for new ones.
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink]
+settings.register_profile("kelpie", phases=PHASES, deadline=None, derandomize=True)
+settings.register_profile("fuzz", phases=PHASES, deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("KELPIE_EXAMPLES", "kelpie"))
 
 
 def _missing(what: str) -> NoReturn:
