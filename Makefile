@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test check lint bench fuzz differential lock clean
+.PHONY: setup demo test test-long check lint bench fuzz differential soak lock clean
 
 setup: $(READY)
 
@@ -19,10 +19,18 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	$(BIN)/python demo/run.py
 
-# Most tests wait for brokers, so two files are run at a time. WORKERS=0 runs them one after the other.
+# Most tests wait for brokers, so two files are run at a time. WORKERS=0 runs them one after the other. Those that
+# need Spark come afterwards: it leaves no time for others.
 WORKERS ?= 2
+PYTEST   = $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile
+ON_SPARK = tests/pipeline tests/spark_kafka
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(PYTEST) $(addprefix --ignore ,$(ON_SPARK))
+	$(PYTEST) $(ON_SPARK)
+
+# What takes minutes: an incident recorded on real Kafka, a real Spark cluster, a stream that is killed.
+test-long: $(READY)
+	$(BIN)/python -m pytest -m long
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -47,6 +55,13 @@ FRAMES ?= 1000000
 fuzz: $(READY)
 	KELPIE_FUZZ_FRAMES=$(FRAMES) $(BIN)/python -m pytest tests/wire/test_fuzz.py -s
 	KELPIE_EXAMPLES=fuzz $(BIN)/python -m pytest -m hypothesis --ignore tests/wire/test_fuzz.py
+
+# A stream over a live lab, killed at random moments; make soak SECONDS=600 KILLS=20 SEED=7.
+SECONDS ?= 180
+KILLS ?= 5
+SEED ?= 1
+soak: $(READY)
+	$(BIN)/python -m tests.pipeline.soak --seconds $(SECONDS) --kills $(KILLS) --seed $(SEED)
 
 # Pins every dependency anew. The lock file holds names, versions and hashes, and no address.
 lock:

@@ -1,6 +1,7 @@
-"""The demo: an outage in the lab, found, understood and repaired; then one of real Kafka, from files alone.
+"""The demo: an outage in the lab, found, understood and repaired, then told by tables on Spark; and one of
+real Kafka, from files alone.
 
-Everything runs on this machine, on loopback, without a JVM. What follows a $ is what a person would type.
+Everything runs on this machine, on loopback. What follows a $ is what a person would type.
 """
 
 import os
@@ -8,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
@@ -24,23 +26,25 @@ TOPIC, RECORDS, LATER = "orders", 600, 90
 OFFSETS_PARTITIONS = 50
 GROUPS = [f"billing-{number}" for number in range(6)]
 RECORDING = "kafka-4.3.1-coordinator-outage"
-REPORT_LINES, STORY_LINES = 38, 27
+REPORT_LINES, STORY_LINES, TABLE_LINES = 38, 27, 22
 PATIENCE_S = 30.0
+SPARK_PATIENCE_S = 240.0
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kelpie-demo-") as state:
         os.environ["KELPIE_STATE"] = state  # The doctor remembers what it has seen, here for a minute.
-        outage_in_the_lab()
+        outage_in_the_lab(Path(state))
     recorded_outage()
     return 0
 
 
-def outage_in_the_lab() -> None:
+def outage_in_the_lab(folder: Path) -> None:
+    logs, landing, tables = (folder / name for name in ("logs", "landing", "tables"))
     tell("1. A cluster of three brokers, in this process; unmodified clients use it.")
     config = {"group.initial.rebalance.delay.ms": 0}
     with SyncCluster(
-        brokers=3, offsets_partitions=OFFSETS_PARTITIONS, replication=2, config=config
+        brokers=3, offsets_partitions=OFFSETS_PARTITIONS, replication=2, config=config, log_folder=logs
     ) as cluster:
         cluster.create_topic(TOPIC, partitions=3, replication=3)
         produce(cluster, RECORDS)
@@ -49,11 +53,12 @@ def outage_in_the_lab() -> None:
         print(f"   {len(GROUPS)} groups have each read {RECORDS} records, and committed.")
         kelpie("doctor", "-b", cluster.bootstrap_servers)
 
-        tell("2. Two brokers die.")
+        tell("2. Two brokers die. Somebody collects what can be seen meanwhile.")
         hit = stricken(cluster)
-        for node in (2, 3):
-            cluster.kill(node)
-        kelpie("doctor", "-b", cluster.bootstrap_servers, lines=REPORT_LINES)
+        with collecting(cluster, landing):
+            for node in (2, 3):
+                cluster.kill(node)
+            kelpie("doctor", "-b", cluster.bootstrap_servers, lines=REPORT_LINES)
         print("   …")
 
         tell(f"3. Move {hit[0]} to a healthy coordinator, with its place.")
@@ -63,9 +68,21 @@ def outage_in_the_lab() -> None:
         came = read(cluster, new, LATER + 1, limit_s=5.0)
         print(f"\n   {LATER} records were written meanwhile. A consumer of {new} was given {came}.")
 
+        tell(
+            "4. The same night as tables, on Spark: what was collected, the brokers' logs, the offsets topic."
+        )
+        sources = ("--from", str(landing), str(logs), "-b", cluster.bootstrap_servers)
+        kelpie(
+            *("pipeline", "stream", "--once", "--quiet", *sources, "--into", str(tables)),
+            limit_s=SPARK_PATIENCE_S,
+        )
+        print()
+    kelpie("doctor", "--tables", str(tables), lines=TABLE_LINES)
+    print("   …")
+
 
 def recorded_outage() -> None:
-    tell("4. An outage of real Kafka 4.3.1, from files alone: logs, tools' outputs, disks.")
+    tell("5. An outage of real Kafka 4.3.1, from files alone: logs, tools' outputs, disks.")
     kelpie("doctor", "--evidence", str(unpacked(RECORDING)), lines=STORY_LINES)
     print("\n   … and so on. `kelpie explain` lists what the doctor knows; docs/doctor.md says more.")
 
@@ -74,12 +91,32 @@ def tell(text: str) -> None:
     print(f"\n{text}\n", flush=True)
 
 
-def kelpie(*arguments: str, lines: int | None = None) -> str:
+@contextmanager
+def collecting(cluster: SyncCluster, landing: Path) -> Iterator[None]:
+    """A look at the cluster every second, in the background."""
+    print("   $ kelpie collect -b … --into landing --every 1s &")
+    options = ["-b", cluster.bootstrap_servers, "--into", str(landing), "--every", "1s", "--quiet"]
+    process = subprocess.Popen([sys.executable, "-m", "kelpie", "collect", *options])
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while not any(landing.glob("[!.]*")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+def kelpie(*arguments: str, lines: int | None = None, limit_s: float = 2 * PATIENCE_S) -> str:
     """Run a command as a person would, and show what it says."""
-    shown = [argument if not argument.startswith("/") else "DIR" for argument in arguments]
+    shown = [argument if not argument.startswith("/") else Path(argument).name for argument in arguments]
     print(f"   $ kelpie {' '.join(shown)}\n", flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "kelpie", *arguments], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "kelpie", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
     )
     said = done.stdout + done.stderr
     for line in said.splitlines()[:lines]:

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import Phase, settings
@@ -17,6 +17,9 @@ from kelpie.real.cluster import RealCluster
 from kelpie.real.failures import Unavailable
 from kelpie.real.pool import Pool
 from kelpie.real.zookeeper import RealZooKeeper
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Their asserts shall tell as much as those of tests; said before anybody imports them.
 pytest.register_assert_rewrite("tests.clients.scenarios", "tests.clients.clusters")
@@ -109,3 +112,32 @@ def wait_until() -> Callable[..., None]:
             time.sleep(0.02)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def spark(
+    available: Callable[[], AbstractContextManager[None]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["SparkSession"]:
+    """One for all tests of a process: Spark knows no more. It has the jars of Delta and of the connector."""
+    from pyspark import SparkContext
+
+    from kelpie.pipeline.session import DELTA, KAFKA, open_session
+    from kelpie.real import java
+
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    with available():
+        java.find()
+        session = open_session("local[2]", brief=True, jars=(DELTA, KAFKA), settings=settings)
+    yield session
+    session.stop()
+    # `stop` leaves the JVM running for the next session of this process.
+    gateway = SparkContext._gateway
+    assert gateway is not None
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(30)

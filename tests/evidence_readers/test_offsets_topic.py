@@ -141,6 +141,15 @@ def test_an_epoch_of_the_new_protocol_is_one_generation() -> None:
     assert row.members[0].rebalance_timeout_ms == 45_000
 
 
+def test_an_epoch_is_told_again_once_its_assignment_is_computed() -> None:
+    """Since 4.3 that comes later than the epoch; until then the records hold the assignment before it."""
+    log = batch(new_protocol("g", 2, {"m": [0]})) + batch([epoch_of("g", 3)], base=10)
+    log += batch(new_protocol("g", 3, {"m": [0, 1]}), base=20)
+    told = [(row.generation, row.members[0].assigned) for row in _rows(log) if isinstance(row, Generation)]
+    before = (TopicPartition("orders", 0),)
+    assert told == [(2, before), (3, before), (3, (*before, TopicPartition("orders", 1)))]
+
+
 def test_a_member_that_leaves_makes_an_epoch_without_it() -> None:
     """Its records are deleted and the epoch is raised, in one write."""
     log = batch(new_protocol("g", 2, {"m-1": [0]}))

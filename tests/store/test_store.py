@@ -19,8 +19,8 @@ from kelpie.observations import (
     Observations,
     PartitionView,
 )
+from kelpie.observations.thinning import AGES_MS, kept
 from kelpie.store import Store, default_folder
-from kelpie.store.thinning import AGES_MS, kept
 
 NOW = 1_800_000_000_000
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

@@ -23,6 +23,9 @@ COMMANDS = (
     "reset",
     "reassign-offsets-topic",
     "elect",
+    "offsets",
+    "collect",
+    "pipeline",
 )
 """In the order in which help lists them. Each is a module of that name, with _ for -."""
 

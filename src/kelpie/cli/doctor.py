@@ -62,6 +62,15 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="files of an incident: logs, describe outputs, segments, archives of these; with or without -b",
     )
     parser.add_argument(
+        "--tables",
+        type=Path,
+        metavar="DIR",
+        help="tables that kelpie pipeline made: tells what was found there, and looks at nothing else",
+    )
+    parser.add_argument(
+        "--cluster", metavar="NAME", help="of these tables, if they hold more than one cluster"
+    )
+    parser.add_argument(
         "--time-zone",
         metavar="ZONE",
         help="of times in logs that name none: Europe/Berlin; if left out, what the logs betray, else UTC",
@@ -102,6 +111,10 @@ def _run(arguments: argparse.Namespace) -> int:
     codes = _codes(arguments.code)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
+    if arguments.tables is not None:
+        diagnosis = _only(_of_tables(arguments), codes)
+        _print(arguments, diagnosis)
+        return _STATUS[diagnosis.worst] if diagnosis.groups else NOTHING_TO_SEE
     with _store(arguments) as store:
         examination = _examination(arguments, store)
         try:
@@ -114,6 +127,21 @@ def _run(arguments: argparse.Namespace) -> int:
     diagnosis = _only(diagnosis, codes)
     _print(arguments, diagnosis)
     return _STATUS[diagnosis.worst] if looked else NOTHING_TO_SEE
+
+
+def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
+    if arguments.bootstrap_server is not None or arguments.evidence or arguments.watch is not None:
+        raise CommandError("--tables goes without -b, --evidence and --watch.", MISUNDERSTOOD)
+    try:
+        from kelpie.pipeline.reading import NoTables, read_diagnosis  # noqa: PLC0415 - who has no tables needs none.
+    except ImportError as error:
+        raise CommandError(
+            f"Tables need Spark and Delta: pip install 'kelpie[pipeline]'. ({error})", MISUNDERSTOOD
+        ) from None
+    try:
+        return read_diagnosis(arguments.tables, arguments.cluster, arguments.groups or None)
+    except NoTables as error:
+        raise CommandError(str(error), MISUNDERSTOOD) from None
 
 
 def _examination(arguments: argparse.Namespace, store: Store | None) -> Examination:

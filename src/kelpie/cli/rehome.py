@@ -4,8 +4,8 @@ import argparse
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
+from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
-from kelpie.evidence import read_evidence
 from kelpie.repair.applying import Repair
 from kelpie.repair.rehome import rehome, undo_rehome
 from kelpie.repair.sources import Sources
@@ -31,7 +31,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         default=[],
         metavar="WHERE",
         help="coordinator, history (copies on living brokers), store (earlier surveys), folders with segment "
-        "files off brokers' disks, or a CSV file; the first three if left out",
+        "files off brokers' disks, tables of the pipeline, or a CSV file; the first three if left out",
     )
     parser.add_argument(
         "--undo", action="store_true", help="delete the group that --as names; it must have no members"
@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
             sources,
             new_name=arguments.new_name,
             earlier=earlier_surveys(nodes) if sources.store else None,
-            evidence=read_evidence(sources.disks) if sources.disks else None,
+            evidence=read_witnesses(sources.disks) if sources.disks else None,
         )
 
     return run_repair(arguments, make)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
+from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
-from kelpie.evidence import read_evidence
 from kelpie.repair import offsets_file
 from kelpie.repair.applying import Repair
 from kelpie.repair.keeping import keep
@@ -30,7 +30,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--to-last-known",
         nargs="*",
         metavar="DIR",
-        help="the newest commit that the offsets topic, earlier surveys or these disks still hold",
+        help="the newest commit that the offsets topic, earlier surveys, these disks or tables still hold",
     )
     aims.add_argument("--to-datetime", metavar="T", help="2026-11-16T02:18:03, in UTC unless it has a zone")
     aims.add_argument("--to-earliest", action="store_true", help="the beginning of the log")
@@ -61,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 nodes,
                 arguments.group,
                 earlier=earlier_surveys(nodes),
-                evidence=read_evidence(disks) if disks else None,
+                evidence=read_witnesses(disks) if disks else None,
             )
         aim = known.aim if known is not None else _aim(arguments)
         repair = await reset(nodes, arguments.group, aim, arguments.topic, known)

@@ -28,6 +28,7 @@ from kelpie.observations import (
     PartitionView,
     Unasked,
 )
+from kelpie.observations.groups import ZOOKEEPER
 
 ONE_LOOK_MS = 60_000
 """Rows of one survey lie closer together than that."""
@@ -176,8 +177,10 @@ class Case:
 
     @cached_property
     def offsets_partition(self) -> TopicPartition | None:
-        """Where the group lives. None: nobody knows how many partitions the offsets topic has."""
+        """Where it lives. None: in ZooKeeper, or nobody knows how many partitions the offsets topic has."""
         count = self.cluster.offsets_partitions
+        if self.states and all(state.kind == ZOOKEEPER for state in self.states):
+            return None
         return TopicPartition(OFFSETS_TOPIC, partition_for(self.group, count)) if count else None
 
     @property

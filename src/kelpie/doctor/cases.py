@@ -6,6 +6,7 @@ the newest view of each one who told counts; tools (kafka-topics and the like) a
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kelpie.doctor.case import Case, ClusterView
@@ -78,6 +79,24 @@ def build(
     wanted = material.all_groups() if groups is None else dict.fromkeys(groups)
     unasked = _gathered(by_group, lambda row: row.name)
     return cluster, [material.case(group, unasked.get(group, ())) for group in sorted(wanted)]
+
+
+def build_case(
+    group: str,
+    rows: Observations,
+    cluster: ClusterView,
+    *,
+    listings: Iterable[Listing] = (),
+    history_from: Instant | None = None,
+) -> Case:
+    """One group's case, of its own rows and those listings that may name it, on a cluster built before.
+
+    For who has more groups than fit into memory: it is the case that `build` makes of all rows together.
+    `history_from`: since when records of the group's offsets partition are known.
+    """
+    material = _Material(rows, _newest_listings(listings), _split_events(rows)[1], cluster)
+    unasked = tuple(row for row in rows.unasked if row.kind == "group" and row.name == group)
+    return replace(material.case(group, _in_order(unasked)), history_from=history_from)
 
 
 def _addresses(brokers: Iterable[Broker]) -> str:

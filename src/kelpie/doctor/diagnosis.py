@@ -79,7 +79,8 @@ def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
     return findings, undecided
 
 
-def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
+def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[Finding], list[Open]]:
+    """What concerns the cluster as a whole. Of the cases, only which groups there are is looked at."""
     findings: list[Finding] = []
     undecided: list[Open] = []
     for rule in rules().values():
@@ -88,6 +89,11 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
             _sort(rule, None, judged if isinstance(judged, Sequence) else [judged], findings, undecided)
         elif rule.judge_rest is not None:
             _sort(rule, None, [rule.judge_rest(cluster, cases)], findings, undecided)
+    return findings, undecided
+
+
+def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
+    findings, undecided = diagnose_cluster(cluster, cases)
     for case in cases:
         found, unknown = diagnose(case)
         findings += found

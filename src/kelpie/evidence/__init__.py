@@ -10,6 +10,8 @@ logs/       logs of clients and brokers
 describes/  outputs of Kafka's tools
 properties  configurations of brokers
 dating      when an output was made; `dateless`: on which day a log was written
+surveys     snapshots that `kelpie collect` took (`collected`: their format; `looks`: which of them count)
+zookeeper_dumps  what Kafka keeps in ZooKeeper
 joining     states and members of a group, described by two commands, as one row
 """
 

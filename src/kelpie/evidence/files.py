@@ -6,11 +6,13 @@ of their own, under numbers for names, so no name in them can point anywhere.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kelpie.evidence import collected, zookeeper_dumps
 from kelpie.evidence.archives import Budget, Packed, is_archive, unpack
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
@@ -18,6 +20,8 @@ from kelpie.observations import Unasked
 DEEPEST_FOLDER = 40
 DEEPEST_ARCHIVE = 3
 HEAD_SIZE = 64 * 1024
+_UNFINISHED = re.compile(r"\.(?:survey|zookeeper)-.*\.tmp|\.collect-.*\.lock")
+"""What `kelpie collect` has not finished, and its lock."""
 _EARLIEST = 631_152_000  # 1990, before there was any Kafka.
 
 
@@ -86,6 +90,8 @@ class Search:
             self._tell(name or str(path), f"The folder cannot be read: {_why(error)}.")
             return
         for entry in entries:
+            if _UNFINISHED.fullmatch(entry):
+                continue
             yield from self._visit(
                 path / entry, f"{name}/{_printable(entry)}" if name else _printable(entry), depth + 1
             )
@@ -100,7 +106,8 @@ class Search:
             self._tell(name, f"It cannot be read: {_why(error)}.")
             return
         kind = is_archive(head)
-        if kind is None:
+        # Snapshots are many, and read where they are.
+        if kind is None or collected.is_collected(head) or zookeeper_dumps.is_own(head):
             yield EvidenceFile(name, path, size, modified, head)
         elif nested >= DEEPEST_ARCHIVE:
             self._tell(name, f"It is an archive in an archive, more than {DEEPEST_ARCHIVE} deep.")

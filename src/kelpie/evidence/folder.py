@@ -6,42 +6,32 @@ nothing that Kelpie knows, becomes an `Unasked` row with the reason, and the res
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from itertools import islice
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kelpie.evidence import properties
 from kelpie.evidence.archives import Budget
+from kelpie.evidence.collected import Torn, header_of
 from kelpie.evidence.dateless import settle_dates
 from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped
-from kelpie.evidence.describes import Output, looks_like_output, read_output
+from kelpie.evidence.describes import Output, read_output
 from kelpie.evidence.files import EvidenceFile, Search
 from kelpie.evidence.joining import join_states
 from kelpie.evidence.logs import Reading, read_log
 from kelpie.evidence.logs.attribution import by_file_name
-from kelpie.evidence.logs.layouts import parse_head
-from kelpie.evidence.logs.lines import encoding_of, is_text, read_lines
-from kelpie.evidence.segments import Segment, describe_segment, is_segment, read_segments
+from kelpie.evidence.logs.lines import read_lines
+from kelpie.evidence.recognition import Kind, recognise
+from kelpie.evidence.segments import Segment, describe_segment, read_segments
+from kelpie.evidence.surveys import Survey, read_surveys
+from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
 
-_COMPANIONS = (
-    ".index",
-    ".timeindex",
-    ".txnindex",
-    ".snapshot",
-    "-checkpoint",
-    "partition.metadata",
-    ".checkpoint",
-    ".lock",
-    "cleaned",
-)
-"""What lies beside segments on a broker's disk: nothing in it is of use here."""
-_LOOKED_AT = 400
 _META = "meta.properties"
+NOTHING_KNOWN = "It is a text, and there is nothing in it that Kelpie knows."
 
 
 @dataclass(slots=True)
@@ -55,6 +45,8 @@ class _Gathered:
     disks: dict[str, int] = field(default_factory=dict)
     modified: dict[str, Instant | None] = field(default_factory=dict)
     topic_names: dict[bytes, str] = field(default_factory=dict)
+    surveys: dict[str, Survey] = field(default_factory=dict)
+    dumps: list[Observations] = field(default_factory=list)
     unasked: list[Unasked] = field(default_factory=list)
 
 
@@ -106,33 +98,34 @@ def _take(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> None:
 
 def _read(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> str | None:
     """None, or why the file is of no use."""
-    if not file.head:
-        return None if file.base.endswith(_COMPANIONS) or file.base.endswith(".log") else "It is empty."
-    if is_segment(file.head):
+    what = recognise(file)
+    if Kind.SEGMENT in what.kinds:
         gathered.segments.append(file)
-        return None
-    if file.base.endswith(_COMPANIONS):
-        return None
-    if not is_text(file.head):
-        return "It is binary, and neither a log segment nor an archive."
-    encoding = encoding_of(file.head)
-    lines: Callable[[], Iterable[str]] = lambda: read_lines(file.path, encoding)  # noqa: E731
-    beginning = list(islice(lines(), _LOOKED_AT))
-    if properties.looks_like_broker(beginning):
-        _configuration(file, beginning, gathered)
-        return None
-    output = looks_like_output(beginning, file.name)
-    if output:
-        read = read_output(lines(), file.name)
+    if Kind.CONFIGURATION in what.kinds:
+        _configuration(file, what.beginning, gathered)
+    if Kind.SCRAPE in what.kinds:
+        return "It is a scrape of metrics, which the doctor does not look at; kelpie pipeline run does."
+    if Kind.SURVEY in what.kinds:
+        try:
+            gathered.surveys[file.name] = Survey(file.path, header_of(file.head))
+        except Torn as error:
+            return str(error)
+    if Kind.ZOOKEEPER in what.kinds:
+        try:
+            gathered.dumps.append(observe(read_dump(file.path), file.name, file.modified))
+        except NoDump as error:
+            return str(error)
+    if Kind.OUTPUT in what.kinds:
+        read = read_output(read_lines(file.path, what.encoding), file.name)
         gathered.outputs.append(Dated(read, file.modified))
         gathered.topic_names |= read.topic_ids
-    if not output or any(parse_head(line) is not None for line in beginning):
-        reading = read_log(lines(), file.name, zone)
+    if Kind.LOG in what.kinds:
+        reading = read_log(read_lines(file.path, what.encoding), file.name, zone)
         if reading.heads or reading.found.events:
             gathered.readings.append(reading)
-        elif not output:
-            return "It is a text, and there is nothing in it that Kelpie knows."
-    return None
+        elif Kind.OUTPUT not in what.kinds:
+            return NOTHING_KNOWN
+    return what.reason or None
 
 
 def _configuration(file: EvidenceFile, lines: Sequence[str], gathered: _Gathered) -> None:
@@ -156,6 +149,7 @@ def _together(gathered: _Gathered) -> Observations:
     join_states(gathered.outputs)
     for dated in in_order(gathered.outputs):
         history.add(stamped(dated.output.found, dated.at))
+    history.add(*gathered.dumps, read_surveys(gathered.surveys, gathered.unasked))
     history.settings += properties.common_settings(history.settings)
     history.unasked += gathered.unasked
     return history

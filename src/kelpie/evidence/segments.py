@@ -110,6 +110,21 @@ def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) ->
     return found
 
 
+def log_ends(segments: Iterable[Segment]) -> Observations:
+    """Where the logs of these segments end, disk by disk, without their records; and whose disks they are."""
+    found = Observations()
+    replicas: dict[tuple[str, int, str], list[Segment]] = defaultdict(list)
+    for segment in segments:
+        if segment.topic and segment.topic not in _NO_USE and segment.partition >= 0:
+            replicas[segment.topic, segment.partition, segment.disk].append(segment)
+            if segment.broker is not None:
+                _meet(found, segment)
+    for (topic, partition, _), replica in sorted(replicas.items()):
+        replica.sort(key=lambda it: (it.base_offset, it.file.name))
+        found.ends.append(_end_of(TopicPartition(topic, partition), replica, found))
+    return found
+
+
 def _read_offsets_partition(
     name: TopicPartition,
     replicas: Sequence[list[Segment]],

@@ -2,7 +2,8 @@
 
 A classic group is one record. A KIP-848 group is many: its epoch (3), a record per member (5), the target
 assignment's epoch (6), per member the target (7) and what it has (8). The coordinator writes what belongs
-together in one batch, so a generation is handed out at the end of the batch that brought a new epoch.
+together in one batch, so a generation is handed out at the end of the batch that brought a new epoch. Since
+4.3 it may compute the target some time after the epoch: then the generation is handed out again with it.
 
 Assignments name topics by id. The name is known from commits (since 4.1 they carry the id), from type 4 (up
 to 4.0), or, where a member subscribes to a single topic and has partitions of a single id, from that. An id
@@ -35,8 +36,9 @@ class Entry(NamedTuple):
 @dataclass(slots=True)
 class _Group:
     epoch: int = -1
-    told: int = -1
-    """The last epoch for which there was a row."""
+    target_epoch: int = -1
+    told: tuple[int, int] = (-1, -1)
+    """The last epochs, of group and target, for which there was a row."""
     members: dict[str, ConsumerGroupMemberMetadataValue] = field(default_factory=dict)
     targets: dict[str, list[tuple[bytes, list[int]]]] = field(default_factory=dict)
     current: dict[str, list[tuple[bytes, list[int]]]] = field(default_factory=dict)
@@ -60,9 +62,28 @@ class GroupEpochs:
         """A generation, with the offset of its record, for each group that has a new epoch."""
         for name, (offset, at) in self._advanced.items():
             group = self._groups[name]
-            if group.epoch != group.told:
-                group.told = group.epoch
+            if (group.epoch, group.target_epoch) != group.told:
+                group.told = group.epoch, group.target_epoch
                 yield offset, self._generation(name, group, at, f"{source}@{offset}")
+
+    def group(self, name: str) -> Generation | None:
+        """A group as it is after all that was read."""
+        group = self._groups.get(name)
+        return None if group is None else self._generation(name, group, None, "")
+
+    def owned(self, name: str, member_id: str) -> tuple[TopicPartition, ...]:
+        """What a member has, which need not be what it should have yet."""
+        group = self._groups[name]
+        return tuple(self._named(group.current.get(member_id, []), ()))
+
+    def is_settled(self, name: str) -> bool:
+        """Whether every member has what it should have in the group's epoch."""
+        group = self._groups.get(name)
+        return group is None or all(
+            group.member_epochs.get(member_id, -1) >= group.epoch
+            and _flat(group.current.get(member_id)) == _flat(group.targets.get(member_id))
+            for member_id in group.members
+        )
 
     def record(self, entry: Entry) -> GroupRemoved | None:
         """Takes in one record; types that are not of KIP-848 groups are let pass."""
@@ -76,6 +97,7 @@ class GroupEpochs:
                 self._advance(key.group_id, value.epoch, offset, at)
             case RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA if value is not None:
                 self._advance(key.group_id, value.assignment_epoch, offset, at)
+                self._group(key).target_epoch = value.assignment_epoch
             case RecordType.CONSUMER_GROUP_PARTITION_METADATA if value is not None:
                 self._names.update({topic.topic_id: topic.topic_name for topic in value.topics})
             case RecordType.CONSUMER_GROUP_MEMBER_METADATA:
@@ -92,7 +114,8 @@ class GroupEpochs:
         return self._groups.setdefault(key.group_id, _Group())
 
     def _advance(self, name: str, epoch: int, offset: int, at: Instant | None) -> None:
-        self._groups.setdefault(name, _Group()).epoch = epoch
+        group = self._groups.setdefault(name, _Group())
+        group.epoch = max(epoch, group.epoch)
         self._advanced.setdefault(name, (offset, at))
 
     def _generation(self, name: str, group: _Group, at: Instant | None, where: str) -> Generation:
@@ -145,6 +168,10 @@ def _put(kept: dict[str, Any], key: str, value: Any) -> None:
         kept.pop(key, None)
     else:
         kept[key] = value
+
+
+def _flat(by_topic: list[tuple[bytes, list[int]]] | None) -> set[tuple[bytes, int]]:
+    return {(topic_id, partition) for topic_id, partitions in by_topic or () for partition in partitions}
 
 
 def _by_topic(entries: list[Any]) -> list[tuple[bytes, list[int]]]:

@@ -8,6 +8,8 @@ from kelpie.model.time import Instant
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
+ZOOKEEPER = "zookeeper"
+"""Consumers of 0.8's kind: ZooKeeper keeps their members and offsets, and they have no coordinator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ streams: a row is handed out as soon as it is certain.
   newest commit before it in the same partition, and None if there is none.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
 from kelpie.model.names import TopicPartition
@@ -88,25 +88,39 @@ class OffsetsPartition:
                 elif marker.type is not ControlType.ABORT:
                     self._pending[header.producer_id] = rows
             return
-        converted = self._epochs.begin_batch()
-        found: list[Placed] = []
-        for record in batch.records(inflated_limit=_LARGEST_INFLATED):
-            try:
-                row = self._record(record, source, header.is_transactional)
-            except Malformed as malformed:
-                unread.append(f"offset {record.offset}: {malformed}")
-                continue
-            if row is not None:
-                found.append(Placed(record.offset, row))
         if header.is_transactional:
+            found = list(self._rows(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread, True))
             self._pending.setdefault(header.producer_id, []).extend(found)
             return
-        for placed in found:
+        yield from self._written(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread)
+
+    def records(self, records: Iterable[Record], source: str) -> Iterator[Placed]:
+        """The rows of records that were written together, and are no part of a transaction.
+
+        For who has taken batches apart already. Records that cannot be read are passed over.
+        """
+        yield from self._written(records, source, [])
+
+    def _written(self, records: Iterable[Record], source: str, unread: list[str]) -> Iterator[Placed]:
+        converted = self._epochs.begin_batch()
+        for placed in list(self._rows(records, source, unread, False)):
             # A classic group that becomes one of KIP-848 is deleted and made anew in one write.
             if not (isinstance(placed.row, GroupRemoved) and placed.row.group in converted):
                 yield placed
         for offset, generation in self._epochs.end_batch(source):
             yield Placed(offset, generation)
+
+    def _rows(
+        self, records: Iterable[Record], source: str, unread: list[str], transactional: bool
+    ) -> Iterator[Placed]:
+        for record in records:
+            try:
+                row = self._record(record, source, transactional)
+            except Malformed as malformed:
+                unread.append(f"offset {record.offset}: {malformed}")
+                continue
+            if row is not None:
+                yield Placed(record.offset, row)
 
     def _record(self, record: Record, source: str, transactional: bool) -> Row | None:
         record_type, key = decode_key(record.key)

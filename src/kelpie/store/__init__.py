@@ -6,7 +6,7 @@ asked, and a few earlier surveys (states, committed offsets, ends of logs).
 
 store     the file: opening, locking, mending
 packing   rows to bytes and back
-thinning  which surveys are kept
+          (which surveys are kept: `observations.thinning`)
 
 It is a convenience, never a condition: whatever is wrong with the file, the doctor goes on without it, and
 says so.

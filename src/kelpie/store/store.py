@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Observations
+from kelpie.observations.thinning import kept
 from kelpie.store.packing import Unpackable, pack_offsets, pack_survey, unpack_offsets, unpack_survey
-from kelpie.store.thinning import kept
 
 T = TypeVar("T")
 

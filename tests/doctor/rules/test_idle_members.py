@@ -3,7 +3,8 @@
 from kelpie.doctor.case import ClusterView
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.idle_members import judge
-from tests.doctor.building import a_case, a_cluster, a_member, a_state, a_view, found, missing
+from kelpie.observations import Generation
+from tests.doctor.building import NOW, a_case, a_cluster, a_member, a_state, a_view, found, missing
 
 
 def _cluster(partitions: int = 2) -> ClusterView:
@@ -64,3 +65,13 @@ def test_partitions_of_a_deleted_topic_are_nothing_to_read() -> None:
     assert "app-3 subscribed to doomed, which is not there" in finding.summary
     assert "is no error to a consumer" in finding.why
     assert finding.evidence[0].text == "app-3: subscribed to doomed, assigned doomed-0 and doomed-1"
+
+
+def test_what_tools_do_not_print_records_tell() -> None:
+    """Descriptions by Kafka's tools have no subscriptions; the generation on disk has them."""
+    lost = a_member("app-3", topic="ordres")
+    unread = a_member("app-3", subscribed=None)
+    known = Generation("billing", 1, (*BUSY, lost), at=NOW)
+    states = [a_state("Stable", *BUSY, unread)]
+    finding = found(judge(a_case(cluster=_cluster(), states=states, generations=(known,))))
+    assert "app-3 subscribed to ordres, which is not there" in finding.summary

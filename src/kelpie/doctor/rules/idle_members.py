@@ -20,6 +20,7 @@ Reproduce: kelpie lab run idle-members
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
@@ -42,7 +43,7 @@ class Idle(NamedTuple):
 
 
 def judge(case: Case) -> Judgement:
-    state = described(case)
+    state = _with_subscriptions(case, described(case))
     if state is None:
         return undetermined("the members of the group and what they are assigned")
     if state.state != "Stable" or not state.members or state.protocol_type not in ("consumer", ""):
@@ -58,6 +59,24 @@ def judge(case: Case) -> Judgement:
         return undetermined("which topics there are")
     idle = _sorted(case, state, empty)
     return _found(case, state, idle) if idle.surplus or idle.lost else ABSENT
+
+
+def _with_subscriptions(case: Case, state: GroupState | None) -> GroupState | None:
+    """Kafka's tools do not print what members subscribe to; records of the offsets topic tell."""
+    if state is None or all(member.subscribed is not None for member in state.members):
+        return state
+    known = {
+        member.member_id: member.subscribed
+        for generation in case.generations
+        for member in generation.members
+    }
+    return replace(
+        state,
+        members=tuple(
+            it if it.subscribed is not None else replace(it, subscribed=known.get(it.member_id))
+            for it in state.members
+        ),
+    )
 
 
 def _has_nothing(case: Case, member: Member) -> bool:

@@ -21,30 +21,73 @@ class Groups:
     """What a file tells about groups, as it is read."""
 
     def __init__(self) -> None:
-        self.named: dict[str, str] = {}
+        self.sure: dict[str, str] = {}
         """Group → where it was named first."""
+        self.guessed: tuple[str, str] | None = None
+        """The same of one that other words gave away, when none had been named yet."""
         self.of_client: dict[str, str] = {}
+        self.instances: set[str] = set()
+        """Clients of librdkafka whose group a line told; their other lines are not asked."""
+
+    @property
+    def named(self) -> dict[str, str]:
+        if self.guessed is None:
+            return self.sure
+        return dict([self.guessed]) | {it: at for it, at in self.sure.items() if it != self.guessed[0]}
+
+    @property
+    def are_unknown(self) -> bool:
+        return not self.sure and self.guessed is None
 
     def note(self, group: str, client: str | None, where: str) -> None:
-        self.named.setdefault(group, where)
+        self.sure.setdefault(group, where)
         if client:
             self.of_client.setdefault(client, group)
 
+    def guess(self, group: str, where: str) -> None:
+        if self.are_unknown:
+            self.guessed = group, where
+
+    def note_instance(self, group: str, instance: str, where: str) -> None:
+        self.note(group, instance, where)
+        self.instances.add(instance)
+
+    def go_on(self, later: "Groups") -> bool:
+        """What a later part of the same file told, read on its own. False: both must be read together."""
+        for instance in later.instances:
+            if self.of_client.get(instance, later.of_client[instance]) != later.of_client[instance]:
+                return False
+        if self.are_unknown:
+            self.guessed = later.guessed
+        for group, where in later.sure.items():
+            self.sure.setdefault(group, where)
+        for client, group in later.of_client.items():
+            self.of_client.setdefault(client, group)
+        self.instances |= later.instances
+        return True
+
     def attribute(self, events: Iterable[Event]) -> list[Event]:
         """Events, with the group where the file tells it."""
-        only = next(iter(self.named)) if len(self.named) == 1 else None
+        only = self.only()
         return [self._with_group(event, only) for event in events]
 
-    def _with_group(self, event: Event, only: str | None) -> Event:
+    def only(self) -> tuple[str, str] | None:
+        """The group, and where it was named, if the file names one only."""
+        named = self.named
+        return next(iter(named.items())) if len(named) == 1 else None
+
+    def of(self, client: str, only: tuple[str, str] | None) -> tuple[str, str] | None:
+        """The group of a client, and what told it."""
+        group = self.of_client.get(client)
+        return only if group is None else (group, f"other lines of {client}")
+
+    def _with_group(self, event: Event, only: tuple[str, str] | None) -> Event:
         if event.group is not None or is_of_server(event):
             return event
-        client = event.details.get("instance") or event.client_id or ""
-        group = self.of_client.get(client)
-        told = f"other lines of {client}" if group is not None else ""
-        if group is None and only is not None:
-            group, told = only, self.named[only]
-        if group is None:
+        found = self.of(event.details.get("instance") or event.client_id or "", only)
+        if found is None:
             return event
+        group, told = found
         return replace(event, group=group, details={**event.details, "group_from": told})
 
 

@@ -9,7 +9,8 @@ from kelpie.evidence.logs.wrappers import WRAPPERS, Wrapped
 _LONGEST_TRACE = 60
 _LONGEST_DUMP = 2000
 """A broker's dump of its configuration has several hundred lines."""
-_ALONE = ("Processed a total of ",)
+_HEADS_TO_TRUST = 20
+ALONE = ("Processed a total of ",)
 """What tools print among the lines of their log."""
 
 
@@ -22,6 +23,19 @@ class Entry:
     time: str
     trace: list[str] = field(default_factory=list)
 
+    def add(self, line: str) -> None:
+        """A line without a head that follows; of so many that nobody could read them all, the first."""
+        limit = _LONGEST_DUMP if self.head.message.rstrip().endswith("values:") else _LONGEST_TRACE
+        if len(self.trace) < limit:
+            self.trace.append(line)
+
+
+def begin(number: int, line: str, head: Head, time: str) -> Entry:
+    entry = Entry(number, line, head, time)
+    if head.trace:
+        entry.trace += head.trace.split("\n")[:_LONGEST_TRACE]
+    return entry
+
 
 class Entries:
     """Goes through the lines of one file; `heads` and `lines` count."""
@@ -29,23 +43,28 @@ class Entries:
     def __init__(self) -> None:
         self.lines = 0
         self.heads = 0
-        self._wrapper = ""
+        self.wrapper = ""
+        """Who puts something in front of the lines; nobody, if empty."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Lines have stood for themselves for so long that nobody looks for wrappers any more."""
+        return not self.wrapper and self.heads > _HEADS_TO_TRUST
 
     def read(self, lines: Iterable[str]) -> Iterator[Entry]:
+        return self.read_numbered(enumerate(lines, start=1))
+
+    def read_numbered(self, lines: Iterable[tuple[int, str]]) -> Iterator[Entry]:
         current: Entry | None = None
-        for number, line in enumerate(lines, start=1):
+        for number, line in lines:
             self.lines = number
             inner, time = self._unwrap(line)
             head = parse_head(inner)
             if head is not None:
                 self.heads += 1
-            elif self.heads and not inner.startswith(_ALONE):
+            elif self.heads and not inner.startswith(ALONE):
                 if current is not None:
-                    limit = (
-                        _LONGEST_DUMP if current.head.message.rstrip().endswith("values:") else _LONGEST_TRACE
-                    )
-                    if len(current.trace) < limit:
-                        current.trace.append(inner)
+                    current.add(inner)
                 continue
             elif not inner.strip():
                 continue
@@ -55,26 +74,24 @@ class Entries:
                 time = time or (current.time if current is not None else "")
             if current is not None:
                 yield current
-            current = Entry(number, line, head, time or head.time)
-            if head.trace:
-                current.trace += head.trace.split("\n")[:_LONGEST_TRACE]
+            current = begin(number, line, head, time or head.time)
         if current is not None:
             yield current
 
     def _unwrap(self, line: str) -> tuple[str, str]:
         """The line as its program wrote it, and the time that the wrapper knows."""
-        if self._wrapper:
-            wrapped = WRAPPERS[self._wrapper](line)
+        if self.wrapper:
+            wrapped = WRAPPERS[self.wrapper](line)
             if wrapped is not None:
                 return self._unwrap_twice(wrapped)
-        elif self.heads > 20:
-            return line, ""  # Lines have stood for themselves so far.
+        elif self.is_plain:
+            return line, ""
         if parse_head(line) is not None and not line.startswith("{"):
             return line, ""
         for name, unwrap in WRAPPERS.items():
             wrapped = unwrap(line)
             if wrapped is not None and (wrapped.time or parse_head(wrapped.line) is not None):
-                self._wrapper = name
+                self.wrapper = name
                 return self._unwrap_twice(wrapped)
         return line, ""
 

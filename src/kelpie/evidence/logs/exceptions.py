@@ -19,6 +19,7 @@ _KINDS = {
     "NoOffsetForPartitionException": Kind.NO_COMMITTED_OFFSET,
     "LogTruncationException": Kind.TRUNCATION_DETECTED,
 }
+NAMES = tuple(_KINDS)
 _CLASS = re.compile(r"\b(" + "|".join(_KINDS) + r")\b(?:: (?P<why>[^\n]*))?")
 _GROUP = re.compile(r"Not authorized to access group: (\S+)")
 

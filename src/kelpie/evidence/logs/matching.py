@@ -137,7 +137,7 @@ class Pattern:
             elif value:
                 details[name] = value
         error = self.error
-        if error is None:
+        if error is None and ("reason" in fields or message.trace):
             named = error_in(f"{fields.get('reason', '')}\n{message.trace}")
             error = named.value if named is not None else None
         if error is not None:
@@ -189,6 +189,7 @@ class Table:
     """Templates by first word. Those that begin with a name are tried for every message."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self.patterns = tuple(patterns)
         self._by_word: dict[str, list[Pattern]] = {}
         self._anywhere: list[Pattern] = []
         for pattern in patterns:

@@ -10,24 +10,33 @@ from dataclasses import replace
 
 from kelpie.observations import Event, EventKind, Setting
 
-_BACK = (EventKind.REVOKED, EventKind.JOINING, EventKind.COMMIT_FAILED)
+BACK = (EventKind.REVOKED, EventKind.JOINING, EventKind.COMMIT_FAILED)
 _SETTING = "max.poll.interval.ms"
 _SENSIBLE = re.compile(r"[0-9]{1,12}$")
 
 
 def with_pauses(events: Sequence[Event], settings: Iterable[Setting]) -> list[Event]:
     """Events of one file, with limit_ms and pause_ms among the details where they can be known."""
-    limits = {it.of: it.value for it in settings if it.name == _SETTING and _SENSIBLE.match(it.value)}
+    limits = limits_of(settings)
     told: list[Event] = []
     back: dict[object, Event] = {}
     for event in reversed(events):
         client = (event.group, event.client_id, event.details.get("instance"))
-        if event.kind in _BACK:
+        if event.kind in BACK:
             back[client] = event
         elif event.kind is EventKind.POLL_INTERVAL_EXCEEDED:
-            event = _with_pause(event, back.get(client), limits.get(f"group {event.group}"))  # noqa: PLW2901
+            event = _with_pause(event, back.get(client), limits.get(event.group or ""))  # noqa: PLW2901
         told.append(event)
     return told[::-1]
+
+
+def limits_of(settings: Iterable[Setting]) -> dict[str, str]:
+    """By group: after which pause a client is taken for dead, as far as files tell."""
+    return {
+        it.of.removeprefix("group "): it.value
+        for it in settings
+        if it.of.startswith("group ") and it.name == _SETTING and _SENSIBLE.match(it.value)
+    }
 
 
 def _with_pause(event: Event, back: Event | None, configured: str | None) -> Event:

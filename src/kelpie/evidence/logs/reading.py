@@ -42,7 +42,7 @@ _CONSUMED = (
         then=_arrived,
     ),
 )
-_TABLE = Table(
+TABLE = Table(
     (
         *java_client.PATTERNS,
         *java_coordinator.PATTERNS,
@@ -77,39 +77,45 @@ class Reading:
         self.found.brokers = [replace(it, at=_shifted(it.at, by)) for it in self.found.brokers]
 
 
-class _Reader:
-    def __init__(self, name: str, zone: tzinfo | None) -> None:
+class LogReader:
+    """Reads one file, entry by entry; what only the end of the file tells is done at the end.
+
+    `most` bounds how many events of a kind are kept.
+    """
+
+    def __init__(self, name: str, zone: tzinfo | None = None, *, most: int = MOST_EVENTS_OF_A_KIND) -> None:
         self.reading = Reading(name)
-        self._clock = Clock(zone)
-        self._groups = Groups()
+        self._most = most
+        self.clock = Clock(zone)
+        self.groups = Groups()
         self._events: list[tuple[Event, Stamp | None]] = []
         self._counts: Counter[EventKind] = Counter()
-        self._gone: set[int] = set()
-        self._settings: list[Setting] = []
-        self._release = ""
-        self._broker: dict[str, str] | None = None
-        self._broker_source = ""
-        self._first: Stamp | None = None
-        self._last_time = ""
-        self._in_sequence = False
-        self._betrayed = False
+        self.gone: set[int] = set()
+        self.settings: list[Setting] = []
+        self.release = ""
+        self.broker: dict[str, str] | None = None
+        self.broker_source = ""
+        self.first: Stamp | None = None
+        self.last_time = ""
+        self.in_sequence = False
+        self.betrayed = False
 
     def read(self, lines: Iterable[str]) -> Reading:
         entries = Entries()
         for entry in entries.read(lines):
-            self._entry(entry)
+            self.entry(entry)
         self.reading.lines, self.reading.heads = entries.lines, entries.heads
-        self._finish()
+        self.finish()
         return self.reading
 
-    def _entry(self, entry: Entry) -> None:
+    def entry(self, entry: Entry) -> None:
         head = entry.head
         if head.facility:
             who, text = "", _bounded(head.message)
             table = librdkafka.TABLES.get(head.facility)
         else:
             who, text = split_prefix(_bounded(head.message))
-            table = _TABLE
+            table = TABLE
         trace = "\n".join(map(_bounded, entry.trace)) if entry.trace else ""
         message = Message(who, text, trace, head)
         found = table.find(message) if table is not None else None
@@ -125,16 +131,16 @@ class _Reader:
         """Most lines mean nothing, and then nobody asks when they were written; but see `Clock.read`."""
         if not entry.time:
             return None
-        self._last_time = entry.time
-        betrays = not self._betrayed and "TimeMs" in entry.head.message
-        if not (needed or betrays or self._in_sequence or self._first is None):
+        self.last_time = entry.time
+        betrays = not self.betrayed and "TimeMs" in entry.head.message
+        if not (needed or betrays or self.in_sequence or self.first is None):
             return None
-        stamp = self._clock.read(entry.time)
+        stamp = self.clock.read(entry.time)
         if stamp is not None:
-            self._first = self._first or stamp
-            self._in_sequence = self._in_sequence or stamp.float in (Float.YEAR, Float.DATE)
+            self.first = self.first or stamp
+            self.in_sequence = self.in_sequence or stamp.float in (Float.YEAR, Float.DATE)
             if betrays:
-                self._betrayed = self._clock.betray(stamp, entry.head.message)
+                self.betrayed = self.clock.betray(stamp, entry.head.message)
         return stamp
 
     def _other(self, entry: Entry, message: Message) -> Sequence[Found] | None:
@@ -143,21 +149,21 @@ class _Reader:
         if text.startswith(CONSUMER_DUMP):
             dump = read_dump(entry.trace)
             where = self._where(entry)
-            self._settings += settings_of_group(dump, where)
+            self.settings += settings_of_group(dump, where)
             if dump.get("group.id", "null") != "null":
-                self._groups.note(dump["group.id"], dump.get("client.id"), f"group.id in {where}")
+                self.groups.note(dump["group.id"], dump.get("client.id"), f"group.id in {where}")
         elif text.startswith(BROKER_DUMP):
-            if self._broker is None:
-                self._broker, self._broker_source = read_dump(entry.trace), self._where(entry)
+            if self.broker is None:
+                self.broker, self.broker_source = read_dump(entry.trace), self._where(entry)
         elif text.startswith("Kafka version"):
             match = _VERSION.match(text)
-            self._release = match[1] if match is not None else self._release
+            self.release = match[1] if match is not None else self.release
         elif "Exception" in text or "Exception" in message.trace:
             return find_exception(message)
-        elif not self._groups.named and entry.head.logger.startswith("kafka."):
+        elif self.groups.are_unknown and entry.head.logger.startswith("kafka."):
             match = _FOR_GROUP.search(text)
             if match is not None:
-                self._groups.note(match[1], None, self._where(entry))
+                self.groups.guess(match[1], self._where(entry))
         return None
 
     def _facts(self, entry: Entry, message: Message) -> dict[str, str | int]:
@@ -165,77 +171,83 @@ class _Reader:
             facts = facts_of(message.who)
             if "group" in facts:
                 client = str(facts.get("client_id", ""))
-                self._groups.note(str(facts["group"]), client, self._where(entry))
+                self.groups.note(str(facts["group"]), client, self._where(entry))
             return facts
         instance = entry.head.name
-        if instance not in self._groups.of_client:
+        if instance not in self.groups.of_client:
             match = _LIBRDKAFKA_GROUP.search(message.text)
             if match is not None:
-                self._groups.note(match[1], instance, self._where(entry))
+                self.groups.note_instance(match[1], instance, self._where(entry))
         return {"client_id": instance.partition("#")[0]} if instance else {}
 
     def _event(self, found: Found, facts: dict[str, str | int], entry: Entry, stamp: Stamp | None) -> None:
         if self._repeats(found):
             return
         self._counts[found.kind] += 1
-        if self._counts[found.kind] > MOST_EVENTS_OF_A_KIND:
+        if self._counts[found.kind] > self._most:
             return
         fields = {**facts, **found.fields}
         details = dict(found.details)
         if entry.head.name:
             details["instance"] = entry.head.name
         if "group" in fields:
-            self._groups.note(str(fields["group"]), details.get("instance"), self._where(entry))
-        event = Event(
-            found.kind,
-            None,
-            self._where(entry),
-            _quoted(entry),
-            details=details,
-            **fields,  # type: ignore[arg-type]
-        )
+            self.groups.note(str(fields["group"]), details.get("instance"), self._where(entry))
+        self._keep(found.kind, fields, details, entry, stamp)
+
+    def _keep(
+        self,
+        kind: EventKind,
+        fields: dict[str, str | int],
+        details: dict[str, str],
+        entry: Entry,
+        stamp: Stamp | None,
+    ) -> None:
+        where, text = self._where(entry), quoted(entry)
+        event = Event(kind, None, where, text, details=details, **fields)  # type: ignore[arg-type]
         self._events.append((event, stamp))
 
     def _offset(self, stamp: Stamp) -> int:
-        return self._clock.offset.get(stamp.float, 0)
+        return self.clock.offset.get(stamp.float, 0)
 
     def _repeats(self, found: Found) -> bool:
         """A controller without its peers says for every partition that they are gone: once is enough."""
         node = found.fields.get("node")
         if found.kind is EventKind.BROKER_UNFENCED and isinstance(node, int):
-            self._gone.discard(node)
+            self.gone.discard(node)
         elif found.kind is EventKind.BROKER_FENCED and isinstance(node, int):
-            repeated = node in self._gone and found.fields.get("reason") == java_broker.GONE
-            self._gone.add(node)
+            repeated = node in self.gone and found.fields.get("reason") == java_broker.GONE
+            self.gone.add(node)
             return repeated
         return False
 
     def _where(self, entry: Entry) -> str:
         return f"{self.reading.name}:{entry.number}"
 
-    def _finish(self) -> None:
+    def last(self) -> Stamp | None:
+        """When the last line that has a time was written."""
+        return self.clock.read(self.last_time)
+
+    def finish(self) -> None:
         reading, found = self.reading, self.reading.found
         events = [
             replace(event, at=None if stamp is None else stamp.at + self._offset(stamp))
             for event, stamp in self._events
         ]
-        found.events = with_pauses(self._groups.attribute(events), self._settings)
-        last = self._clock.read(self._last_time)
-        reading.first = None if self._first is None else self._first.at + self._offset(self._first)
+        found.events = with_pauses(self.groups.attribute(events), self.settings)
+        last = self.last()
+        reading.first = None if self.first is None else self.first.at + self._offset(self.first)
         reading.last = None if last is None else last.at + self._offset(last)
-        if self._first is not None and self._clock.fixed(self._first) is None:
-            reading.missing = self._first.float
-        found.settings = list(dict.fromkeys(self._settings))
-        if self._broker is not None:
-            found.add(properties.observe(self._broker, self._broker_source, release=self._release))
+        if self.first is not None and self.clock.fixed(self.first) is None:
+            reading.missing = self.first.float
+        found.settings = list(dict.fromkeys(self.settings))
+        if self.broker is not None:
+            found.add(properties.observe(self.broker, self.broker_source, release=self.release))
             found.brokers = [replace(it, at=reading.last) for it in found.brokers]
-        for group, where in self._groups.named.items():
+        for group, where in self.groups.named.items():
             found.known_groups.setdefault(group, where)
         for kind, count in self._counts.items():
-            if count > MOST_EVENTS_OF_A_KIND:
-                reason = (
-                    f"{count - MOST_EVENTS_OF_A_KIND} further lines of the kind {kind.value} were left out."
-                )
+            if count > self._most:
+                reason = f"{count - self._most} further lines of the kind {kind.value} were left out."
                 found.unasked.append(Unasked("file", reading.name, reason, source=reading.name))
 
 
@@ -248,7 +260,7 @@ def _bounded(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_BEGINNING] + text[-_LONGEST_END:]
 
 
-def _quoted(entry: Entry) -> str:
+def quoted(entry: Entry) -> str:
     """The line as it stands, and of its stack trace the lines that name exceptions."""
     line = entry.line if len(entry.line) <= _LONGEST_TEXT else entry.line[:_LONGEST_TEXT] + "…"
     causes = [each[:_LONGEST_TEXT] for each in entry.trace if _EXCEPTION_LINE.match(each)]
@@ -257,4 +269,4 @@ def _quoted(entry: Entry) -> str:
 
 def read_log(lines: Iterable[str], name: str, zone: tzinfo | None = None) -> Reading:
     """All that a log says. `zone` is the one of times that name none."""
-    return _Reader(name, zone).read(lines)
+    return LogReader(name, zone).read(lines)

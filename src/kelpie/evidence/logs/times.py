@@ -25,7 +25,9 @@ _DAY_FIRST = re.compile(
 _NO_YEAR = re.compile(r"([A-Z][a-z]{2}) +(\d\d?)(?: (\d{4}))? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
 _TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
 _EPOCH = re.compile(r"(\d{10})(?:\.(\d{1,9})|(\d{3}))$")
-_BETRAYED = re.compile(r"(?:received|send|created|start)TimeMs(?: ?: |=)(\d{13})\b")
+MOMENTS = ("receivedTimeMs", "sendTimeMs", "createdTimeMs", "startTimeMs")
+_BETRAYED = re.compile(rf"(?:{'|'.join(MOMENTS)})(?: ?: |=)(\d{{13}})\b")
+_EXACT = len("2026-11-15 20:56:40,123")
 _MONTHS = {
     name: number
     for number, name in enumerate(
@@ -82,7 +84,7 @@ class Clock:
     def betray(self, stamp: Stamp, message: str) -> bool:
         """Whether a message names its own moment, and has told what is missing in the times."""
         if stamp.float is Float.FIXED:
-            return True
+            return False
         match = _BETRAYED.search(message)
         if match is None:
             return False
@@ -106,7 +108,13 @@ class Clock:
         return stamp.at + offset
 
     def _cached(self, text: str) -> Stamp | None:
-        """Times without fractions repeat, and so do whole times in a busy second."""
+        """Minutes repeat, and so do whole times in a busy second."""
+        if len(text) == _EXACT and text[4] == "-" and text[16] == ":" and text[19] in ",." and text.isascii():
+            second, fraction = text[17:19], text[20:]
+            if second < "60" and second.isdecimal() and fraction.isdecimal():
+                minute = self._cached(f"{text[:17]}00")
+                if minute is not None:
+                    return Stamp(minute.at + int(second) * 1000 + int(fraction), minute.float)
         if text not in self._seen:
             if len(self._seen) > 1000:
                 self._seen.clear()

@@ -1,0 +1,168 @@
+"""Disks of brokers: segments of the offsets topic, written through the codec, with a copy on each replica."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kelpie.model.partitioning import partition_for
+from kelpie.wire import consumer_protocol as clients
+from kelpie.wire import offsets_topic
+from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
+from kelpie.wire.records import ControlType, Record, write_batch, write_control_batch
+
+OFFSETS_PARTITIONS = 50
+BROKERS = (1, 2, 3)
+SESSION_MS, REBALANCE_MS = 45_000, 300_000
+Position = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A member, and what it holds."""
+
+    member: str
+    topics: tuple[str, ...]
+    held: tuple[Position, ...] = ()
+
+    @property
+    def member_id(self) -> str:
+        return f"{self.member}-6d1b2c1e-0f6a-4f0e-9a55-5d1c1f7a2b00"
+
+    @property
+    def host(self) -> str:
+        return f"/10.0.0.{1 + sum(self.member.encode()) % 250}"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    producer: int
+    is_open: bool = False
+    is_aborted: bool = False
+
+
+@dataclass
+class Disks:
+    """What groups write, to be put down in the order of time: a partition's log has no other."""
+
+    written: dict[int, list[tuple[int, int, object]]] = field(default_factory=dict)
+
+    def commit(
+        self,
+        group: str,
+        at: int,
+        offsets: dict[Position, int],
+        *,
+        epoch: int = 3,
+        within: Transaction | None = None,
+    ) -> None:
+        records = []
+        for (topic, partition), offset in offsets.items():
+            key = OffsetCommitKey(group=group, topic=topic, partition=partition)
+            value = OffsetCommitValue(offset=offset, leader_epoch=epoch, metadata="", commit_timestamp=at)
+            records.append((offsets_topic.encode_key(key), offsets_topic.encode_value(value, 3)))
+        self._write(group, at, (records, within))
+
+    def forget(self, group: str, at: int, positions: Sequence[Position]) -> None:
+        keys = [OffsetCommitKey(group=group, topic=topic, partition=it) for topic, it in positions]
+        self._write(group, at, ([(offsets_topic.encode_key(key), None) for key in keys], None))
+
+    def generation(self, group: str, at: int, generation: int, seats: Sequence[Seat]) -> None:
+        members = [
+            MemberMetadata(
+                member_id=seat.member_id,
+                client_id=seat.member,
+                client_host=seat.host,
+                rebalance_timeout=REBALANCE_MS,
+                session_timeout=SESSION_MS,
+                subscription=clients.encode(clients.Subscription(topics=list(seat.topics)), 3),
+                assignment=clients.encode(_assignment(seat), 3),
+            )
+            for seat in seats
+        ]
+        value = GroupMetadataValue(
+            protocol_type="consumer",
+            generation=generation,
+            protocol="range" if members else None,
+            leader=members[0].member_id if members else None,
+            current_state_timestamp=at,
+            members=members,
+        )
+        key = offsets_topic.encode_key(GroupMetadataKey(group=group))
+        self._write(group, at, ([(key, offsets_topic.encode_value(value, 3))], None))
+
+    def _write(self, group: str, at: int, what: object) -> None:
+        mine = self.written.setdefault(home(group), [])
+        mine.append((at, len(mine), what))
+
+    def save(self, folder: Path, cluster: str) -> int:
+        """One folder for each broker. How many records a partition has, all together."""
+        for broker in BROKERS:
+            disk = folder / f"broker-{broker}"
+            disk.mkdir(parents=True)
+            text = f"version=1\nnode.id={broker}\ncluster.id={cluster}\n"
+            (disk / "meta.properties").write_text(text)
+        total = 0
+        for partition, waiting in self.written.items():
+            data, records = _segment(waiting)
+            total += records
+            for broker in replicas(partition):
+                own = folder / f"broker-{broker}" / f"__consumer_offsets-{partition}"
+                own.mkdir()
+                (own / f"{0:020}.log").write_bytes(data)
+        return total
+
+
+def home(group: str) -> int:
+    return partition_for(group, OFFSETS_PARTITIONS)
+
+
+def replicas(partition: int) -> tuple[int, int]:
+    """Of a partition of the offsets topic, on two of three brokers."""
+    return BROKERS[partition % 3], BROKERS[(partition + 1) % 3]
+
+
+def _segment(waiting: list[tuple[int, int, object]]) -> tuple[bytes, int]:
+    parts: list[bytes] = []
+    offset = 0
+    for at, _, what in sorted(waiting, key=lambda it: it[:2]):
+        records, within = what  # type: ignore[misc]
+        numbered = [Record(offset + n, at, key=key, value=value) for n, (key, value) in enumerate(records)]
+        offset += len(numbered)
+        if within is None:
+            parts.append(write_batch(numbered, leader_epoch=3))
+            continue
+        parts.append(
+            write_batch(
+                numbered,
+                leader_epoch=3,
+                producer_id=within.producer,
+                producer_epoch=0,
+                base_sequence=0,
+                transactional=True,
+            )
+        )
+        if not within.is_open:
+            marker = write_control_batch(
+                ControlType.ABORT if within.is_aborted else ControlType.COMMIT,
+                offset=offset,
+                timestamp=at,
+                producer_id=within.producer,
+                producer_epoch=0,
+                coordinator_epoch=1,
+            )
+            parts.append(marker)
+            offset += 1
+    return b"".join(parts), offset
+
+
+def _assignment(seat: Seat) -> clients.Assignment:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in seat.held:
+        by_topic.setdefault(topic, []).append(partition)
+    return clients.Assignment(
+        assigned_partitions=[
+            clients.TopicPartitions(topic=topic, partitions=held) for topic, held in by_topic.items()
+        ]
+    )

@@ -1,0 +1,108 @@
+"""Samples joined with the intervals that they fall into, by buckets of time; peers join as of a moment.
+
+In one session, warmed up, from Parquet files to nowhere: what is measured is the join with its scan, as CPU
+of the JVM. Every sample falls into an interval, and every one has to come out. DuckDB and Polars read the
+same files, as processes of their own, and only count what they joined.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.measure import Ratio
+from bench.tree import cost, cpu_of
+
+KEYS = 5_000
+SAMPLES, INTERVALS = 10_000_000, 1_000_000
+ROUNDS = 3
+PEERS = {
+    "duckdb-asof-join": """
+import duckdb, sys
+files = [sys.argv[1] + "/" + it + "/*.parquet" for it in ("samples", "intervals")]
+query = (
+    'select count(s.value + i."interval") from read_parquet(?) s asof join read_parquet(?) i '
+    "on s.key = i.key and s.at >= i.began where s.at < i.ended"
+)
+print(duckdb.connect().execute(query, files).fetchone()[0])
+""",
+    "polars-join-asof": """
+import polars, sys
+samples, intervals = (
+    polars.scan_parquet(sys.argv[1] + "/" + it + "/*.parquet").sort(by)
+    for it, by in (("samples", "at"), ("intervals", "began"))
+)
+joined = samples.join_asof(intervals, left_on="at", right_on="began", by="key", check_sortedness=False)
+print(joined.filter(polars.col("at") < polars.col("ended")).select("value", "interval").collect().height)
+""",
+}
+
+
+def run(samples: int = SAMPLES, intervals: int = INTERVALS) -> tuple[list[list[str]], list[Ratio]]:
+    with tempfile.TemporaryDirectory(prefix="kelpie-bench-") as room:
+        command = [sys.executable, "-m", "bench.pipeline_join", room, str(samples), str(intervals)]
+        found = json.loads(cost(command).output)
+        peers = {name: cost([sys.executable, "-c", script, room]) for name, script in PEERS.items()}
+    for name, it in peers.items():
+        assert int(it.output) == samples, f"{name} joined {it.output} samples, of {samples}"
+    what = f"samples into {intervals:,} intervals of {KEYS:,} keys"
+    rows = [[what, f"{samples:,}", f"{found['ours_s']:.1f}", f"{samples / found['ours_s'] / 1e6:.3f}", ""]]
+    rows += [
+        [
+            f"the same, {name}",
+            f"{samples:,}",
+            f"{it.cpu_s:.1f}",
+            f"{samples / it.cpu_s / 1e6:.3f}",
+            f"{it.peak_mib:.0f}",
+        ]
+        for name, it in peers.items()
+    ]
+    return rows, [
+        Ratio("pipeline-interval-join", it.cpu_s / found["ours_s"], name) for name, it in peers.items()
+    ]
+
+
+def _measure(room: Path, samples: int, intervals: int) -> dict[str, float]:
+    """What is measured, as a process of its own."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - not in the process that measures.
+
+    from kelpie.pipeline.session import open_session  # noqa: PLC0415
+    from kelpie.pipeline.transforms.intervals import during  # noqa: PLC0415
+
+    spark = open_session(settings={"spark.driver.memory": "4g"})
+    jvm = spark.sparkContext._gateway.proc.pid
+    # The intervals of a key follow each other without a gap, an hour each.
+    each = intervals // KEYS
+    span_s = each * 3600
+    number = F.col("id")
+    spark.range(samples).select(
+        F.pmod(F.xxhash64(number), F.lit(KEYS)).alias("key"),
+        F.timestamp_seconds(F.pmod(F.xxhash64(number, F.lit(1)), F.lit(span_s))).alias("at"),
+        number.alias("value"),
+    ).write.parquet(str(room / "samples"))
+    spark.range(intervals).select(
+        (number % KEYS).alias("key"),
+        F.timestamp_seconds(F.floor(number / KEYS) * 3600).alias("began"),
+        F.timestamp_seconds((F.floor(number / KEYS) + 1) * 3600).alias("ended"),
+        number.alias("interval"),
+    ).write.parquet(str(room / "intervals"))
+    left, right = (spark.read.parquet(str(room / name)) for name in ("samples", "intervals"))
+    joined = during(left, right, ["key"], last=F.timestamp_seconds(F.lit(span_s)))
+    matched = joined.count()  # Warms up, too.
+    assert matched == samples, f"{matched} samples fell into an interval, of {samples}"
+
+    def best(frame, rounds):  # type: ignore[no-untyped-def]
+        least = float("inf")
+        for _ in range(rounds):
+            before = cpu_of(jvm)
+            frame.write.format("noop").mode("overwrite").save()
+            least = min(least, cpu_of(jvm) - before)
+        return least
+
+    ours = best(joined, ROUNDS)
+    spark.stop()
+    return {"ours_s": ours}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))

@@ -1,0 +1,145 @@
+"""kelpie collect: looks at a cluster again and again, and keeps each look in a folder."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kelpie.cli.amounts import duration, size
+from kelpie.cli.command import CommandError
+from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.client.failures import BadSettings
+from kelpie.collect.collecting import Collector, Plan, Round
+from kelpie.collect.landing import Refused, instant_of
+from kelpie.doctor.words import moment
+
+if TYPE_CHECKING:
+    from kelpie.client.settings import Settings
+
+_EVERY_S = 30.0
+_LIMIT_S = 120.0
+_MOST_DISK = 1_000_000_000
+_HEAD = "TIME (UTC)           GROUPS  PARTITIONS  UNASKED      BYTES     TOOK"
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "collect",
+        help="look at a cluster again and again, and keep each look in a folder",
+        description="Takes a survey of the cluster every so often and writes it as one file into a folder: "
+        "metadata as every broker tells it, groups, committed offsets, ends of logs, settings, and what "
+        "could not be asked. kelpie doctor --evidence and kelpie pipeline run --from read the folder. It "
+        "changes nothing in the cluster. Ctrl-C ends it after the round that is under way.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("--into", required=True, type=Path, metavar="DIR", help="where the files go")
+    parser.add_argument(
+        "--every",
+        type=duration,
+        default=_EVERY_S,
+        metavar="TIME",
+        help=f"from the start of a round to the next: 10s, 5m; {_EVERY_S:g}s if left out",
+    )
+    parser.add_argument(
+        "--for", dest="lasts", type=duration, metavar="TIME", help="end after so long: 2h; else it goes on"
+    )
+    parser.add_argument(
+        "--most-disk",
+        type=size,
+        default=_MOST_DISK,
+        metavar="SIZE",
+        help="what the files of this cluster may take, 500MB; 1GB if left out. The oldest go first",
+    )
+    parser.add_argument(
+        "--round-limit",
+        type=duration,
+        default=_LIMIT_S,
+        metavar="TIME",
+        help=f"a round that takes longer is broken off; {_LIMIT_S:g}s if left out",
+    )
+    parser.add_argument(
+        "--zookeeper",
+        metavar="HOST:PORT[/PATH]",
+        help="what Kafka keeps in ZooKeeper as well, or, without -b, that alone",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="only what a person should know")
+    add_connection_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    settings: Settings | None = None
+    if arguments.zookeeper is None or arguments.bootstrap_server or arguments.command_config:
+        settings = settings_from(arguments)
+    plan = Plan(
+        arguments.into,
+        settings,
+        arguments.zookeeper,
+        arguments.every,
+        arguments.lasts,
+        arguments.most_disk,
+        arguments.round_limit,
+    )
+    try:
+        return asyncio.run(_collect(plan, _Page(arguments.into, arguments.every, quiet=arguments.quiet)))
+    except (Refused, BadSettings) as error:
+        raise CommandError(str(error)) from None
+
+
+async def _collect(plan: Plan, page: "_Page") -> int:
+    stop = asyncio.Event()
+    task = asyncio.create_task(Collector(plan, page.tell).run(stop))
+    loop = asyncio.get_running_loop()
+
+    def asked_to_end() -> None:
+        if stop.is_set():
+            task.cancel()  # Whoever asks twice does not want to wait.
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked_to_end)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return 130
+    return 0
+
+
+class _Page:
+    """One line for each round; quiet: only what is out of the ordinary."""
+
+    def __init__(self, folder: Path, every_s: float, *, quiet: bool) -> None:
+        self._folder, self._every_s, self._quiet = folder, every_s, quiet
+        self._begun = False
+
+    def tell(self, done: Round) -> None:
+        if not self._begun and not self._quiet:
+            print(f"Cluster {done.cluster} into {self._folder}, every {self._every_s:g} s.\n{_HEAD}")
+        self._begun = True
+        if not self._quiet:
+            written = amount(done.size) if done.size else "-"
+            print(
+                f"{moment(done.at):<19.19} {done.groups:>7,} {done.partitions:>11,} {done.unasked:>8,} "
+                f"{written:>10} {done.took_s:>6.1f} s"
+            )
+            if done.deleted:
+                print(f"  {_deleted(done)}")
+        for word in done.words:
+            print(f"kelpie collect: {word}", file=sys.stderr)
+        sys.stdout.flush()
+
+
+def _deleted(done: Round) -> str:
+    first, last = done.deleted[0], done.deleted[-1]
+    until = f" to {moment(instant_of(last.stamp))}" if last is not first else ""
+    files = "1 file" if last is first else f"{len(done.deleted):,} files"
+    return f"deleted to stay below the limit: {files}, of {moment(instant_of(first.stamp))}{until}"
+
+
+def amount(count: int) -> str:
+    """Bytes, as people read them."""
+    for unit, size_ in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if count >= size_:
+            return f"{count / size_:.1f} {unit}"
+    return f"{count} B"

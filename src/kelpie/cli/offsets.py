@@ -1,0 +1,123 @@
+"""kelpie offsets recover: what every group had committed last, as far as any disk, tool or table knows."""
+
+import argparse
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kelpie.cli.command import CommandError
+from kelpie.cli.witnesses import read_witnesses
+from kelpie.model.time import Instant
+from kelpie.repair.plan import CannotRepair
+from kelpie.repair.recovery import Recovered, recover
+from kelpie.repair.targets import parse_time
+
+_NOTHING = 1
+_HEAD = ("GROUP", "TOPIC", "PARTITION", "OFFSET", "COMMITTED", "CERTAINTY", "SOURCE")
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "offsets",
+        help="committed offsets, recovered from disks of brokers, also dead ones",
+        description="Works with the committed offsets that files and tables still know.",
+    )
+    commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    recovering = commands.add_parser(
+        "recover",
+        help="the last committed offsets of every group, with where each came from and how sure that is",
+        description="Reads segments of the offsets topic off disks of brokers, outputs of Kafka's tools, and "
+        "tables of kelpie pipeline, and tells what every group had committed last. It changes nothing; "
+        "kelpie reset GROUP --from-file CSV, or Kafka's own tool, puts offsets back.",
+    )
+    recovering.set_defaults(run=_run)
+    recovering.add_argument(
+        "folders", nargs="+", type=Path, metavar="DIR", help="disks of brokers, evidence, archives, tables"
+    )
+    recovering.add_argument(
+        "--group", action="append", metavar="GROUP", help="only this one; may be given several times"
+    )
+    recovering.add_argument(
+        "--at", metavar="TIME", help="as it was then: 2026-11-16T02:18:03, in UTC unless it has a zone"
+    )
+    recovering.add_argument("--cluster", metavar="NAME", help="of tables that hold more than one")
+    form = recovering.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument(
+        "--csv",
+        action="store_true",
+        help="print what kafka-consumer-groups --reset-offsets --from-file reads; for one group without its "
+        "name in front",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    missing = [str(path) for path in arguments.folders if not path.exists()]
+    if missing:
+        raise CommandError(f"There is no {', '.join(missing)}.")
+    try:
+        at = None if arguments.at is None else parse_time(arguments.at)
+    except (CannotRepair, ValueError) as error:
+        raise CommandError(str(error)) from None
+    observations = read_witnesses(arguments.folders, arguments.cluster)
+    rows = list(recover(observations, groups=arguments.group, at=at))
+    if arguments.json:
+        print(json.dumps([_data(row) for row in rows], indent=2))
+    elif arguments.csv:
+        print(_csv(rows, named=arguments.group is None or len(arguments.group) != 1), end="")
+    elif rows:
+        print(_table(rows))
+    if not rows:
+        whose = f" of {', '.join(arguments.group)}" if arguments.group else ""
+        raise CommandError(f"No committed offsets{whose} are known there.", _NOTHING)
+    return 0
+
+
+def _data(row: Recovered) -> dict[str, object]:
+    return {
+        "group": row.group,
+        "topic": row.topic,
+        "partition": row.partition,
+        "offset": row.offset,
+        "commit_timestamp": row.at,
+        "source": row.source,
+        "certainty": row.sure.word,
+        "why": row.why,
+    }
+
+
+def _csv(rows: Iterable[Recovered], *, named: bool) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow([*([row.group] if named else []), row.topic, row.partition, row.offset])
+    return text.getvalue()
+
+
+def _table(rows: Sequence[Recovered]) -> str:
+    cells = [_HEAD] + [
+        (
+            row.group,
+            row.topic,
+            str(row.partition),
+            str(row.offset),
+            _moment(row.at),
+            f"{row.sure.word} ({row.why})",
+            row.source,
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    )
+
+
+def _moment(at: Instant | None) -> str:
+    if at is None:
+        return "-"
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

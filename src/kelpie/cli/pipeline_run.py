@@ -1,0 +1,156 @@
+"""kelpie pipeline run: what files tell, once."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from kelpie.cli.command import CommandError
+from kelpie.cli.pipeline_progress import Progress
+from kelpie.cli.pipeline_summary import render
+from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
+
+_LITTLE = 64_000_000
+_NOTHING_OF_USE = 1
+_INTERRUPTED = 130
+_OWN = ("bronze", "silver", "gold")
+
+
+def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "run",
+        help="take in files, and make all tables that follow",
+        description="Recognises each file below the folders, takes in those that are new, and makes all "
+        "tables that follow. It says which files it could not use and why. Run it again when there is more: "
+        "a file counts once. Exit status: 0 if done, 1 if no file was of any use, 2 for options that cannot "
+        "be, 3 if Spark could not do it.",
+    )
+    parser.set_defaults(run=run)
+    add_run_options(parser)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from",
+        dest="sources",
+        nargs="+",
+        action="extend",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folders of brokers' data, of mixed evidence, single files, archives of these",
+    )
+    parser.add_argument("--into", required=True, type=Path, metavar="TABLES", help="folder of the tables")
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        help="what to call the cluster; its id if left out and a disk tells it, else the folder's name",
+    )
+    parser.add_argument("--time-zone", metavar="ZONE", help="of times in logs that name none: Europe/Berlin")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, only the summary")
+    add_spark_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    sources = [path.absolute() for path in arguments.sources]
+    into = arguments.into.absolute()
+    _check_sources(sources, into)
+    zone = _zone(arguments.time_zone)
+    try:
+        from kelpie.pipeline.run import Summary  # noqa: PLC0415 - Spark takes a second to import.
+        from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
+    except ImportError as error:
+        raise CommandError(f"{MISSING} ({error})") from None
+    prepare_tables(into)
+    summary = Summary()
+    progress = Progress(summary, sys.stderr, quiet=arguments.quiet)
+    began = time.monotonic()
+    try:
+        with (
+            progress.shown(),
+            spark_for(
+                arguments, brief=is_little(sources), sources=sources, into=into, announce=progress
+            ) as spark,
+        ):
+            from kelpie.pipeline.lake import Lake  # noqa: PLC0415
+
+            summary.seconds["start of Spark"] = time.monotonic() - began
+            progress.watch(spark.sparkContext)
+            run_pipeline(
+                spark,
+                Lake(into),
+                sources,
+                cluster=arguments.cluster,
+                zone=zone,
+                announce=progress,
+                summary=summary,
+            )
+    except OSError as error:
+        if arguments.debug:
+            raise
+        raise CommandError(f"{error.filename or into}: {error.strerror or error}.") from None
+    except KeyboardInterrupt:
+        print("kelpie pipeline: interrupted; the next run goes on where this one was.", file=sys.stderr)
+        return _INTERRUPTED
+    print(render(summary, arguments.into))
+    if summary.files == 0 or (summary.new_files and not summary.by_kind):
+        print("kelpie pipeline: no file was of any use.", file=sys.stderr)
+        return _NOTHING_OF_USE
+    return 0
+
+
+def prepare_tables(into: Path) -> None:
+    """The folder, made if need be, writable, and with nothing in it but tables. Raises CommandError."""
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=into).close()
+        entries = sorted(os.listdir(into))
+    except (FileExistsError, NotADirectoryError):
+        raise CommandError(f"--into {into}: that is a file; tables go into a folder.") from None
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(f"--into {into}: tables cannot be written there: {why}.") from None
+    foreign = [entry for entry in entries if entry not in _OWN and not entry.startswith(("_", "."))]
+    if foreign and not any(entry in _OWN for entry in entries):
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise CommandError(
+            f"--into {into}: it holds other things ({foreign[0]}{more}) and no tables. Name a new folder."
+        )
+
+
+def _check_sources(sources: Sequence[Path], into: Path) -> None:
+    missing = [str(path) for path in sources if not path.exists()]
+    if missing:
+        raise CommandError(f"There is no {', '.join(missing)}.")
+    inside = [path for path in sources if path == into or path in into.parents]
+    if inside:
+        raise CommandError(
+            f"The tables ({into}) would be inside of what is read ({inside[0]}), and be read with it the "
+            "next time. Name another folder with --into."
+        )
+    if not any(path.is_file() or any(names for _, _, names in os.walk(path)) for path in sources):
+        raise CommandError(f"There is no file in {', '.join(map(str, sources))}.")
+
+
+def is_little(sources: Sequence[Path]) -> bool:
+    """Whether it is done before a JVM has warmed up."""
+    size = 0
+    for source in sources:
+        for path in source.rglob("*") if source.is_dir() else [source]:
+            size += path.stat().st_size if path.is_file() else 0
+            if size > _LITTLE:
+                return False
+    return True
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise CommandError(f"There is no time zone {name!r}; write it as Europe/Vienna, or UTC.") from None

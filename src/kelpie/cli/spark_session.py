@@ -1,0 +1,131 @@
+"""Spark for a command, and what a person can mend of what goes wrong with it."""
+
+import argparse
+import logging
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from kelpie.cli.amounts import duration
+from kelpie.cli.command import CommandError
+
+MISSING = "The pipeline needs Spark: pip install 'kelpie-kafka[pipeline]'."
+FAILED = 3
+"""The status of a command that Spark could not do."""
+_PATIENCE_S = 120.0
+_LAST_WORDS = 5
+
+
+def add_spark_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--master",
+        metavar="MASTER",
+        help="where Spark runs: spark://HOST:7077, yarn, k8s://…, local[4]; this machine if left out",
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=setting,
+        metavar="NAME=VALUE",
+        help="a setting of Spark: spark.executor.memory=4g; may be given again",
+    )
+    parser.add_argument(
+        "--archives",
+        metavar="FILE#NAME",
+        help="an environment with Python for executors that lack one, packed with conda-pack or venv-pack",
+    )
+    parser.add_argument(
+        "--wait",
+        type=duration,
+        default=_PATIENCE_S,
+        metavar="TIME",
+        help=f"how long to wait for a cluster's first executor: 30s, 5m; {_PATIENCE_S:g}s if left out",
+    )
+    parser.add_argument("--debug", action="store_true", help="all that Spark says, and whole stack traces")
+
+
+def setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is no setting of Spark: write spark.NAME=VALUE")
+    return name, value
+
+
+@contextmanager
+def spark_for(
+    arguments: argparse.Namespace,
+    *,
+    brief: bool,
+    sources: Sequence[Path],
+    into: Path,
+    topic: bool = False,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Iterator[Any]:
+    """A session, as the options say, stopped in the end; and what Spark raises meanwhile, for people.
+
+    `sources`, `into`: what executors must see. `topic`: with what Spark needs to read topics.
+    """
+    try:
+        from kelpie.pipeline import failures, spark_cluster  # noqa: PLC0415 - it takes a second.
+        from kelpie.pipeline.session import KAFKA, open_session  # noqa: PLC0415
+        from kelpie.real.failures import Unavailable  # noqa: PLC0415
+    except ImportError as error:
+        raise CommandError(f"{MISSING} ({error})") from None
+    with tempfile.TemporaryDirectory(prefix="kelpie-spark-") as room:
+        log = None if arguments.debug else Path(room) / "log"
+        hush = None if arguments.debug else _hush()
+        spark = None
+        try:
+            announce("starting Spark")
+            spark = open_session(
+                arguments.master,
+                brief=brief,
+                jars=(KAFKA,) if topic else (),
+                archives=arguments.archives,
+                settings=dict(arguments.conf),
+                log=log,
+                announce=announce,
+            )
+            context = spark.sparkContext
+            if not spark_cluster.is_local(context.master):
+                spark_cluster.check(context, sources, into, patience_s=arguments.wait, announce=announce)
+            yield spark
+        except Unavailable as error:
+            raise CommandError(str(error)) from None
+        except failures.ClusterFault as error:
+            raise CommandError(str(error), FAILED) from None
+        except failures.TABLES as error:
+            if arguments.debug:
+                raise
+            raise CommandError(f"The tables in {into}: {failures.brief(error)}", FAILED) from None
+        except failures.SPARK as error:
+            if arguments.debug:
+                raise
+            told = f"{failures.explain(error)}{_last_words(log)} --debug shows all of it."
+            raise CommandError(told, FAILED) from None
+        finally:
+            if spark is not None:
+                with suppress(*failures.SPARK, OSError):  # It may be dead.
+                    spark.stop()
+            if hush is not None:
+                logging.getLogger().removeHandler(hush)
+
+
+def _hush() -> logging.Handler:
+    """What py4j logs (without a name) of calls that were interrupted, it raises as well."""
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: record.name != "root" and not record.name.startswith("py4j"))
+    logging.getLogger().addHandler(handler)
+    return handler
+
+
+def _last_words(log: Path | None) -> str:
+    """What Java said before it died, if it did: it prints that, and tells nobody."""
+    said = log.read_text(errors="replace").splitlines() if log is not None and log.exists() else []
+    telling = [
+        line for line in said if line.startswith(("Error", "Exception in", "#", "OpenJDK", "Unrecognized"))
+    ]
+    return "".join(f"\n  {line}" for line in telling[:_LAST_WORDS]) + ("\n" if telling else "")

@@ -1,0 +1,103 @@
+"""One round: a survey of the cluster, as the content of one file; and what rounds remember of each other.
+
+A group whose coordinator is dead is in no list any more; so who was listed before is asked for by name until
+its own coordinator says that there is no such group. Settings change rarely, and are told when they do. Where
+logs ended a while ago is asked in the first round only: afterwards earlier rounds know.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from kelpie.client.failures import BadSettings, ClientError, NoBroker
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.client.survey import SurveyOptions, survey
+from kelpie.client.survey.asking import Clock
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.observations import Observations, Unasked
+
+_DEAD = "Dead"
+_UNKNOWN = (ErrorCode.GROUP_ID_NOT_FOUND,)
+"""What coordinators say of a group that they do not know."""
+
+
+class Look(NamedTuple):
+    """What a round saw."""
+
+    found: Observations
+    cluster_id: str | None
+    """None: nobody answered, or the release has no such thing (before 0.10.1)."""
+    answered: int
+    begun: Instant
+    ended: Instant
+
+
+@dataclass(slots=True)
+class Surveyor:
+    """Asks one cluster, round by round."""
+
+    settings: Settings
+    clock: Clock
+    limit_s: float
+    """For one round as a whole."""
+    known: dict[str, str] = field(default_factory=dict)
+    """Groups that were seen in earlier rounds, and when."""
+    rounds: int = 0
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(map(str, self.settings.bootstrap))
+
+    async def look(self) -> Look:
+        """Raises BadSettings, and nothing else that a cluster can cause."""
+        begun = self.clock()
+        cluster_id: str | None = None
+        try:
+            async with asyncio.timeout(self.limit_s):
+                async with await Nodes.open(self.settings) as nodes:
+                    cluster_id = nodes.cluster_id
+                    options = SurveyOptions(look_back_s=()) if self.rounds else SurveyOptions()
+                    found = await survey(nodes, known=self.known, options=options, now=self.clock)
+        except BadSettings:
+            raise
+        except ClientError as error:
+            found = self._nobody(error)
+        except TimeoutError:
+            reason = f"The round took longer than {self.limit_s:g} s, and was broken off."
+            found = Observations(unasked=[Unasked("broker", self.bootstrap, reason, self.clock())])
+        answered = sum(broker.alive is True for broker in found.brokers)
+        if answered:
+            self.rounds += 1
+            self._remember(found, begun)
+        listed = {group for listing in found.listings for group in listing.groups}
+        found.known_groups = {it: why for it, why in self.known.items() if it not in listed}
+        return Look(found, cluster_id, answered, begun, self.clock())
+
+    def recall(self, earlier: Observations, at: Instant) -> None:
+        """What a collector before this one saw last."""
+        self._remember(earlier, at)
+
+    def _remember(self, found: Observations, at: Instant) -> None:
+        seen = f"an earlier survey ({datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC)"
+        gone = {
+            row.group
+            for row in found.states
+            if row.error in _UNKNOWN or (row.state == _DEAD and not row.error)
+        }
+        for group, source in found.known_groups.items():
+            self.known.setdefault(group, source)
+        for listing in found.listings:
+            self.known.update(dict.fromkeys(listing.groups, seen))
+        self.known.update({row.group: seen for row in found.committed if row.offset >= 0})
+        for group in gone:
+            self.known.pop(group, None)
+
+    def _nobody(self, error: ClientError) -> Observations:
+        causes = error.causes if isinstance(error, NoBroker) else (error,)
+        at = self.clock()
+        return Observations(
+            unasked=[Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in causes]
+        )

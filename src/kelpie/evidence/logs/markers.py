@@ -1,0 +1,58 @@
+"""What a line must contain to mean anything: words to look for in bytes, before anybody takes it apart.
+
+Few lines of a log mean anything. A line without any of these words changes nothing of what `reading` tells:
+no template fits it, and it names no group, no version, no settings. Some words matter only until something is
+known (`Why`); whoever looks for them asks again at the line itself.
+
+Texts in JSON may be written with escapes, so that a word is not to be seen in them: a line that begins with
+"{" and contains a backslash has to be read. And so has a line that is too long to be read as a whole.
+"""
+
+from enum import IntFlag
+from functools import cache
+
+from kelpie.evidence.logs import exceptions, librdkafka, reading
+from kelpie.evidence.logs.configurations import BROKER_DUMP, CONSUMER_DUMP
+from kelpie.evidence.logs.entries import ALONE
+from kelpie.evidence.logs.times import MOMENTS
+
+LONGEST_SURE = 6000
+"""In characters: of a longer message only the beginning and the end are read."""
+_SHORTEST = 4
+
+
+class Why(IntFlag):
+    """What a word stands for."""
+
+    MEANS = 1
+    """It may mean something."""
+    BRACKET = 2
+    """It may name a group, and its client, in the bracket before the message."""
+    INSTANCE = 4
+    """It may name the group of an instance of librdkafka."""
+    MOMENT = 8
+    """It may betray the zone of the file's times."""
+    GUESS = 16
+    """It may give a group away, if none has been named so far."""
+
+
+BRACKETED = "groupId="
+
+
+@cache
+def markers() -> dict[str, Why]:
+    """Words, and why each is of interest."""
+    found = {
+        BRACKETED: Why.BRACKET,
+        'Group "': Why.INSTANCE,
+        "for group ": Why.GUESS,
+    }
+    found |= dict.fromkeys(MOMENTS, Why.MOMENT)
+    words = [pattern.longest for pattern in reading.TABLE.patterns]
+    for tag, table in librdkafka.TABLES.items():
+        words += [it.longest if len(it.longest) >= _SHORTEST else f"|{tag}|" for it in table.patterns]
+    words += [*exceptions.NAMES, *ALONE, CONSUMER_DUMP, BROKER_DUMP, "Kafka version"]
+    for word in words:
+        assert len(word) >= _SHORTEST, f"a template without a word to look for: {word!r}"
+        found[word] = found.get(word, Why(0)) | Why.MEANS
+    return found

@@ -1,0 +1,353 @@
+"""What Kafka keeps in ZooKeeper, dumped: brokers, partitions, and the groups of consumers of 0.8's kind.
+
+Three forms are read:
+
+- what `kelpie collect --zookeeper` writes: `{"format":"kelpie zookeeper",…,"nodes":{PATH:{"data":…},…}}`;
+- other JSON of the same sense: an object of paths, or a list of objects with `path` and `data` or `value`;
+- sessions of `zkCli.sh`: `get` and `ls` behind its prompt, or behind `zkCli.sh` in a shell.
+
+Brokers live while their node below /brokers/ids is there; it is ephemeral. /brokers/topics/T has the
+replicas, …/partitions/P/state leader and ISR. Consumers of 0.8's kind have no coordinator: members are in
+/consumers/G/ids, who reads what in owners, committed offsets in offsets. Their groups are of kind
+"zookeeper".
+"""
+
+import gzip
+import json
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import Broker, Committed, GroupState, Member, Observations, PartitionView
+from kelpie.observations.groups import ZOOKEEPER
+
+FORMAT = "kelpie zookeeper"
+VERSION = 1
+ENDING = ".json.gz"
+LARGEST = 1 << 28
+_GZIP = b"\x1f\x8b"
+_OWN = b'{"format":"' + FORMAT.encode()
+_PATHS = re.compile(rb'\s*\{\s*"/(?:brokers|consumers|controller|admin|config|cluster)\b')
+_LISTED = re.compile(rb'"path"\s*:\s*"/(?:brokers|consumers)/')
+_PROMPT = re.compile(r"^\[zk: [^\]]*\]\s*(.*)$")
+_SHELL = re.compile(r"\b(?:zkCli|zookeeper-shell)(?:\.sh|\.cmd|\.bat)?\s(?:.*\s)?((?:get|ls2?|stat)\s.*)$")
+_ESCAPES = re.compile(r"\x1b(?:\[[?0-9;]*[A-Za-z]|[=>])")
+_COMMAND = re.compile(r"^(get|ls2?|stat)\b(?:\s+-\w+)*\s+(/\S*)")
+_STAT = re.compile(
+    r"^(cZxid|ctime|mZxid|mtime|pZxid|cversion|dataVersion|aclVersion|ephemeralOwner|dataLength"
+    r"|numChildren) = (.*)$"
+)
+_CHILDREN = re.compile(r"^\[(.*)\]$")
+_NOISE = re.compile(
+    r"^(?:WATCHER::|WatchedEvent |log4j:|Node does not exist|Connecting to |Welcome to|JLine )"
+    r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "
+)
+_TIME = "%a %b %d %H:%M:%S %Y"
+_UTC = ("UTC", "GMT", "Z")
+_OWNER_THREAD = re.compile(r"-\d+$")
+
+
+class NoDump(Exception):
+    """It is none, or a broken one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What is known of a node. `data` is None if nobody looked, or if it has none."""
+
+    data: str | None = None
+    modified: Instant | None = None
+
+
+@dataclass(slots=True)
+class Dump:
+    nodes: dict[str, Node] = field(default_factory=dict)
+    at: Instant | None = None
+    """When it was made, if it says so."""
+    cluster: str = ""
+
+
+def pack(dump: Dump, *, hosts: str, begun: Instant, ended: Instant) -> bytes:
+    nodes = {
+        path: {"data": node.data, "modified": node.modified} for path, node in sorted(dump.nodes.items())
+    }
+    told = {"format": FORMAT, "version": VERSION, "cluster": dump.cluster, "hosts": hosts}
+    told |= {"begun": begun, "ended": ended, "nodes": nodes}
+    return gzip.compress(json.dumps(told, separators=(",", ":")).encode("ascii"), 6, mtime=0)
+
+
+def is_own(head: bytes) -> bool:
+    """Whether a collector wrote what begins like this."""
+    return _beginning(head).startswith(_OWN)
+
+
+def is_dump(head: bytes) -> bool:
+    """Whether a file that begins like this is a dump, in any of the forms."""
+    begins = _beginning(head)
+    if begins.startswith(_OWN) or _PATHS.match(begins):
+        return True
+    if begins.lstrip()[:1] in (b"{", b"["):
+        return _LISTED.search(begins) is not None
+    lines = begins.decode("utf-8", "replace").splitlines()
+    return any(map(_asked, lines))
+
+
+def read_dump(path: Path) -> Dump:
+    """Raises NoDump, OSError."""
+    with path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    try:
+        if data.startswith(_GZIP):
+            data = zlib.decompressobj(wbits=31).decompress(data, LARGEST + 1)
+    except zlib.error as error:
+        raise NoDump(f"It is damaged: {error}.") from None
+    if len(data) > LARGEST:
+        raise NoDump(f"A dump of ZooKeeper of more than {LARGEST >> 20} MB is not read.")
+    text = data.decode("utf-8", "replace")
+    if text.lstrip()[:1] not in ("{", "["):
+        return _session(text.splitlines())
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NoDump(f"It is a dump of ZooKeeper that cannot be read, perhaps cut off: {error}.") from None
+    return _document(told)
+
+
+def observe(dump: Dump, source: str, at: Instant | None = None) -> Observations:
+    """What a dump says, as rows. `at`: when it was made, if it does not say so itself."""
+    at = dump.at if dump.at is not None else at
+    found = Observations()
+    tree = _Tree(dump.nodes)
+    found.partitions = list(_partitions(tree, at, source))
+    found.brokers = list(_brokers(tree, found.partitions, at, source))
+    for group in tree.children("/consumers"):
+        found.known_groups[group] = source
+        found.committed += _offsets(tree, group, at, source)
+        state = _state(tree, group, at, source)
+        if state is not None:
+            found.states.append(state)
+    return found
+
+
+class _Tree:
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self._nodes = nodes
+        self._children: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for path in sorted(nodes):
+            child = path
+            while child and child != "/":
+                parent, _, name = child.rpartition("/")
+                if name in self._children[parent]:
+                    break
+                self._children[parent][name] = None
+                child = parent
+
+    def has(self, path: str) -> bool:
+        return path in self._nodes or path in self._children
+
+    def children(self, path: str) -> Sequence[str]:
+        return tuple(self._children.get(path, ()))
+
+    def data(self, path: str) -> str | None:
+        node = self._nodes.get(path)
+        return node.data if node is not None else None
+
+    def json(self, path: str) -> dict[str, Any]:
+        with suppress(ValueError, RecursionError):
+            told = json.loads(self.data(path) or "{}")
+            if isinstance(told, dict):
+                return told
+        return {}
+
+
+def _brokers(
+    tree: _Tree, partitions: Iterable[PartitionView], at: Instant | None, source: str
+) -> Iterator[Broker]:
+    if not tree.has("/brokers/ids"):
+        return
+    living = {int(node) for node in tree.children("/brokers/ids") if node.isdecimal()}
+    for node in sorted(living):
+        host, port = _address(tree.json(f"/brokers/ids/{node}"))
+        rack = tree.json(f"/brokers/ids/{node}").get("rack")
+        yield Broker(node, host, port, rack if isinstance(rack, str) else None, True, at=at, source=source)
+    for node in sorted({it for view in partitions for it in view.replicas} - living):
+        reason = "it has no node below /brokers/ids in ZooKeeper"
+        yield Broker(node, alive=False, reason=reason, at=at, source=source)
+
+
+def _address(told: Mapping[str, Any]) -> tuple[str, int]:
+    """Host and port; since 0.9 also endpoints, and the others are empty where there is TLS only."""
+    host, port = told.get("host"), told.get("port")
+    if isinstance(host, str) and host and isinstance(port, int) and port > 0:
+        return host, port
+    for endpoint in told.get("endpoints") or ():
+        match = re.fullmatch(r"\w+://(.*):(\d{1,5})", str(endpoint))
+        if match is not None:
+            return match[1], int(match[2])
+    return "", -1
+
+
+def _partitions(tree: _Tree, at: Instant | None, source: str) -> Iterator[PartitionView]:
+    for topic in tree.children("/brokers/topics"):
+        assigned = tree.json(f"/brokers/topics/{topic}").get("partitions")
+        replicas = (
+            {int(it): _nodes(own) for it, own in assigned.items() if it.isdecimal()}
+            if isinstance(assigned, dict)
+            else {}
+        )
+        known = [it for it in tree.children(f"/brokers/topics/{topic}/partitions") if it.isdecimal()]
+        for partition in sorted(replicas.keys() | set(map(int, known))):
+            state = tree.json(f"/brokers/topics/{topic}/partitions/{partition}/state")
+            leader, epoch = state.get("leader", -1), state.get("leader_epoch", -1)
+            if not state and tree.has(f"/brokers/topics/{topic}/partitions/{partition}/state"):
+                continue  # It is there, and nobody looked into it.
+            in_sync = _nodes(state.get("isr"))
+            yield PartitionView(
+                topic,
+                partition,
+                leader if isinstance(leader, int) else -1,
+                replicas.get(partition, in_sync),
+                in_sync,
+                leader_epoch=epoch if isinstance(epoch, int) else -1,
+                at=at,
+                source=source,
+            )
+
+
+def _nodes(told: object) -> tuple[int, ...]:
+    return tuple(it for it in told if isinstance(it, int)) if isinstance(told, list) else ()
+
+
+def _offsets(tree: _Tree, group: str, at: Instant | None, source: str) -> Iterator[Committed]:
+    for topic in tree.children(f"/consumers/{group}/offsets"):
+        for partition in tree.children(f"/consumers/{group}/offsets/{topic}"):
+            data = (tree.data(f"/consumers/{group}/offsets/{topic}/{partition}") or "").strip()
+            if partition.isdecimal() and re.fullmatch(r"-?\d{1,18}", data):
+                yield Committed(group, topic, int(partition), int(data), at=at, source=source)
+
+
+def _state(tree: _Tree, group: str, at: Instant | None, source: str) -> GroupState | None:
+    """Who is there, and what each owns. None: nobody looked."""
+    base = f"/consumers/{group}"
+    if not tree.has(f"{base}/ids"):
+        return None
+    owned: defaultdict[str, list[TopicPartition]] = defaultdict(list)
+    for topic in tree.children(f"{base}/owners"):
+        for partition in tree.children(f"{base}/owners/{topic}"):
+            owner = tree.data(f"{base}/owners/{topic}/{partition}")
+            if owner and partition.isdecimal():
+                owned[_OWNER_THREAD.sub("", owner.strip())].append(TopicPartition(topic, int(partition)))
+    members = []
+    for member in tree.children(f"{base}/ids"):
+        told = tree.json(f"{base}/ids/{member}").get("subscription")
+        topics = tuple(sorted(told)) if isinstance(told, dict) else None
+        own = tuple(sorted(owned[member])) if tree.has(f"{base}/owners") else None
+        members.append(Member(member, member, subscribed=topics, assigned=own))
+    word = "Stable" if members else "Empty"
+    return GroupState(group, word, ZOOKEEPER, "consumer", members=tuple(members), at=at, source=source)
+
+
+def _document(told: Any) -> Dump:
+    dump = Dump()
+    if isinstance(told, dict) and ("nodes" in told):
+        if told.get("format") == FORMAT and told.get("version") != VERSION:
+            raise NoDump(f"It has version {told.get('version')} of the format; this release reads {VERSION}.")
+        ended = told.get("ended", told.get("taken"))
+        dump.at = ended if isinstance(ended, int) else _taken(told.get("taken_utc"))
+        dump.cluster = told["cluster"] if isinstance(told.get("cluster"), str) else ""
+        told = told["nodes"]
+    if isinstance(told, dict):
+        pairs: Iterable[tuple[Any, Any]] = told.items()
+    elif isinstance(told, list):
+        pairs = ((it.get("path"), it) for it in told if isinstance(it, dict))
+    else:
+        pairs = ()
+    for path, node in pairs:
+        if isinstance(path, str) and path.startswith("/"):
+            dump.nodes[path.rstrip("/") or "/"] = _node(node)
+    if not dump.nodes:
+        raise NoDump("It is JSON without any path of ZooKeeper's in it.")
+    return dump
+
+
+def _node(told: Any) -> Node:
+    if not isinstance(told, dict):
+        return Node(told if isinstance(told, str) else None)
+    if "path" not in told and "data" not in told and "value" not in told:
+        return Node(json.dumps(told))  # What the node holds, bare.
+    data = told.get("data", told.get("value"))
+    if isinstance(data, (dict, list)):
+        data = json.dumps(data)
+    modified = told.get("modified", told.get("mtime"))
+    return Node(str(data) if data is not None else None, modified if isinstance(modified, int) else None)
+
+
+def _taken(text: object) -> Instant | None:
+    with suppress(ValueError):
+        return round(datetime.fromisoformat(str(text)).replace(tzinfo=UTC).timestamp() * 1000)
+    return None
+
+
+def _session(lines: Iterable[str]) -> Dump:
+    """Commands of zkCli.sh, each with what it printed."""
+    dump = Dump()
+    command, path = "", ""
+    for raw in lines:
+        asked = _asked(raw)
+        if asked is not None:
+            command, path = asked[1], asked[2].rstrip("/") or "/"
+            continue
+        line = _ESCAPES.sub("", raw).strip()
+        if _PROMPT.match(line):
+            command = ""
+        if not command or not line or _NOISE.match(line):
+            continue
+        stat = _STAT.match(line)
+        if stat is not None:
+            _note_stat(dump, path, stat[1], stat[2])
+        elif command in ("ls", "ls2"):
+            children = _CHILDREN.match(line)
+            if children is not None:
+                dump.nodes.setdefault(path, Node())
+                for name in filter(None, re.split(r",\s*", children[1])):
+                    dump.nodes.setdefault(f"{path.rstrip('/')}/{name}", Node())
+        elif command == "get" and dump.nodes.get(path, Node()).data is None:
+            dump.nodes[path] = Node(None if line == "null" else line)
+    if not dump.nodes:
+        raise NoDump("It is a session of zkCli.sh without any answer in it.")
+    return dump
+
+
+def _asked(line: str) -> "re.Match[str] | None":
+    """The command, if the line has one: behind zkCli's prompt, or behind its name in a shell."""
+    plain = _ESCAPES.sub("", line).strip()
+    found = _PROMPT.match(plain) or _SHELL.search(plain)
+    return _COMMAND.match(found[1]) if found is not None else None
+
+
+def _note_stat(dump: Dump, path: str, name: str, value: str) -> None:
+    node = dump.nodes.setdefault(path, Node())
+    if name != "mtime":
+        return
+    # "Mon Nov 16 05:10:40 UTC 2026"; of other zones only the name is there, which tells no time.
+    words = value.split()
+    if len(words) == 6 and words[4] in _UTC:
+        with suppress(ValueError):
+            moment = datetime.strptime(" ".join([*words[:4], words[5]]), _TIME).replace(tzinfo=UTC)
+            dump.nodes[path] = Node(node.data, round(moment.timestamp() * 1000))
+
+
+def _beginning(head: bytes) -> bytes:
+    if not head.startswith(_GZIP):
+        return head
+    with suppress(zlib.error):
+        return zlib.decompressobj(wbits=31).decompress(head, 1 << 16)
+    return b""

@@ -1,0 +1,257 @@
+"""One batch of files into the bronze tables.
+
+First segments, then logs, then what tells nothing of its own time: outputs of tools are dated by the others.
+`cluster_snapshot` comes last, and with it the batch is done.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import tzinfo
+from pathlib import Path
+from typing import TypedDict
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
+
+from kelpie.evidence.recognition import Kind
+from kelpie.evidence.segments import Segment
+from kelpie.observations import OFFSETS_TOPIC, EventKind, Observations, Unasked
+from kelpie.observations.offsets_topic import add_row
+from kelpie.observations.positions import Commit
+from kelpie.pipeline import frames, history
+from kelpie.pipeline.lake import Lake
+from kelpie.pipeline.sources import collected, logs, scrapes, segments, snapshots
+from kelpie.pipeline.sources.inventory import Batch, append, instant
+from kelpie.pipeline.sources.segments_files import SegmentFile
+from kelpie.pipeline.sources.staging import staged
+from kelpie.pipeline.tables import TABLES
+
+MOST_DATED_GROUPS = 2_000
+"""Outputs are dated by the history of the groups that they show; that of so many is enough."""
+MOST_TORN = 1_000
+"""So many snapshots that are not whole are named in the summary."""
+_POSITION = "group string, topic string, partition int, offset bigint"
+_BYTES_TOLD = 4096
+_NO_PARTITION = "It is a log segment, and neither its folder nor its name says of which partition."
+
+Announce = Callable[[str], None]
+
+
+class _Turn(TypedDict):
+    """What makes a write happen once."""
+
+    application: str
+    version: int
+
+
+class Intake:
+    """Fills bronze tables with one batch."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        batch: Batch,
+        *,
+        cluster: str,
+        zone: tzinfo | None,
+        announce: Announce,
+    ) -> None:
+        self._spark, self._lake, self._batch, self._cluster = spark, lake, batch, cluster
+        self._zone, self._announce = zone, announce
+        self._as = _Turn(application=batch.application, version=batch.number)
+        self.rows: dict[str, int] = {}
+        """By table: how many were written."""
+        self.unusable: list[tuple[str, str]] = []
+        """Files that could not be used, or not wholly, and why."""
+        self._unasked: list[Unasked] = []
+
+    def run(self, configurations: snapshots.Configurations, unopened: Sequence[Unasked]) -> None:
+        found = snapshots.segments_of(self._batch.of(Kind.SEGMENT), configurations.disks)
+        self._segments(found)
+        of_disks = snapshots.ends_of(self._spark, [it for it in found if it.partition >= 0])
+        outputs = snapshots.Outputs(self._batch.of(Kind.OUTPUT))
+        told = self._logs(outputs)
+        self._scrapes()
+        self._surveys()
+        self._announce("outputs of tools")
+        dating = self._history(outputs)
+        everything = snapshots.together(self._batch, of_disks, told, configurations, outputs, history=dating)
+        everything.unasked += [*unopened, *self._useless(), *self._unasked]
+        self._quarantine(everything.unasked)
+        rows = snapshots.rows(
+            everything,
+            outputs.topic_ids,
+            cluster=self._cluster,
+            snapshot=f"batch {self._batch.number:06}",
+        )
+        self._count(
+            "cluster_snapshot",
+            append(self._lake, TABLES["cluster_snapshot"], rows, self._cluster, **self._as),
+        )
+
+    def _segments(self, found: Sequence[Segment]) -> None:
+        """Of the offsets topic every record."""
+        for segment in found:
+            if not segment.topic or (segment.topic == OFFSETS_TOPIC and segment.partition < 0):
+                self._tell(segment.file.name, _NO_PARTITION)
+        mine = [it for it in found if it.topic == OFFSETS_TOPIC and it.partition >= 0]
+        self._announce(f"segments of the offsets topic: {len(mine)} files")
+        files = [
+            SegmentFile(str(it.file.path), self._cluster, it.partition, it.broker, it.file.size, it.file.name)
+            for it in mine
+        ]
+        if files:
+            on_spark = segments.OnSpark(self._spark.sparkContext)
+            for table, count in segments.take_in(self._lake, files, on_spark, **self._as).rows.items():
+                self._count(table, count)
+
+    def _logs(self, outputs: snapshots.Outputs) -> list[logs.Log]:
+        items = self._batch.of(Kind.LOG)
+        self._announce(f"logs: {len(items)} files")
+        if not items:
+            return []
+        rows = logs.read_logs(self._spark, items, cluster=self._cluster, zone=self._zone)
+        with staged(self._lake, f"logs-{self._batch.number}", rows) as stage:
+            told = logs.summaries(stage)
+            also_outputs = {it.file.name for it in self._batch.of(Kind.OUTPUT)}
+            for log in told:
+                if log.reason and log.reading.name not in also_outputs:
+                    self._tell(log.reading.name, log.reason)
+            told = [log for log in told if not log.reason]
+            snapshots.settle_logs(told, self._batch, self._span())
+            events = logs.events(stage, told, self._known_groups(told, outputs))
+            self._add("log_event", events, **self._as)
+        return told
+
+    def _scrapes(self) -> None:
+        items = self._batch.of(Kind.SCRAPE)
+        if not items:
+            return
+        self._announce(f"scrapes of metrics: {len(items)} files")
+        rows = scrapes.read_scrapes(self._spark, items, cluster=self._cluster)
+        with staged(self._lake, f"scrapes-{self._batch.number}", rows) as stage:
+            samples, damaged = stage.where("reason is null"), stage.where("reason is not null")
+            self._add("metric_sample", samples, **self._as)
+            as_scrapes = _Turn(application=f"{self._batch.application}: scrapes", version=self._batch.number)
+            self._add("quarantine", damaged, **as_scrapes)
+
+    def _surveys(self) -> None:
+        items, left_out = collected.sort_out(self._batch.of(Kind.SURVEY), self._cluster)
+        for name, reason in left_out.items():
+            self._tell(name, reason)
+        if not items:
+            return
+        self._announce(f"snapshots: {len(items)} files")
+        rows = collected.read_surveys(self._spark, items, cluster=self._cluster)
+        as_surveys = _Turn(application=f"{self._batch.application}: surveys", version=self._batch.number)
+        with staged(self._lake, f"surveys-{self._batch.number}", rows) as stage:
+            whole, damaged = stage.where("reason is null"), stage.where("reason is not null")
+            self._add("cluster_snapshot", whole, **as_surveys)
+            self._add("quarantine", damaged, **as_surveys)
+            torn = damaged.select("source", "reason").limit(MOST_TORN).collect()
+            self.unusable += [(row["source"], row["reason"]) for row in torn]
+
+    def _quarantine(self, unasked: Iterable[Unasked]) -> None:
+        by_name = {item.file.name: item for item in self._batch.items}
+        rows: list[dict[str, object]] = []
+        for row in unasked:
+            if row.kind != "file":
+                continue
+            item = by_name.get(row.name)
+            self.unusable.append((row.name, row.reason))
+            rows.append(
+                {
+                    "cluster": self._cluster,
+                    "source": row.name,
+                    "position": 0,
+                    "size": item.file.size if item is not None else 0,
+                    "reason": row.reason,
+                    "bytes": _beginning(item.file.path) if item is not None else None,
+                }
+            )
+        as_files = _Turn(application=f"{self._batch.application}: files", version=self._batch.number)
+        if rows:
+            self._count(
+                "quarantine", append(self._lake, TABLES["quarantine"], rows, self._cluster, **as_files)
+            )
+
+    def _useless(self) -> list[Unasked]:
+        return [
+            Unasked("file", it.file.name, it.reason, it.file.modified, it.file.name)
+            for it in self._batch.items
+            if it.reason
+        ]
+
+    def _span(self) -> Observations:
+        """The first and the last commit there is: between them lies what a log without a date tells."""
+        first, last = self._table("offset_commit").agg(F.min("committed"), F.max("committed")).collect()[0]
+        ends = [at for at in (instant(first), instant(last)) if at is not None]
+        return Observations(commits=[Commit("", "", 0, 0, at) for at in ends])
+
+    def _known_groups(self, told: Sequence[logs.Log], outputs: snapshots.Outputs) -> dict[str, str]:
+        """Groups by name: asked for only when a log gives its own away by nothing else."""
+        if not any(log.ungrouped and not log.reading.found.known_groups for log in told):
+            return {}
+        names = (
+            self._table("offset_commit").select("group").union(self._table("group_metadata").select("group"))
+        )
+        known = {row[0]: "" for row in names.distinct().collect()}
+        for log in told:
+            known |= log.reading.found.known_groups
+        return known | outputs.known_groups
+
+    def _history(self, outputs: snapshots.Outputs) -> Observations:
+        """What logs say of leaders, and records of what outputs show."""
+        found = Observations()
+        events = self._table("log_event").where(f"kind = '{EventKind.LEADER_CHANGED.value}'")
+        found.events = [logs.event_of(row.asDict()) for row in events.collect()]
+        mine = outputs.groups[:MOST_DATED_GROUPS]
+        if not mine:
+            return found
+        commit, files = self._table("offset_commit"), self._table("evidence_file")
+        if outputs.positions:
+            shown = self._spark.createDataFrame(outputs.positions, _POSITION)
+            own = commit.join(F.broadcast(shown.select("group").distinct()), "group", "left_semi")
+            commits = history.commits(own, self._table("transaction_marker"), files)
+            for row in history.changes(commits, shown).collect():
+                add_row(found, history.commit_of(row.asDict()))
+        metadata = self._table("group_metadata")
+        records = history.records(metadata.where(metadata["group"].isin(mine)), commit, files)
+        by_group: dict[str, list[dict[str, object]]] = {}
+        for row in records.orderBy("offsets_partition", "log_offset").collect():
+            by_group.setdefault(row["group"], []).append(row.asDict())
+        for rows in by_group.values():
+            for each in history.generations_of(rows, {}):
+                add_row(found, each)
+        return found
+
+    def _table(self, name: str) -> DataFrame:
+        return frames.frame(self._spark, self._lake, TABLES[name], self._cluster)
+
+    def _append(
+        self, name: str, rows: Sequence[dict[str, object]], *, application: str, version: int
+    ) -> None:
+        added = append(
+            self._lake, TABLES[name], rows, self._cluster, application=application, version=version
+        )
+        self._count(name, added)
+
+    def _add(self, name: str, rows: DataFrame, *, application: str, version: int) -> None:
+        added = frames.append(
+            self._lake, TABLES[name], rows, self._cluster, application=application, version=version
+        )
+        self._count(name, added)
+
+    def _count(self, table: str, rows: int) -> None:
+        self.rows[table] = self.rows.get(table, 0) + rows
+
+    def _tell(self, name: str, reason: str) -> None:
+        self._unasked.append(Unasked("file", name, reason, source=name))
+
+
+def _beginning(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(_BYTES_TOLD)
+    except OSError:
+        return None

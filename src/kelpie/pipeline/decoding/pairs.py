@@ -1,0 +1,234 @@
+"""Records of the offsets topic that came over the network.
+
+`read_pairs` takes columns of keys and values and gives what a segment gives: each pair is laid out as an old
+message would hold it, and goes the way of all messages, so that nobody has to know the formats twice.
+
+`read_fetched` takes the bytes that a broker answers to Fetch, which are entries as in a segment, and gives
+such columns: only what counts, that is without control records and without records of aborted transactions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kelpie.pipeline.decoding import columns
+from kelpie.pipeline.decoding.compiled import PAD, byte, compiled, get64, put8, put32, put64
+from kelpie.pipeline.decoding.entries import CODEC_BITS, CONTROL_BIT, ENTRY, REASONS, TRANSACTIONAL_BIT, Walk
+from kelpie.pipeline.decoding.records import SENSELESS, list_records
+from kelpie.pipeline.decoding.segment import (
+    QUOTED_BYTES,
+    Read,
+    Unread,
+    decoded_entries,
+    inflated_entries,
+    padded,
+)
+from kelpie.pipeline.tables.types import BINARY, LONG
+
+_SIZES = 8
+"""Each message has two of four bytes."""
+_US_PER_MS = 1000
+
+
+# Pairs to tables
+
+
+def read_pairs(pairs: pa.Table) -> Iterator[Read]:
+    """Rows with `log_offset`, `written`, `key`, `value`, `producer_id`, `producer_epoch` and `log_epoch`.
+
+    What is unread has the record's offset for a position.
+    """
+    if not pairs.num_rows:
+        return
+    key, key_sizes = _bytes(pairs["key"])
+    value, value_sizes = _bytes(pairs["value"])
+    sizes = np.maximum(key_sizes, 0) + np.maximum(value_sizes, 0) + _SIZES
+    ends = np.cumsum(sizes)
+    entries = np.zeros(pairs.num_rows, ENTRY)
+    entries["end"], entries["begin"], entries["count"] = ends, ends - sizes, 1
+    entries["base_offset"] = entries["position"] = numbers_of(pairs["log_offset"])
+    entries["size"] = sizes - _SIZES
+    written = numbers_of(pairs["written"])
+    entries["base_timestamp"] = np.where(written < 0, -1, written // _US_PER_MS)
+    for name, of_entry in (
+        ("producer_id", "producer_id"),
+        ("producer_epoch", "producer_epoch"),
+        ("log_epoch", "leader_epoch"),
+    ):
+        entries[of_entry] = numbers_of(pairs[name])
+    data = np.zeros(int(ends[-1]) + PAD, np.uint8)
+    _lay_out(
+        data.ctypes.data,
+        _swapped(key_sizes),
+        key.address,
+        key_sizes,
+        _swapped(value_sizes),
+        value.address,
+        value_sizes,
+    )
+    yield from decoded_entries(data, entries, [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """The bytes of a column, one after the other; they live as long as this does."""
+
+    array: pa.Array
+    address: int
+
+
+def _bytes(column: pa.ChunkedArray) -> tuple[_Bytes, NDArray[np.int64]]:
+    """With sizes; that of null is −1."""
+    array = _whole(column.cast(BINARY))
+    valid, offsets, data = array.buffers()
+    places = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    sizes = np.diff(places)
+    if valid is not None:
+        sizes[~_bits(valid, array)] = -1
+    return _Bytes(array, (data.address if data is not None else 0) + int(places[0])), sizes
+
+
+def numbers_of(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Null is −1."""
+    array = _whole(column)
+    kind = f"i{array.type.bit_width // 8}"
+    valid, data = array.buffers()
+    numbers = np.frombuffer(data, kind)[array.offset : array.offset + len(array)].astype(np.int64)
+    if valid is not None:
+        numbers[~_bits(valid, array)] = -1
+    return numbers
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _bits(valid: pa.Buffer, array: pa.Array) -> NDArray[np.bool_]:
+    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(np.bool_)
+
+
+def _swapped(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
+    """As they stand in a message: the first byte is the highest."""
+    return sizes.astype(">i4").view(np.int32)
+
+
+@compiled
+def _copy(at, source, size):  # type: ignore[no-untyped-def]
+    end = source + size
+    while source + 8 <= end:
+        put64(at, get64(source))
+        source += 8
+        at += 8
+    while source < end:
+        put8(at, byte(source))
+        source += 1
+        at += 1
+    return at
+
+
+@compiled
+def _lay_out(at, key_heads, key, key_sizes, value_heads, value, value_sizes):  # type: ignore[no-untyped-def]
+    for row in range(len(key_sizes)):
+        put32(at, np.int64(key_heads[row]))
+        size = max(key_sizes[row], 0)
+        at = _copy(at + 4, key, size)
+        key += size
+        put32(at, np.int64(value_heads[row]))
+        size = max(value_sizes[row], 0)
+        at = _copy(at + 4, value, size)
+        value += size
+
+
+# Answers to Fetch to pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What an answer holds of the offsets that were asked for."""
+
+    pairs: pa.Table
+    unread: tuple[Unread, ...]
+    following: int | None
+    """The offset behind its last entry; None if none is whole."""
+
+
+def read_fetched(raw: bytes, aborted: Sequence[tuple[int, int]], start: int, stop: int) -> Fetched:
+    """Records from `start` to before `stop`. `aborted`: producer and first offset, as the broker tells.
+
+    The end may be cut off, as Kafka does up to 0.10: that is not worth a word.
+    """
+    data = padded([raw])
+    walk = Walk(0, len(raw), len(raw))
+    tables, unread = [columns.PAIRS.empty_table()], list[Unread]()
+    following: int | None = None
+    committed = _Committed(aborted)
+    while walk.at < walk.stop:
+        piece = data[walk.at :]
+        entries, gaps = walk.step(piece, len(raw) - walk.at)
+        unread += [
+            Unread(position, size, REASONS[reason], raw[position : position + min(size, QUOTED_BYTES)])
+            for position, size, reason in gaps.tolist()
+            if position != walk.torn
+        ]
+        if len(entries):
+            following = int(entries["base_offset"][-1] + entries["last_delta"][-1]) + 1
+        tables += _pairs(piece, entries[committed.among(entries)], unread)
+    return Fetched(_between(pa.concat_tables(tables), start, stop), tuple(unread), following)
+
+
+def _pairs(piece: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]) -> Iterator[pa.Table]:
+    packed = (entries["attributes"] & CODEC_BITS) != 0
+    for data, own in ((piece, entries[~packed]), *inflated_entries(piece, entries[packed], unread)):
+        rows = list_records(data, own)
+        senseless = rows["kind"] == SENSELESS
+        for row in rows[senseless]:
+            begin, size = int(row["key"]), int(row["key_size"])
+            head = data[begin : begin + min(size, QUOTED_BYTES)].tobytes()
+            reason = f"the record at offset {row['log_offset']} makes no sense"
+            unread.append(Unread(int(row["log_offset"]), size, reason, head))
+        yield columns.pairs(data, own, rows[~senseless])
+
+
+class _Committed:
+    """Which entries count, told as a consumer of committed records tells it.
+
+    A producer whose transaction was aborted is out from where that transaction began to its next marker.
+    """
+
+    def __init__(self, aborted: Sequence[tuple[int, int]]) -> None:
+        self._aborted = sorted((first, producer) for producer, first in aborted)
+        self._out: set[int] = set()
+
+    def among(self, entries: NDArray[Any]) -> NDArray[np.bool_]:
+        control = (entries["attributes"] & CONTROL_BIT != 0) & (entries["magic"] == 2)
+        mask: NDArray[np.bool_] = ~control
+        if not self._aborted and not self._out:
+            return mask
+        transactional = (entries["attributes"] & TRANSACTIONAL_BIT != 0) & (entries["magic"] == 2)
+        for place in np.flatnonzero(transactional):
+            entry = entries[place]
+            last = entry["base_offset"] + entry["last_delta"]
+            while self._aborted and self._aborted[0][0] <= last:
+                self._out.add(self._aborted.pop(0)[1])
+            if control[place]:
+                self._out.discard(int(entry["producer_id"]))
+            elif int(entry["producer_id"]) in self._out:
+                mask[place] = False
+        return mask
+
+
+def _between(pairs: pa.Table, start: int, stop: int) -> pa.Table:
+    if not pairs.num_rows:
+        return pairs
+    offsets = numbers_of(pairs["log_offset"])
+    wanted = (offsets >= start) & (offsets < stop)
+    if wanted.all():
+        return pairs
+    return pairs.take(
+        pa.Array.from_buffers(LONG, int(wanted.sum()), [None, pa.py_buffer(np.flatnonzero(wanted))])
+    )

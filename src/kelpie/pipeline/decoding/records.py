@@ -1,0 +1,365 @@
+"""From entries to records, and from records of the offsets topic to commits.
+
+Commits (key types 0 and 1) are decoded here to the last field; other records keep the places of key and
+value, for they are few. A record or a value that makes no sense is MALFORMED, and reading goes on: entries
+have checksums, so that means a writer who errs and not a broken disk.
+
+The same key comes again with every commit of a position, so whole keys are told apart first, and only a new
+one is taken apart.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kelpie.pipeline.decoding.compiled import byte, compiled, get32, int16, int32, int64, put32, put64
+from kelpie.pipeline.decoding.entries import APPEND_TIME_BIT, CONTROL_BIT, SMALLEST_RECORD, TRANSACTIONAL_BIT
+from kelpie.pipeline.decoding.interning import SECRET, Names, count, intern, is_full, note
+
+RECORD = np.dtype(
+    [
+        ("entry", np.int64),
+        ("kind", np.int64),
+        ("version", np.int64),
+        ("log_offset", np.int64),
+        ("written", np.int64),
+        ("key", np.int64),
+        ("key_size", np.int64),
+        ("value", np.int64),
+        ("value_size", np.int64),
+    ]
+)
+"""A record that is no commit. `key` and `value` are places in the data."""
+COMMIT, OTHER, CONTROL, MALFORMED, SENSELESS = range(5)
+"""Kinds. `version` is the key's type of OTHER, the marker's of CONTROL. SENSELESS ends an entry."""
+_RECORD_SIZE = RECORD.itemsize
+
+COLUMNS = (
+    "log_offset",
+    "written",
+    "group",
+    "topic",
+    "partition",
+    "offset",
+    "leader_epoch",
+    "metadata",
+    "committed",
+    "expires",
+    "producer_id",
+    "producer_epoch",
+    "is_transactional",
+    "value_version",
+    "log_epoch",
+)
+"""Of commits; times in microseconds. A removal has no offset, no metadata and no version (NONE)."""
+
+_KEYS, _GROUPS, _TOPICS, _TEXTS = range(4)
+_FILLED, _OTHERS, _ENTRY, _AT, _PLACE = range(5)
+"""The state of decoding: how many rows there are, and where it stands."""
+
+NONE = -1
+_NOTHING = tuple(np.int64(NONE) for _ in range(7))
+_OTHERS_AT_ONCE = 1 << 14
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999: what is later was never a time, and nothing that reads tables could show it."""
+
+
+@compiled
+def _unsigned(at, end):  # type: ignore[no-untyped-def]
+    """Value and where it ends; the end is −1 when there is none."""
+    raw = np.uint64(0)
+    shift = np.uint64(0)
+    while at < end and shift < np.uint64(70):
+        part = byte(at)
+        at += 1
+        raw |= np.uint64(part & 0x7F) << shift
+        if part < 0x80:
+            return np.int64(raw), at
+        shift += np.uint64(7)
+    return np.int64(0), np.int64(-1)
+
+
+@compiled
+def _varint(at, end):  # type: ignore[no-untyped-def]
+    """Zigzag; nearly all have one byte."""
+    if at < end:
+        part = byte(at)
+        if part < 0x80:
+            return (part >> 1) ^ -(part & 1), at + 1
+    raw, at = _unsigned(at, end)
+    return np.int64(np.uint64(raw) >> np.uint64(1)) ^ -(raw & 1), at
+
+
+@compiled
+def _moment(ms):  # type: ignore[no-untyped-def]
+    return ms * 1000 if 0 <= ms <= _LAST_MS else np.int64(NONE)
+
+
+@compiled
+def _any_full(names):  # type: ignore[no-untyped-def]
+    return is_full(names[0]) or is_full(names[1]) or is_full(names[2]) or is_full(names[3])
+
+
+@compiled
+def _locate(at, end):  # type: ignore[no-untyped-def]
+    """One record of a batch: where the next one begins, time and offset within the batch, key, value.
+
+    A size of −1 is null; −1 in front: no record.
+    """
+    size, at = _varint(at, end)
+    if at < 0 or size < 0 or size > end - at:
+        return _NOTHING
+    stop = at + size
+    passed, at = _varint(at + 1, stop)
+    if at < 0:
+        return _NOTHING
+    behind, at = _varint(at, stop)
+    if at < 0:
+        return _NOTHING
+    key_size, key = _varint(at, stop)
+    if key < 0 or key_size < -1 or key_size > stop - key:
+        return _NOTHING
+    value_size, value = _varint(key + max(key_size, 0), stop)
+    if value < 0 or value_size < -1 or value_size > stop - value:
+        return _NOTHING
+    return stop, passed, behind, key, key_size, value, value_size
+
+
+@compiled
+def _locate_message(at, end):  # type: ignore[no-untyped-def]
+    """The same of an old message."""
+    if at + 8 > end:
+        return _NOTHING
+    key_size = int32(at)
+    if key_size < -1 or key_size > end - at - 8:
+        return _NOTHING
+    value = at + 8 + max(key_size, 0)
+    value_size = int32(value - 4)
+    if value_size < -1 or value_size > end - value:
+        return _NOTHING
+    return value + max(value_size, 0), np.int64(0), np.int64(0), at + 4, key_size, value, value_size
+
+
+@compiled
+def _take_apart(at, size, names, secret):  # type: ignore[no-untyped-def]
+    """A key of a commit, behind its type: codes of group and topic, the partition; NONE in front: no key."""
+    nothing = (np.int64(NONE), np.int64(NONE), np.int64(NONE))
+    end = at + size
+    if at + 2 > end:
+        return nothing
+    group_size = int16(at)
+    topic = at + 2 + group_size
+    if group_size < 0 or topic + 2 > end:
+        return nothing
+    topic_size = int16(topic)
+    if topic_size < 0 or topic + 2 + topic_size + 4 != end:
+        return nothing
+    group_code = intern(at + 2, group_size, names[_GROUPS], secret)
+    topic_code = intern(topic + 2, topic_size, names[_TOPICS], secret)
+    return group_code, topic_code, int32(topic + 2 + topic_size)
+
+
+@compiled
+def _position(at, size, names, secret):  # type: ignore[no-untyped-def]
+    """The same, but a key that came before is not taken apart again."""
+    before = count(names[_KEYS])
+    code = intern(at, size, names[_KEYS], secret)
+    kept = note(names[_KEYS], code)
+    if code == before:
+        group, topic, partition = _take_apart(at, size, names, secret)
+        put32(kept, group)
+        put32(kept + 4, topic)
+        return group, topic, partition
+    group = np.int64(get32(kept))
+    return group, np.int64(get32(kept + 4)), int32(at + size - 4) if group >= 0 else np.int64(NONE)
+
+
+@compiled
+def _value(at, end):  # type: ignore[no-untyped-def]
+    """Version, offset, leader epoch, metadata with its size, commit and expiry; −1 in front: no value."""
+    if at + 10 > end:
+        return _NOTHING
+    version, offset, epoch = int16(at), int64(at + 2), np.int64(NONE)
+    at += 10
+    if version < 0 or version > 4:
+        return _NOTHING
+    if version >= 3:
+        if at + 4 > end:
+            return _NOTHING
+        epoch = int32(at)
+        at += 4
+    if version == 4:
+        size, at = _unsigned(at, end)
+        size -= 1
+    else:
+        if at + 2 > end:
+            return _NOTHING
+        size = int16(at)
+        at += 2
+    if at < 0 or size < 0 or size > end - at - (16 if version == 1 else 8):
+        return _NOTHING
+    expires = int64(at + size + 8) if version == 1 else np.int64(NONE)
+    return version, offset, epoch, at, size, int64(at + size), expires
+
+
+@compiled
+def _put(at, stride, numbers):  # type: ignore[no-untyped-def]
+    for number in numbers:
+        put64(at, number)
+        at += stride
+
+
+@compiled
+def _decode(base, entries, state, out, rows, rest, room, names, secret):  # type: ignore[no-untyped-def]
+    """Goes on where `state` says, until all is read or room is short somewhere: then once more, with room.
+
+    `base`, `out`, `rest`, `names` are addresses; `out` has `rows` numbers for each column, `rest` `room`
+    records.
+    """
+    number, at, place = state[_ENTRY], base + state[_AT], state[_PLACE]
+    filled, others = state[_FILLED], state[_OTHERS]
+    while number < len(entries):
+        entry = entries[number]
+        at, end = max(at, base + entry["begin"]), base + entry["end"]
+        is_batch = entry["magic"] == 2
+        is_control = is_batch and entry["attributes"] & CONTROL_BIT != 0
+        is_transactional = is_batch and entry["attributes"] & TRANSACTIONAL_BIT != 0
+        is_dated_by_broker = is_batch and entry["attributes"] & APPEND_TIME_BIT != 0
+        while place < entry["count"] or at != end:
+            if filled == rows or others == room or _any_full(names):
+                state[_ENTRY], state[_AT], state[_PLACE] = number, at - base, place
+                state[_FILLED], state[_OTHERS] = filled, others
+                return
+            following, passed, behind, key, key_size, value, value_size = _NOTHING
+            if place < entry["count"]:
+                following, passed, behind, key, key_size, value, value_size = (
+                    _locate(at, end) if is_batch else _locate_message(at, end)
+                )
+            kind, version = MALFORMED, np.int64(NONE)
+            log_offset = entry["base_offset"] + behind
+            moment = _moment(
+                entry["max_timestamp"] if is_dated_by_broker else entry["base_timestamp"] + passed
+            )
+            if following < 0 or behind < 0 or behind > entry["last_delta"]:
+                kind, log_offset, moment = SENSELESS, entry["base_offset"] + place, np.int64(NONE)
+                key, key_size, value_size, following = at, end - at, np.int64(NONE), end
+                place = entry["count"]
+            elif is_control:
+                if key_size >= 4:
+                    kind, version = CONTROL, int16(key + 2)
+            elif key_size >= 2:
+                version = int16(key)
+                kind = COMMIT if 0 <= version <= 1 else OTHER
+            if kind == COMMIT:
+                group, topic, partition = _position(key + 2, key_size - 2, names, secret)
+                value_version, offset, epoch, text, text_size, committed, expires = _NOTHING
+                if value_size >= 0:
+                    value_version, offset, epoch, text, text_size, committed, expires = _value(
+                        value, value + value_size
+                    )
+                if group < 0 or (value_version < 0 and value_size >= 0):
+                    kind = MALFORMED
+                elif value_size >= 0:
+                    text = intern(text, text_size, names[_TEXTS], secret)
+            if kind == COMMIT:
+                numbers = (log_offset, moment, group, topic, partition, offset, epoch, text)
+                _put(out + 8 * filled, 8 * rows, numbers)
+                times = (_moment(committed), _moment(expires), entry["producer_id"], entry["producer_epoch"])
+                _put(out + 8 * (filled + 8 * rows), 8 * rows, times)
+                flags = (np.int64(is_transactional), value_version, entry["leader_epoch"])
+                _put(out + 8 * (filled + 12 * rows), 8 * rows, flags)
+                filled += 1
+            else:
+                numbers_of_other = (number, kind, version, log_offset, moment)
+                _put(rest + _RECORD_SIZE * others, 8, numbers_of_other)
+                _put(rest + _RECORD_SIZE * others + 40, 8, (key - base, key_size, value - base, value_size))
+                others += 1
+            at = following
+            place += 1
+        number += 1
+        at, place = base, 0
+    state[_ENTRY], state[_AT], state[_PLACE] = number, 0, 0
+    state[_FILLED], state[_OTHERS] = filled, others
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """As many records as there was room for. `commits` has codes for names."""
+
+    commits: dict[str, NDArray[np.int64]]
+    names: dict[str, Names]
+    others: NDArray[Any]
+
+
+@compiled
+def _list(base, entries, out, room):  # type: ignore[no-untyped-def]
+    """Where key and value of every record are; `out` is an address. How many there are."""
+    found = 0
+    for number in range(len(entries)):
+        entry = entries[number]
+        at, end, place = base + entry["begin"], base + entry["end"], 0
+        is_batch = entry["magic"] == 2
+        is_dated_by_broker = is_batch and entry["attributes"] & APPEND_TIME_BIT != 0
+        while place < entry["count"] and found < room:
+            following, passed, behind, key, key_size, value, value_size = (
+                _locate(at, end) if is_batch else _locate_message(at, end)
+            )
+            moment = _moment(
+                entry["max_timestamp"] if is_dated_by_broker else entry["base_timestamp"] + passed
+            )
+            kind, log_offset = OTHER, entry["base_offset"] + behind
+            if following < 0 or behind < 0 or behind > entry["last_delta"]:
+                kind, log_offset, moment = SENSELESS, entry["base_offset"] + place, np.int64(NONE)
+                key, key_size, value_size, value, following = at, end - at, np.int64(NONE), at, end
+                place = entry["count"]
+            _put(out + _RECORD_SIZE * found, 8, (number, kind, np.int64(NONE), log_offset, moment))
+            _put(out + _RECORD_SIZE * found + 40, 8, (key - base, key_size, value - base, value_size))
+            found += 1
+            at = following
+            place += 1
+    return found
+
+
+def list_records(data: NDArray[np.uint8], entries: NDArray[Any]) -> NDArray[Any]:
+    """All records of these entries, as they are: OTHER, or SENSELESS where an entry makes no sense."""
+    # An entry may claim more than it has room for; a record without headers is a byte shorter than it should.
+    room = np.minimum(entries["count"], (entries["end"] - entries["begin"]) // (SMALLEST_RECORD - 1) + 1)
+    out = np.empty(int(room.sum()), RECORD)
+    return out[: _list(data.ctypes.data, entries, out.ctypes.data, len(out))]
+
+
+def decode(data: NDArray[np.uint8], entries: NDArray[Any], rows: int) -> Iterator[Decoded]:
+    """The records of these entries of `data`, at most `rows` commits at a time."""
+    counts = np.minimum(entries["count"], (entries["end"] - entries["begin"]) // SMALLEST_RECORD + 1)
+    rows = min(rows, int(counts.sum()) + 1)
+    state = np.zeros(5, np.int64)
+    while state[_ENTRY] < len(entries):
+        out = np.empty((len(COLUMNS), rows), np.int64)
+        rest = np.empty(min(rows, _OTHERS_AT_ONCE), RECORD)
+        names = Names(), Names(), Names(), Names()
+        state[_FILLED] = state[_OTHERS] = 0
+        while state[_ENTRY] < len(entries) and state[_FILLED] < rows and state[_OTHERS] < len(rest):
+            for each in names:
+                if each.is_full:
+                    each.grow()
+            addresses = names[0].address, names[1].address, names[2].address, names[3].address
+            _decode(
+                data.ctypes.data,
+                entries,
+                state,
+                out.ctypes.data,
+                rows,
+                rest.ctypes.data,
+                len(rest),
+                addresses,
+                SECRET,
+            )
+        filled, others = state[_FILLED], state[_OTHERS]
+        yield Decoded(
+            dict(zip(COLUMNS, out[:, :filled], strict=True)),
+            dict(zip(("group", "topic", "metadata"), names[1:], strict=True)),
+            rest[:others],
+        )

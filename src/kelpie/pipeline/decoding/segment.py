@@ -1,0 +1,244 @@
+"""A segment file of the offsets topic, or a range of one, to tables.
+
+A file is read piece by piece and a piece is decoded some rows at a time, so that memory is bounded whatever
+the file holds or claims. It is read and not mapped: a broker that is alive may cut the file while we look
+at it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kelpie.pipeline.decoding import columns
+from kelpie.pipeline.decoding.columns import COMMITS, MARKERS, OTHERS
+from kelpie.pipeline.decoding.compiled import PAD
+from kelpie.pipeline.decoding.entries import (
+    APPEND_TIME_BIT,
+    CODEC_BITS,
+    ENTRY,
+    HEADER,
+    REASONS,
+    Walk,
+)
+from kelpie.pipeline.decoding.records import decode
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.records import INFLATED_LIMIT, Codec
+from kelpie.wire.records.compression import inflate
+
+PIECE_BYTES = 16 * 1024 * 1024
+PIECE_ROWS = 1 << 19
+QUOTED_BYTES = 4096
+"""So much of what cannot be read is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part of a file that could not be read: where, how much, why, and its first bytes."""
+
+    position: int
+    size: int
+    reason: str
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a piece holds."""
+
+    commits: pa.Table
+    others: pa.Table
+    markers: pa.Table
+    unread: tuple[Unread, ...]
+
+
+@dataclass
+class Reader:
+    """A range of a file. Iterate over it; then `first` and `end` tell which entries were its own.
+
+    The entries of a range are those that begin in it, so that ranges of one file cover each entry once,
+    wherever the cuts fall: when one ends at `end`, the next must have begun there (`first`).
+    """
+
+    file: BufferedReader | BytesIO
+    start: int = 0
+    stop: int | None = None
+    cut: bool = False
+    """Whether the range may begin in the middle of an entry."""
+    lowest: int | None = None
+    """The first offset of the file, by its name."""
+    _walk: Walk = field(init=False)
+    _data: NDArray[np.uint8] = field(init=False, default_factory=lambda: np.empty(0, np.uint8))
+
+    def __post_init__(self) -> None:
+        size = self.file.seek(0, 2)
+        stop = size if self.stop is None else self.stop
+        self._walk = Walk(self.start, stop, size, self.cut, lowest=-1 if self.lowest is None else self.lowest)
+
+    @property
+    def first(self) -> int:
+        """Where the first entry began; the end of the range if it has none."""
+        return self._walk.stop if self._walk.first < 0 else self._walk.first
+
+    @property
+    def end(self) -> int:
+        """Behind the last entry."""
+        return self._walk.at
+
+    @property
+    def torn(self) -> int:
+        """Where an entry begins that goes on behind the file's end; the end of the range if none does."""
+        return self._walk.torn if self._walk.torn >= 0 else max(self._walk.stop, self._walk.at)
+
+    def __iter__(self) -> Iterator[Read]:
+        walk = self._walk
+        wanted = PIECE_BYTES
+        while walk.at < walk.stop:
+            begin = walk.at
+            size = self._load(begin, min(wanted, walk.whole - begin))
+            entries, gaps = walk.step(self._data, size)
+            wanted = PIECE_BYTES
+            if walk.at == begin < walk.stop:  # One entry is longer than the piece.
+                wanted = HEADER + int.from_bytes(self._data[8:HEADER].tobytes(), "big")
+            yield from _tables(self._data, entries, [self._gap(*gap) for gap in gaps.tolist()])
+
+    def _load(self, start: int, size: int) -> int:
+        """The next bytes into `_data`: how many there are."""
+        if len(self._data) < size + PAD:
+            self._data = np.empty(size + PAD, np.uint8)
+        self.file.seek(start)
+        got = self.file.readinto(self._data[:size].data)
+        self._data[got : got + PAD] = 0
+        if got < size:  # It was cut while we looked.
+            self._walk.end_at(start + got)
+        return got
+
+    def _gap(self, position: int, size: int, reason: int) -> Unread:
+        self.file.seek(position)
+        return Unread(position, size, REASONS[reason], self.file.read(min(size, QUOTED_BYTES)))
+
+
+def read_segment(path: Path, start: int = 0, stop: int | None = None) -> Read:
+    """All of a range at once: for files that are known to be small."""
+    with path.open("rb") as file:
+        return _joined(Reader(file, start, stop, cut=start > 0, lowest=lowest_offset(path)))
+
+
+def read_bytes(data: bytes, start: int = 0, stop: int | None = None) -> Read:
+    return _joined(Reader(BytesIO(data), start, stop, cut=start > 0))
+
+
+def lowest_offset(path: Path) -> int | None:
+    """The first offset of a segment, which is its name."""
+    return int(path.stem) if path.stem.isdecimal() else None
+
+
+def _joined(reader: Reader) -> Read:
+    pieces = [_nothing(), *reader]
+    return Read(
+        pa.concat_tables([piece.commits for piece in pieces]).unify_dictionaries(),
+        pa.concat_tables([piece.others for piece in pieces]),
+        pa.concat_tables([piece.markers for piece in pieces]),
+        tuple(unread for piece in pieces for unread in piece.unread),
+    )
+
+
+def _tables(data: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]) -> Iterator[Read]:
+    packed = (entries["attributes"] & CODEC_BITS) != 0
+    yield from decoded_entries(data, entries[~packed] if packed.any() else entries, unread)
+    for inflated, inner in inflated_entries(data, entries[packed], unread):
+        yield from decoded_entries(inflated, inner, unread)
+    if unread:
+        yield replace(_nothing(), unread=tuple(unread))
+
+
+def decoded_entries(data: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]) -> Iterator[Read]:
+    """What is `unread` so far goes with the first piece."""
+    for decoded in decode(data, entries, PIECE_ROWS):
+        for position, size, log_offset, head in columns.malformed(
+            data, entries, decoded.others, QUOTED_BYTES
+        ):
+            unread.append(Unread(position, size, f"the record at offset {log_offset} makes no sense", head))
+        yield Read(
+            columns.commits(decoded),
+            columns.others(data, entries, decoded.others),
+            columns.markers(entries, decoded.others),
+            tuple(unread),
+        )
+        unread.clear()
+
+
+def inflated_entries(
+    data: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]
+) -> Iterator[tuple[NDArray[np.uint8], NDArray[Any]]]:
+    """The insides of compressed entries, some at a time, and entries that point into them."""
+    pieces: list[bytes | memoryview] = []
+    found: list[NDArray[Any]] = []
+    size = 0
+    for entry in entries:
+        try:
+            piece, inner = _inside(data, entry)
+        except Malformed as error:
+            position, length = int(entry["position"]), int(entry["size"])
+            begin = int(entry["end"]) - length
+            head = data[begin : begin + min(length, QUOTED_BYTES)].tobytes()
+            unread.append(Unread(position, length, error.reason, head))
+            continue
+        inner["begin"] += size
+        inner["end"] += size
+        inner["position"], inner["size"] = entry["position"], entry["size"]
+        pieces.append(piece)
+        found.append(inner)
+        size += len(piece)
+        if size >= PIECE_BYTES:
+            yield padded(pieces), np.concatenate(found)
+            pieces, found, size = [], [], 0
+    if found:
+        yield padded(pieces), np.concatenate(found)
+
+
+def _inside(data: NDArray[np.uint8], entry: Any) -> tuple[bytes | memoryview, NDArray[Any]]:
+    magic, where = int(entry["magic"]), int(entry["position"])
+    begin, end = int(entry["begin"]), int(entry["end"])
+    codec = Codec(int(entry["attributes"]) & CODEC_BITS)  # Which exists: the walk has looked.
+    if magic < 2:
+        begin += 8 + max(0, int.from_bytes(data[begin : begin + 4].tobytes(), "big", signed=True))
+    piece = inflate(codec, data[begin:end].data, magic=magic, limit=INFLATED_LIMIT, where=where)
+    if magic == 2:
+        inner = np.array([entry])
+        inner["begin"], inner["end"] = 0, len(piece)
+        return piece, inner
+    inner = _messages(piece, where)
+    if magic == 1 and len(inner):  # Offsets inside are relative; the outer one is that of the last message.
+        inner["base_offset"] += entry["base_offset"] - inner["base_offset"][-1]
+        if int(entry["attributes"]) & APPEND_TIME_BIT:
+            inner["base_timestamp"] = entry["base_timestamp"]
+    return piece, inner
+
+
+def _messages(piece: bytes | memoryview, where: int) -> NDArray[Any]:
+    """The messages inside a compressed one."""
+    walk = Walk(0, len(piece), len(piece))
+    data = padded([piece])
+    found = []
+    while walk.at < walk.stop:
+        entries, gaps = walk.step(data[walk.at :], len(piece) - walk.at)
+        if len(gaps) or (entries["magic"] > 1).any() or (entries["attributes"] & CODEC_BITS).any():
+            raise Malformed("what is inside a compressed message are no messages", offset=where)
+        found.append(entries)
+    return np.concatenate(found) if found else np.empty(0, ENTRY)
+
+
+def padded(pieces: Sequence[bytes | memoryview]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join([*pieces, bytes(PAD)]), np.uint8)
+
+
+@cache
+def _nothing() -> Read:
+    return Read(COMMITS.empty_table(), OTHERS.empty_table(), MARKERS.empty_table(), ())

@@ -1,0 +1,108 @@
+"""From bronze rows back to observations: what the doctor and the dating of outputs look at.
+
+Commits and records of groups are handed out by Spark as rows with a `source` that people know, and with a
+time: Kafka before 0.10 wrote none beside its records, so the newest commit before counts (`dated`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from itertools import groupby
+from typing import Any
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
+
+from kelpie.model.time import Instant
+from kelpie.observations import Commit
+from kelpie.observations.offsets_topic import OffsetsPartition, Row
+from kelpie.observations.positions import NO_OFFSET
+from kelpie.pipeline.sources.inventory import instant
+from kelpie.pipeline.transforms.commits import counted, once
+from kelpie.pipeline.transforms.epochs import writes
+from kelpie.pipeline.transforms.generations import dated
+from kelpie.wire.records import Record
+
+_NO_TIME = -1
+
+
+def commits(commit: DataFrame, markers: DataFrame, files: DataFrame) -> DataFrame:
+    """Commits that counted, with `at` and the name of the file that they are from."""
+    return _named(counted(commit, markers), files).withColumn("at", F.coalesce("committed", "written"))
+
+
+def changes(commits: DataFrame, shown: DataFrame) -> DataFrame:
+    """Of these commits, those at which a position came to an offset that is shown, or left it; and the first.
+
+    Few, however many commits there are. `shown`: group, topic, partition, offset.
+    """
+    position = ["group", "topic", "partition"]
+    offsets = shown.groupBy(*position).agg(F.collect_set("offset").alias("shown"))
+    by_place = Window.partitionBy(*position).orderBy("offsets_partition", "log_offset")
+    before = F.lag("offset").over(by_place)
+    matters = (
+        F.array_contains("shown", F.col("offset"))
+        | F.array_contains("shown", F.col("before"))
+        | (F.col("number") == 1)
+    )
+    return (
+        commits.join(F.broadcast(offsets), position)
+        .withColumn("before", before)
+        .withColumn("number", F.row_number().over(by_place))
+        .where(~F.col("before").eqNullSafe(F.col("offset")) | (F.col("number") == 1))
+        .where(F.coalesce(matters, F.lit(False)))
+        .drop("before", "number", "shown")
+    )
+
+
+def records(group_metadata: DataFrame, commit: DataFrame, files: DataFrame) -> DataFrame:
+    """Records of groups, with `at` and the name of the file that they are from."""
+    found = dated(once(group_metadata), commit).withColumnRenamed("began", "at")
+    return _named(found, files)
+
+
+def _named(rows: DataFrame, files: DataFrame) -> DataFrame:
+    names = files.select("cluster", "path", F.col("source").alias("name")).dropDuplicates(["cluster", "path"])
+    joined = rows.join(
+        F.broadcast(names), (rows["cluster"] == names["cluster"]) & (rows["source"] == names["path"]), "left"
+    )
+    return joined.select(
+        *[rows[name] for name in rows.columns if name != "source"],
+        F.coalesce(names["name"], rows["source"]).alias("source"),
+    )
+
+
+def commit_of(row: Mapping[str, Any]) -> Commit:
+    offset = row["offset"]
+    return Commit(
+        row["group"],
+        row["topic"],
+        row["partition"],
+        NO_OFFSET if offset is None else offset,
+        instant(row["at"]),
+        -1 if row["leader_epoch"] is None else row["leader_epoch"],
+        row["metadata"] or "",
+        instant(row["expires"]),
+        bool(row["is_transactional"]),
+        f"{row['source']}@{row['log_offset']}",
+    )
+
+
+def generations_of(
+    rows: Iterable[Mapping[str, Any]], topic_names: MutableMapping[bytes, str]
+) -> Iterator[Row]:
+    """Generations and removals of one group. `rows` are in the order of the log."""
+    for _, of_partition in groupby(rows, key=lambda row: row["offsets_partition"]):
+        partition = OffsetsPartition(topic_names)
+        for written in writes(of_partition):
+            for placed in partition.records(map(_record, written), written[0]["source"]):
+                yield placed.row
+
+
+def _record(row: Mapping[str, Any]) -> Record:
+    at: Instant | None = instant(row["at"])
+    return Record(
+        row["log_offset"], _NO_TIME if at is None else at, key=bytes(row["key"]), value=_bytes(row["value"])
+    )
+
+
+def _bytes(value: bytes | bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)

@@ -1,0 +1,74 @@
+"""What an executor sees, before a run counts on it: modules, files, the folder of the tables.
+
+This runs in the workers, and imports nothing that they might lack.
+"""
+
+import importlib
+import os
+import platform
+import socket
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What one executor sees of what it needs."""
+
+    host: str
+    python: str
+    missing: tuple[tuple[str, str], ...] = ()
+    """Modules, and why they cannot be imported."""
+    unseen: tuple[tuple[str, str], ...] = ()
+    """Files that the driver sees, and why this one does not."""
+    folder: str = ""
+    """Why it cannot write tables."""
+
+    @property
+    def is_good(self) -> bool:
+        return not (self.missing or self.unseen or self.folder)
+
+
+def look(modules: Sequence[str], files: Sequence[tuple[str, int]], folder: str, mark: str) -> Sight:
+    """`files`: paths, and how big they are at least. `mark`: a file that the driver put into the folder."""
+    return Sight(
+        socket.gethostname(),
+        f"{sys.executable} ({platform.python_version()})",
+        tuple((name, why) for name in modules if (why := _lacks(name))),
+        tuple((path, why) for path, size in files if (why := _cannot_read(path, size))),
+        _cannot_write(Path(folder), mark),
+    )
+
+
+def _lacks(name: str) -> str:
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        return str(error)
+    return ""
+
+
+def _cannot_read(path: str, size: int) -> str:
+    try:
+        with open(path, "rb") as file:
+            found = file.seek(0, os.SEEK_END)
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return "" if found >= size else f"another file is there, of {found} bytes"
+
+
+def _cannot_write(folder: Path, mark: str) -> str:
+    if not folder.is_dir():
+        return "no such folder"
+    if not (folder / mark).exists():
+        return "another folder is there"
+    try:
+        own = folder / f"{mark}-{uuid.uuid4()}"
+        own.touch()
+        own.unlink()
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return ""

@@ -1,0 +1,265 @@
+"""A run over a folder of evidence, in batch: files to bronze, each once; silver and gold made anew.
+
+summary = run(spark, Lake(tables), [folder], cluster="payments", announce=print)
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.diagnosis import diagnose_cluster
+from kelpie.evidence.archives import Budget
+from kelpie.evidence.files import Search
+from kelpie.evidence.recognition import Kind
+from kelpie.pipeline import coordinators, diagnosis, frames, history
+from kelpie.pipeline.bronze import Intake
+from kelpie.pipeline.clusters import Cluster
+from kelpie.pipeline.findings import finding_row, open_row
+from kelpie.pipeline.graph import Job, waves
+from kelpie.pipeline.lake import STAGING, Lake
+from kelpie.pipeline.names import plain
+from kelpie.pipeline.parquet import NewFile, write_rows
+from kelpie.pipeline.sources.collected import clusters_of
+from kelpie.pipeline.sources.inventory import Item, moment, plan, take_inventory
+from kelpie.pipeline.sources.snapshots import Configurations
+from kelpie.pipeline.sources.staging import staged
+from kelpie.pipeline.spark_cluster import is_local
+from kelpie.pipeline.tables import TABLES, Table
+from kelpie.pipeline.transforms.health import health
+
+_AT_ONCE = 3
+"""Jobs: while one is planned, another one has tasks to run."""
+
+Announce = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a run did."""
+
+    cluster: str = ""
+    files: int = 0
+    """How many were there."""
+    new_files: int = 0
+    bytes: int = 0
+    """Of the new ones."""
+    by_kind: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    """Rows by bronze table that this run added."""
+    tables: dict[str, int] = field(default_factory=dict)
+    """Rows by table, now."""
+    findings: dict[str, int] = field(default_factory=dict)
+    """How many, by severity."""
+    unusable: list[tuple[str, str]] = field(default_factory=list)
+    """Files that were of no use, and why."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By stage."""
+
+
+def run(
+    spark: SparkSession,
+    lake: Lake,
+    paths: Sequence[Path],
+    *,
+    cluster: str | None = None,
+    zone: tzinfo | None = None,
+    budget: Budget | None = None,
+    announce: Announce = lambda _: None,
+    summary: Summary | None = None,
+) -> Summary:
+    """Take in what is new below the paths, and make all tables that follow.
+
+    Without a name, the cluster is called by its id, if disks or snapshots tell it, else after the first path.
+    `summary`: an empty one, for those who want to see it grow.
+    """
+    summary = take_in(
+        spark, lake, paths, cluster=cluster, zone=zone, budget=budget, announce=announce, summary=summary
+    )
+    if summary.files:
+        Derived(spark, lake, summary, announce).make()
+    return summary
+
+
+def take_in(
+    spark: SparkSession,
+    lake: Lake,
+    paths: Sequence[Path],
+    *,
+    cluster: str | None = None,
+    zone: tzinfo | None = None,
+    budget: Budget | None = None,
+    announce: Announce = lambda _: None,
+    summary: Summary | None = None,
+) -> Summary:
+    """Bronze only: what is new below the paths, and what an earlier run began and did not end."""
+    summary = Summary() if summary is None else summary
+    room = Path(tempfile.mkdtemp(prefix="kelpie-evidence-", dir=_place_to_unpack(spark, lake)))
+    try:
+        with _stage(summary, "files", announce):
+            search = Search(room, budget or Budget())
+            inventory = take_inventory(paths, search, room)
+            configurations = Configurations(it for it in inventory.items if Kind.CONFIGURATION in it.kinds)
+            summary.cluster = plain(cluster or _name(configurations, inventory.items, paths))
+            batches = plan(lake, summary.cluster, inventory)
+            summary.files = len(inventory.items)
+            if not batches:
+                summary.unusable += [(it.name, it.reason) for it in inventory.unopened]
+        with _stage(summary, "bronze", announce):
+            for batch in batches:
+                summary.new_files += len(batch.items)
+                summary.bytes += sum(it.file.size for it in batch.items)
+                intake = Intake(spark, lake, batch, cluster=summary.cluster, zone=zone, announce=announce)
+                intake.rows = summary.written
+                own = Configurations(batch.of(Kind.CONFIGURATION))
+                own.disks = configurations.disks
+                intake.run(own, inventory.unopened)
+                summary.unusable += intake.unusable
+                for item in batch.items:
+                    for kind in item.kinds:
+                        summary.by_kind[kind] = summary.by_kind.get(kind, 0) + 1
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+    return summary
+
+
+class Derived:
+    """Silver and gold of one cluster, replaced."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, summary: Summary, announce: Announce) -> None:
+        self._spark, self._lake, self._summary, self._announce = spark, lake, summary, announce
+        self._cluster = summary.cluster
+
+    def make(self) -> None:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for wave in waves():
+                with _stage(self._summary, "tables", self._announce, ", ".join(job.name for job in wave)):
+                    list(pool.map(self._job, wave))
+        with _stage(self._summary, "diagnosis", self._announce, "findings"):
+            self._diagnose()
+        self._summary.tables = {
+            table.name: self._lake.count(table, self._cluster) for table in TABLES.values()
+        }
+
+    def _job(self, job: Job) -> None:
+        self._replace(job.table, job.function(*map(self._table, job.inputs)))
+
+    def _diagnose(self) -> None:
+        files = self._table("evidence_file")
+        commit = self._table("offset_commit")
+        # Kept, on disk if need be: they are looked at three times.
+        commits = history.commits(commit, self._table("transaction_marker"), files).persist()
+        records = history.records(self._table("group_metadata"), commit, files).persist()
+        events, snapshot = self._table("log_event"), self._table("cluster_snapshot")
+        timed = snapshot.where(~F.col("kind").isin("setting", "transaction", "epoch-end"))
+        known = Cluster(self._lake, self._cluster)
+        view = known.view(diagnosis.end_of(commits, records, events, timed) or 0)
+        shared = diagnosis.Shared(
+            self._cluster,
+            view,
+            tuple((it, frozenset(it.groups)) for it in known.listings),
+            diagnosis.history_from(commits, records),
+            known.topic_ids,
+        )
+        judged = diagnosis.judge(
+            self._spark, shared, commits=commits, records=records, events=events, snapshot=snapshot
+        )
+        with staged(self._lake, "judged", judged) as stage:
+            cases = stage.where(F.col("what") == diagnosis.CASE)
+            groups = [(row["group"], row["offsets_partition"]) for row in cases.collect()]
+            found, undecided = diagnose_cluster(view, [Case(group, view) for group, _ in sorted(groups)])
+            self._replace(
+                TABLES["findings"],
+                self._with(
+                    stage, diagnosis.FINDING, [finding_row(it, self._cluster) for it in found], "findings"
+                ),
+            )
+            self._replace(
+                TABLES["open_question"],
+                self._with(
+                    stage, diagnosis.OPEN, [open_row(it, self._cluster) for it in undecided], "open_question"
+                ),
+            )
+            self._health(cases, view.now)
+        commits.unpersist()
+        records.unpersist()
+        by_home: dict[int, list[str]] = {}
+        for group, home in groups:
+            if home is not None:
+                by_home.setdefault(home, []).append(group)
+        self._rows("coordinator_timeline", coordinators.timeline(view, self._cluster))
+        self._rows("coordinator_outage", coordinators.outages(view, self._cluster, by_home))
+        counted = self._table("findings").groupBy("severity").count().collect()
+        self._summary.findings = {row["severity"]: row["count"] for row in counted}
+
+    def _with(self, stage: DataFrame, what: str, rows: list[dict[str, Any]], name: str) -> DataFrame:
+        """What tasks found, and what was found of the cluster as a whole."""
+        schema = TABLES[name].spark_schema
+        mine = stage.where(F.col("what") == what).select(*schema.fieldNames())
+        return mine.unionByName(self._spark.createDataFrame(rows, schema))
+
+    def _health(self, cases: DataFrame, now: int) -> None:
+        rows = health(
+            cases.select(
+                "cluster", "group", "offsets_partition", "state", "member_count", "known_from", "is_listed"
+            ),
+            findings=self._table("findings"),
+            generations=self._table("group_generation"),
+            rebalances=self._table("rebalance"),
+            timeline=self._table("commit_timeline"),
+            lag=self._table("lag"),
+            now=F.lit(moment(now)),
+        )
+        self._replace(TABLES["group_health"], rows)
+
+    def _rows(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """Few, and held by the driver: no job is needed to write them."""
+        table = TABLES[name]
+        self._lake.open(table)
+        self._put(table, write_rows(table, self._lake.path(table), self._cluster, rows))
+
+    def _table(self, name: str) -> DataFrame:
+        return frames.frame(self._spark, self._lake, TABLES[name], self._cluster)
+
+    def _replace(self, table: Table, rows: DataFrame) -> None:
+        self._put(table, frames.write(self._lake, table, rows, self._cluster))
+
+    def _put(self, table: Table, files: Sequence[NewFile]) -> None:
+        self._lake.replace(table, self._cluster, files)
+        self._summary.tables[table.name] = sum(file.rows for file in files)
+
+
+def _place_to_unpack(spark: SparkSession, lake: Lake) -> Path | None:
+    """Executors elsewhere see the folder of the tables; nobody else sees this machine's temporary files."""
+    if is_local(spark.sparkContext.master):
+        return None
+    place = lake.root / STAGING
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _name(configurations: Configurations, items: Sequence[Item], paths: Sequence[Path]) -> str:
+    ids = configurations.clusters | clusters_of([it for it in items if Kind.SURVEY in it.kinds])
+    if len(ids) == 1:
+        return next(iter(ids))
+    return paths[0].absolute().name or "cluster"
+
+
+@contextmanager
+def _stage(summary: Summary, name: str, announce: Announce, what: str = "") -> Iterator[None]:
+    announce(what or name)
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        summary.seconds[name] = summary.seconds.get(name, 0.0) + time.monotonic() - began

@@ -1,0 +1,83 @@
+"""Kelpie for executors that do not have it: the package in one file, as Spark hands it on.
+
+What Kelpie stands on (`NEEDED`) is compiled for one machine and one Python; that must be there already, or
+come in an environment of its own (`--archives`).
+"""
+
+import hashlib
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from kelpie.real import folders
+
+NEEDED = ("aiokafka", "cramjam", "deltalake", "numba", "numpy", "pandas", "pyarrow")
+"""What tasks import, beside Kelpie and PySpark."""
+ZIP = "kelpie.zip"
+"""Spark puts files on the path of Python by the end of their name, and does not know that a wheel is one."""
+SCRIPT = "kelpie_pipeline.py"
+_BEGIN = """import sys
+
+from kelpie.cli import main
+
+sys.exit(main(["pipeline", *sys.argv[1:]]))
+"""
+_NEVER = (1980, 1, 1, 0, 0, 0)
+"""The same files make the same zip."""
+
+
+def package() -> Path:
+    """A zip of this very package, with which `import kelpie` works; made once for each text of it."""
+    files = list(_files(resources.files("kelpie"), "kelpie"))
+    folder = _folder(files)
+    if not (folder / ZIP).is_file():
+        with tempfile.TemporaryDirectory(dir=folder) as draft:
+            made = Path(draft) / ZIP
+            with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+                for name, content in files:
+                    target.writestr(zipfile.ZipInfo(name, _NEVER), content, zipfile.ZIP_DEFLATED)
+            made.rename(folder / ZIP)
+    return folder / ZIP
+
+
+def script() -> Path:
+    """What spark-submit runs: `kelpie pipeline`, of the zip beside it."""
+    path = package().with_name(SCRIPT)
+    path.write_text(_BEGIN)
+    return path
+
+
+def python_of(archives: str | None) -> str:
+    """Python for executors: that of an environment that comes along, or the one that runs this."""
+    if not archives:
+        return sys.executable
+    name = archives.rpartition("#")[2] if "#" in archives else Path(archives).name
+    return f"./{name}/bin/python"
+
+
+def _files(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        inside = f"{name}/{item.name}"
+        if item.is_dir():
+            if item.name != "__pycache__":
+                yield from _files(item, inside)
+        elif not item.name.endswith(".pyc"):
+            yield inside, item.read_bytes()
+
+
+def _folder(files: list[tuple[str, bytes]]) -> Path:
+    digest = hashlib.sha256()
+    for name, content in files:
+        digest.update(f"{name} {len(content)} ".encode())
+        digest.update(content)
+    folder = folders.cache() / "shipped" / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:  # Nothing may be kept here.
+        return Path(tempfile.mkdtemp(prefix="kelpie-shipped-"))
+    return folder

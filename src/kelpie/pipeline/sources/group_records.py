@@ -1,0 +1,186 @@
+"""Records about groups, from bytes to rows of `group_metadata`; they are few, and read one by one.
+
+Classic groups (type 2) write one record per generation, with all members. Groups of the newer protocols
+write a record for each thing: an epoch, a member, what it should have, what it has. Such a row has the
+epoch as its generation, and the member that it is about as its only one. Their topics are known by id only,
+and shown as Kafka shows ids.
+"""
+
+import base64
+import struct
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from kelpie.pipeline.tables import TABLES
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.offsets_topic import OtherKey, RecordType, decode_key, decode_value
+from kelpie.wire.offsets_topic.consumer_group import ConsumerGroupMemberMetadataValue
+from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
+
+_NAMES = {int(it): it.name.lower() for it in RecordType}
+_MINE = pa.schema(
+    [
+        it
+        for it in TABLES["group_metadata"].schema
+        if it.name not in ("cluster", "source", "replica", "offsets_partition")
+    ]
+)
+
+_MEMBERS = frozenset(
+    {
+        RecordType.CONSUMER_GROUP_MEMBER_METADATA,
+        RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
+        RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        RecordType.SHARE_GROUP_MEMBER_METADATA,
+        RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER,
+        RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        RecordType.STREAMS_GROUP_MEMBER_METADATA,
+        RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER,
+        RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    }
+)
+"""Their keys name a member behind the group."""
+
+_EPOCHS = frozenset(
+    {
+        RecordType.CONSUMER_GROUP_METADATA,
+        RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
+        RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        RecordType.SHARE_GROUP_METADATA,
+        RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA,
+        RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        RecordType.STREAMS_GROUP_METADATA,
+        RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
+        RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    }
+)
+"""Their values begin with an epoch, whatever else they hold: of group, assignment or member."""
+
+Row = dict[str, Any]
+
+
+def group_metadata(records: pa.Table) -> tuple[pa.Table, list[tuple[Row, str]]]:
+    """Rows; and the records that could not be read, each with the reason.
+
+    A record whose value cannot be read has a row as well: its group, and all its bytes, are known.
+    """
+    rows: list[Row] = []
+    unread: list[tuple[Row, str]] = []
+    for record in records.to_pylist():
+        row = {**record, "group": "", "is_removal": record["value"] is None}
+        try:
+            _read_key(row)
+            rows.append(row)
+            _read_value(row)
+        except Malformed as error:
+            unread.append((record, str(error)))
+    return pa.Table.from_pylist(rows, _MINE), unread
+
+
+def _read_key(row: Row) -> None:
+    record_type, key = decode_key(row["key"])
+    row["kind"] = _NAMES.get(record_type, f"type {record_type}")
+    row["group"] = getattr(key, "group", None) or getattr(key, "group_id", "")
+    if record_type in _MEMBERS:
+        member_id = _second_string(key.body) if isinstance(key, OtherKey) else key.member_id
+        row["members"] = [{"member_id": member_id}]
+
+
+def _read_value(row: Row) -> None:
+    record_type, value = row["key_type"], row["value"]
+    if value is None:
+        return
+    read = decode_value(record_type, value)
+    if isinstance(read, GroupMetadataValue):
+        consumers = read.protocol_type == PROTOCOL_TYPE
+        row |= {
+            "generation": read.generation,
+            "protocol_type": read.protocol_type,
+            "protocol": read.protocol,
+            "leader": read.leader,
+            "members": [_member(member, consumers) for member in read.members],
+        }
+        return
+    if record_type in _EPOCHS:
+        row["generation"] = _epoch(value)
+    if record_type in _MEMBERS:
+        row["members"][0] |= _details(read)
+
+
+def _member(member: MemberMetadata, consumers: bool) -> Row:
+    subscribed = assigned = None
+    if consumers:
+        with suppress(Malformed):  # A client's own bytes: Kafka does not look at them either.
+            subscribed, assigned = _subscribed(member.subscription), _assigned(member.assignment)
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "session_timeout_ms": member.session_timeout,
+        "rebalance_timeout_ms": member.rebalance_timeout if member.rebalance_timeout >= 0 else None,
+        "subscribed": subscribed,
+        "assigned": assigned,
+    }
+
+
+def _details(value: Any) -> Row:
+    """What a record of a newer protocol tells of a member."""
+    if isinstance(value, ConsumerGroupMemberMetadataValue):
+        return {
+            "instance_id": value.instance_id,
+            "client_id": value.client_id,
+            "client_host": value.client_host,
+            "rebalance_timeout_ms": value.rebalance_timeout_ms if value.rebalance_timeout_ms >= 0 else None,
+            "subscribed": value.subscribed_topic_names,
+        }
+    given = getattr(value, "topic_partitions", None) or getattr(value, "assigned_partitions", None)
+    return (
+        {} if given is None else {"assigned": _spread((_shown(it.topic_id), it.partitions) for it in given)}
+    )
+
+
+# Members of one group have the same subscription, and keep their assignments: few of these are ever new.
+@lru_cache(maxsize=4096)
+def _subscribed(blob: bytes) -> list[str]:
+    return list(decode_subscription(blob)[1].topics)
+
+
+@lru_cache(maxsize=4096)
+def _assigned(blob: bytes) -> list[Row]:
+    return _spread((it.topic, it.partitions) for it in decode_assignment(blob)[1].assigned_partitions)
+
+
+def _spread(topics: Iterable[tuple[str, Iterable[int]]]) -> list[Row]:
+    return [
+        {"topic": topic, "partition": partition} for topic, partitions in topics for partition in partitions
+    ]
+
+
+def _shown(topic_id: bytes) -> str:
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _second_string(body: bytes) -> str:
+    """The member's id in a key that is not read as a whole: group, then member."""
+    try:
+        (size,) = struct.unpack_from(">h", body)
+        (length,) = struct.unpack_from(">h", body, 2 + size)
+    except struct.error:
+        raise Malformed("a key without a member", offset=0) from None
+    member = body[4 + size : 4 + size + length]
+    if length < 0 or len(member) < length:
+        raise Malformed("a key without a member", offset=0)
+    return member.decode("utf-8", "replace")
+
+
+def _epoch(value: bytes) -> int:
+    try:
+        return int(struct.unpack_from(">i", value, 2)[0])
+    except struct.error:
+        raise Malformed("a value without an epoch", offset=2) from None

@@ -1,0 +1,216 @@
+"""How far the offsets topic reaches now, asked over Kelpie's own client.
+
+Partitions without a leader, or whose leader cannot be reached, have no ends: they are left out, with the
+reason, until they are back.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kelpie.client.failures import ClientError
+from kelpie.client.memory import Memory
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.client.survey.topics import best_views, views_of
+from kelpie.errors import describe
+from kelpie.observations import OFFSETS_TOPIC, PartitionView
+from kelpie.wire.api.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kelpie.wire.api.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+
+LATEST, EARLIEST = -1, -2
+READ_COMMITTED = 1
+_CAN_FORBID_CREATION = 4
+_KNOWS_ISOLATION = 2
+_FOR_CLIENTS = 2
+_MOST_EPOCHS = 100
+"""Of one partition: older ones are few records, if compaction has left any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far the topic reaches, as far as it can be asked."""
+
+    ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """By partition: its first offset, and the one behind the last that counts for good."""
+    missing: Mapping[int, str] = field(default_factory=dict)
+    """By partition: why it cannot be read now."""
+    tells_versions: bool | None = None
+    """What is known of the cluster's age: who knows it need not find out again."""
+    cluster_id: str | None = None
+    """Null before 0.10.1."""
+
+
+Epochs = Mapping[int, Sequence[tuple[int, int]]]
+"""By partition: where the records of each leader epoch begin, and the epoch, in order."""
+
+
+def ask_reach(settings: Settings, tells_versions: bool | None = None) -> Reach:
+    """Raises ClientError when no broker answers at all."""
+    return asyncio.run(_reach(settings, tells_versions))
+
+
+def ask_epochs(settings: Settings) -> Epochs:
+    """Which leader wrote which records; of partitions that can be asked, on clusters that know (since 2.1).
+
+    Spark's source does not tell, and copies from disks that differ are told apart by it.
+    """
+    try:
+        return asyncio.run(_epochs(settings))
+    except ClientError:
+        return {}
+
+
+async def _reach(settings: Settings, tells_versions: bool | None) -> Reach:
+    async with await Nodes.open(settings, memory=Memory(tells_versions)) as nodes:
+        known = await views(nodes)
+        by_leader: dict[int, list[int]] = defaultdict(list)
+        missing = {}
+        for partition, view in known.items():
+            if view.leader < 0:
+                missing[partition] = "it has no leader"
+            else:
+                by_leader[view.leader].append(partition)
+        ends: dict[int, tuple[int, int]] = {}
+
+        async def ask(leader: int, partitions: Sequence[int]) -> None:
+            try:
+                first = await ask_offsets(nodes, leader, partitions, EARLIEST)
+                last = await ask_offsets(nodes, leader, partitions, LATEST)
+            except ClientError as error:
+                missing.update(dict.fromkeys(partitions, f"its leader, broker {leader}: {error.reason}"))
+                return
+            for partition in partitions:
+                begin, end = first[partition], last[partition]
+                if isinstance(begin, int) and isinstance(end, int):
+                    ends[partition] = begin, end
+                else:
+                    missing[partition] = str(begin if isinstance(begin, str) else end)
+
+        await asyncio.gather(*(ask(leader, own) for leader, own in by_leader.items()))
+        return Reach(ends, missing, nodes.memory.tells_versions, nodes.cluster_id)
+
+
+async def _epochs(settings: Settings) -> Epochs:
+    async with await Nodes.open(settings) as nodes:
+        by_leader: dict[int, dict[int, int]] = defaultdict(dict)
+        for partition, view in (await views(nodes)).items():
+            if view.leader >= 0 and view.leader_epoch >= 0:
+                by_leader[view.leader][partition] = view.leader_epoch
+        found: dict[int, list[tuple[int, int]]] = {}
+
+        async def ask(leader: int, newest: Mapping[int, int]) -> None:
+            try:
+                first = await ask_offsets(nodes, leader, list(newest), EARLIEST)
+                version = (await nodes.versions(leader)).pick(
+                    OffsetForLeaderEpochRequest, at_least=_FOR_CLIENTS
+                )
+                wanted = {it: epoch for it, epoch in newest.items() if isinstance(first[it], int)}
+                heads = dict(wanted)
+                for _ in range(_MOST_EPOCHS):
+                    # The end of the epoch before, if there was one, is where this one began.
+                    asked = {it: epoch - 1 for it, epoch in heads.items() if epoch > 0}
+                    ends = await _ask_epoch_ends(nodes, leader, asked, version) if asked else {}
+                    for partition, epoch in list(heads.items()):
+                        before, end = ends.get(partition, (-1, -1))
+                        begin = int(first[partition])
+                        found.setdefault(partition, []).append((max(begin, end), epoch))
+                        if before < 0 or end <= begin:
+                            del heads[partition]
+                        else:
+                            heads[partition] = before
+                    if not heads:
+                        break
+            except ClientError:
+                return  # Older than that, or gone: then it is not known.
+
+        await asyncio.gather(*(ask(leader, own) for leader, own in by_leader.items()))
+        return {partition: sorted(begins) for partition, begins in found.items()}
+
+
+async def _ask_epoch_ends(
+    nodes: Nodes, node: int, epochs: Mapping[int, int], version: int
+) -> dict[int, tuple[int, int]]:
+    """By partition: the newest epoch up to the one asked for, and where it ends."""
+    asked = [OffsetForLeaderPartition(partition=it, leader_epoch=epoch) for it, epoch in epochs.items()]
+    request = OffsetForLeaderEpochRequest(
+        replica_id=-1, topics=[OffsetForLeaderTopic(topic=OFFSETS_TOPIC, partitions=asked)]
+    )
+    response: OffsetForLeaderEpochResponse = await nodes.ask(node, request, version)
+    return {
+        it.partition: (it.leader_epoch, it.end_offset)
+        for topic in response.topics
+        for it in topic.partitions
+        if not it.error_code
+    }
+
+
+async def views(nodes: Nodes) -> dict[int, PartitionView]:
+    """Who leads each partition, by who knows most. To ask must not create the topic: old ones tell of all."""
+    found: list[PartitionView] = []
+    failures: list[ClientError] = []
+
+    async def ask(node: int) -> bool:
+        try:
+            version = (await nodes.versions(node)).pick(MetadataRequest)
+            response: MetadataResponse = await nodes.ask(node, _metadata(version), version)
+        except ClientError as error:
+            failures.append(error)
+            return False
+        for topic in response.topics:
+            if topic.name == OFFSETS_TOPIC:
+                found.extend(views_of(topic, node, 0, ""))
+        return True
+
+    if nodes.memory.tells_versions is False:
+        for node in list(nodes.brokers):
+            if await ask(node):
+                break
+    else:
+        await asyncio.gather(*map(ask, nodes.brokers))
+    if failures and len(failures) == len(nodes.brokers):
+        raise failures[0]
+    return {name.partition: view for name, view in best_views(found).items()}
+
+
+def _metadata(version: int) -> MetadataRequest:
+    if version >= _CAN_FORBID_CREATION:
+        named = [MetadataRequestTopic(name=OFFSETS_TOPIC)]
+        return MetadataRequest(topics=named, allow_auto_topic_creation=False)
+    return MetadataRequest(topics=[] if version == 0 else None)
+
+
+async def ask_offsets(
+    nodes: Nodes, node: int, partitions: Sequence[int], timestamp: int
+) -> dict[int, int | str]:
+    """By partition: an offset, or why there is none."""
+    version = (await nodes.versions(node)).pick(ListOffsetsRequest)
+    asked = [ListOffsetsPartition(partition_index=it, timestamp=timestamp) for it in partitions]
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=READ_COMMITTED if version >= _KNOWS_ISOLATION else 0,
+        topics=[ListOffsetsTopic(name=OFFSETS_TOPIC, partitions=asked)],
+        timeout_ms=int(nodes.settings.request_timeout_s * 1000),
+    )
+    response: ListOffsetsResponse = await nodes.ask(node, request, version)
+    told: dict[int, int | str] = dict.fromkeys(partitions, f"broker {node} does not tell its ends")
+    for topic in response.topics:
+        for it in topic.partitions:
+            if it.error_code:
+                told[it.partition_index] = f"broker {node} answers {describe(it.error_code)}"
+            else:
+                offsets = it.old_style_offsets
+                told[it.partition_index] = offsets[0] if offsets else it.offset
+    return told

@@ -1,0 +1,78 @@
+"""Records of the offsets topic as rows, before anybody has looked into them: the same from every source."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.pipeline.tables.types import BINARY, INT, LONG, MOMENT, SHORT, STRING
+
+RAW = pa.schema(
+    {
+        "offsets_partition": INT,
+        "log_offset": LONG,
+        "written": MOMENT,
+        "key": BINARY,
+        "value": BINARY,
+        "producer_id": LONG,
+        "producer_epoch": SHORT,
+        "log_epoch": INT,
+        "source": STRING,
+        "reason": STRING,
+    }
+)
+"""Spark's source tells neither of producers nor of epochs: null. Rows with a `reason` are no records: they
+say what could not be read, from which offset, with the first bytes as value."""
+
+ROWS_A_BATCH = 1 << 16
+
+
+class Stretch(NamedTuple):
+    """Offsets of a partition from `start` to before `stop`."""
+
+    partition: int
+    start: int
+    stop: int
+
+
+def source_of(partition: int, bootstrap: str) -> str:
+    """What rows of a partition say where they are from: "__consumer_offsets-12@kafka-1:9092"."""
+    return f"{OFFSETS_TOPIC}-{partition}@{address_of(bootstrap)}"
+
+
+def address_of(bootstrap: str) -> str:
+    """The first of the addresses: it stands for the cluster."""
+    return bootstrap.partition(",")[0].strip()
+
+
+def raw_rows(partition: int, source: str, pairs: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Records of one partition; see `decoding.pairs`."""
+    constants = {"offsets_partition": partition, "source": source}
+    for batch in pairs.combine_chunks().to_batches(ROWS_A_BATCH):
+        arrays = [
+            batch[field.name]
+            if field.name in pairs.column_names
+            else _repeated(constants.get(field.name), field.type, batch.num_rows)
+            for field in RAW
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=RAW)
+
+
+def reason_row(
+    partition: int, source: str, log_offset: int, reason: str, head: bytes = b""
+) -> pa.RecordBatch:
+    row = {"offsets_partition": partition, "log_offset": log_offset, "value": head, "source": source}
+    return pa.RecordBatch.from_pylist([{**row, "reason": reason}], RAW)
+
+
+def runs(numbers: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Where the same number stands again and again: beginnings and ends."""
+    cuts = (np.flatnonzero(np.diff(numbers)) + 1).tolist()
+    yield from zip([0, *cuts], [*cuts, len(numbers)], strict=True)
+
+
+def _repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
+    return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)

@@ -1,0 +1,18 @@
+"""The tables: declared once, here. Spark schemas, Delta tables and docs/tables.md follow from it.
+
+bronze  what was observed, as it was; append only; a row names its source
+silver  what follows from it: intervals, generations, rebalances, lag
+gold    what people ask for: health, outages, losses, findings
+
+A table evolves by new columns that may be null, at its end: readers of the old ones go on. Columns are never
+renamed, dropped or given another type.
+"""
+
+from kelpie.pipeline.tables.bronze import BRONZE
+from kelpie.pipeline.tables.gold import GOLD
+from kelpie.pipeline.tables.silver import SILVER
+from kelpie.pipeline.tables.table import Column, Table
+
+TABLES: dict[str, Table] = {table.name: table for table in (*BRONZE, *SILVER, *GOLD)}
+
+__all__ = ["BRONZE", "GOLD", "SILVER", "TABLES", "Column", "Table"]

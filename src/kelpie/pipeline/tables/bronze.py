@@ -1,0 +1,236 @@
+"""What was observed, row by row."""
+
+import pyarrow as pa
+
+from kelpie.pipeline.tables.table import Column, Table, required
+from kelpie.pipeline.tables.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DOUBLE,
+    INT,
+    LABELS,
+    LONG,
+    MOMENT,
+    SHORT,
+    STRING,
+    STRINGS,
+)
+
+_CLUSTER = required("cluster", STRING, "which cluster: the name given to the run, or the cluster's id")
+_SOURCE = required("source", STRING, "file, or topic, that the row is from")
+_LOG_EPOCH = Column(
+    "log_epoch",
+    INT,
+    "leader epoch that the record was written in; where replicas differ, the higher one is right",
+)
+_REPLICA = Column("replica", INT, "broker whose disk the record was on; null when it came over the network")
+_PLACE = (
+    required("offsets_partition", INT, "partition of __consumer_offsets"),
+    required("log_offset", LONG, "offset of the record in it"),
+    Column("written", MOMENT, "timestamp of the record"),
+)
+
+_MEMBER = pa.struct(
+    {
+        "member_id": STRING,
+        "instance_id": STRING,
+        "client_id": STRING,
+        "client_host": STRING,
+        "session_timeout_ms": INT,
+        "rebalance_timeout_ms": INT,
+        "subscribed": STRINGS,
+        "assigned": pa.list_(pa.struct({"topic": STRING, "partition": INT})),
+    }
+)
+
+OFFSET_COMMIT = Table(
+    "offset_commit",
+    "bronze",
+    "Every commit that a record of the offsets topic tells of, and every removal of one.",
+    (
+        _CLUSTER,
+        *_PLACE,
+        required("group", STRING, "the group"),
+        required("topic", STRING, "topic that the offset is of"),
+        required("partition", INT, "partition that the offset is of"),
+        Column("offset", LONG, "the next record to read; null: the committed offset was removed"),
+        Column("leader_epoch", INT, "leader epoch of the last record read, where the client told it"),
+        Column("metadata", STRING, "what the client noted beside it"),
+        Column("committed", MOMENT, "when the coordinator took the commit"),
+        Column("expires", MOMENT, "when it was to expire: only old clients ask for that"),
+        Column("producer_id", LONG, "the producer, when it is part of a transaction"),
+        Column("producer_epoch", SHORT, "its epoch"),
+        required("is_transactional", BOOLEAN, "whether it counts only once its transaction is committed"),
+        Column("value_version", BYTE, "version of the record's value"),
+        _REPLICA,
+        _SOURCE,
+        _LOG_EPOCH,
+    ),
+    ("cluster", "offsets_partition", "log_offset"),
+)
+
+TRANSACTION_MARKER = Table(
+    "transaction_marker",
+    "bronze",
+    "Ends of transactions in the offsets topic: whether their commits count.",
+    (
+        _CLUSTER,
+        *_PLACE,
+        required("producer_id", LONG, "the producer"),
+        required("producer_epoch", SHORT, "its epoch"),
+        required("is_commit", BOOLEAN, "committed, or aborted"),
+        _REPLICA,
+        _SOURCE,
+        _LOG_EPOCH,
+    ),
+    ("cluster", "offsets_partition", "log_offset"),
+)
+
+GROUP_METADATA = Table(
+    "group_metadata",
+    "bronze",
+    "Records about groups themselves: generations of classic groups with members, KIP-848 groups, removals.",
+    (
+        _CLUSTER,
+        *_PLACE,
+        required("group", STRING, "the group"),
+        required(
+            "key_type",
+            BYTE,
+            "type of the record: 2 classic group, 3 to 8 and 16 KIP-848, 9 to 15 share, 17 and up streams",
+        ),
+        Column("kind", STRING, "the record's type in words"),
+        Column("generation", INT, "generation, or epoch"),
+        Column("protocol_type", STRING, "consumer, connect …"),
+        Column("protocol", STRING, "the assignor chosen"),
+        Column("leader", STRING, "member that assigns"),
+        Column(
+            "members",
+            pa.list_(_MEMBER),
+            "all members of a classic group; the one that a record of others is about",
+        ),
+        required("is_removal", BOOLEAN, "a tombstone"),
+        Column("key", BINARY, "the record's key"),
+        Column("value", BINARY, "the record's value"),
+        _REPLICA,
+        _SOURCE,
+        _LOG_EPOCH,
+    ),
+    ("cluster", "offsets_partition", "log_offset"),
+)
+
+LOG_EVENT = Table(
+    "log_event",
+    "bronze",
+    "Lines of logs of brokers and clients that mean something, with the lines that belong to them.",
+    (
+        _CLUSTER,
+        Column("at", MOMENT, "when, as the line says"),
+        _SOURCE,
+        required("line", LONG, "number of the line, or of the byte where the event begins"),
+        required("kind", STRING, "what it means: an EventKind of the observations"),
+        Column("level", STRING, "INFO, WARN …"),
+        Column("group", STRING, "the group"),
+        Column("member", STRING, "member id"),
+        Column("instance_id", STRING, "group.instance.id"),
+        Column("client_id", STRING, "client.id"),
+        Column("node", INT, "broker that it is about"),
+        Column("topic", STRING, "topic"),
+        Column("partition", INT, "partition"),
+        Column("offset", LONG, "offset"),
+        Column("generation", INT, "generation, or epoch"),
+        Column("error", INT, "Kafka's error code"),
+        Column("reason", STRING, "why, in the words of the line"),
+        Column("details", LABELS, "what only this kind has"),
+        required("text", STRING, "the line as it stands there"),
+        Column("part", INT, "which one, of several events that a line tells of"),
+    ),
+    ("cluster", "source", "line", "part"),
+)
+
+METRIC_SAMPLE = Table(
+    "metric_sample",
+    "bronze",
+    "Samples of Prometheus scrapes.",
+    (
+        _CLUSTER,
+        Column("at", MOMENT, "when: the sample's own time, or that of the scrape"),
+        _SOURCE,
+        required("line", LONG, "number of the line"),
+        required("name", STRING, "name of the metric"),
+        required("labels", LABELS, "its labels"),
+        Column("value", DOUBLE, "its value"),
+        Column("type", STRING, "counter, gauge …, where the scrape says"),
+    ),
+    ("cluster", "source", "line"),
+)
+
+CLUSTER_SNAPSHOT = Table(
+    "cluster_snapshot",
+    "bronze",
+    "What surveys and Kafka's tools told: one row per thing asked, whatever it was.",
+    (
+        _CLUSTER,
+        Column("at", MOMENT, "when it was asked"),
+        required("snapshot", STRING, "which survey, or which file"),
+        required(
+            "kind", STRING, "broker, partition, listing, answer, state, committed, ends, setting, unasked …"
+        ),
+        Column("node", INT, "broker that was asked, or that it is about"),
+        Column("group", STRING, "the group that it is about"),
+        Column("topic", STRING, "the topic that it is about"),
+        Column("partition", INT, "the partition that it is about"),
+        required("ordinal", LONG, "place of the row in its snapshot"),
+        required("body", STRING, "all of it, as JSON, in the words of the observations"),
+        _SOURCE,
+    ),
+    ("cluster", "snapshot", "ordinal"),
+)
+
+QUARANTINE = Table(
+    "quarantine",
+    "bronze",
+    "What could not be read: nothing is dropped without a word.",
+    (
+        _CLUSTER,
+        _SOURCE,
+        required("position", LONG, "byte where it begins"),
+        required("size", LONG, "how many bytes"),
+        required("reason", STRING, "why it could not be read"),
+        Column("bytes", BINARY, "the first 4,096 of them"),
+    ),
+    ("cluster", "source", "position", "reason"),
+)
+
+EVIDENCE_FILE = Table(
+    "evidence_file",
+    "bronze",
+    "Files that were taken in, each once: what they are, and with which batch they came.",
+    (
+        _CLUSTER,
+        required("source", STRING, "its name, as rows that come of it call it"),
+        required("path", STRING, "where it lay; for a file in an archive, the archive and its name there"),
+        required("size", LONG, "bytes"),
+        Column("modified", MOMENT, "when it was last changed"),
+        required(
+            "kinds",
+            STRINGS,
+            "segment, log, output, configuration, scrape, survey, zookeeper; empty: of no use",
+        ),
+        Column("reason", STRING, "why it is of no use"),
+        required("batch", LONG, "number of the batch, counted by cluster"),
+    ),
+    ("cluster", "path", "size", "modified"),
+)
+
+BRONZE = (
+    EVIDENCE_FILE,
+    OFFSET_COMMIT,
+    TRANSACTION_MARKER,
+    GROUP_METADATA,
+    LOG_EVENT,
+    METRIC_SAMPLE,
+    CLUSTER_SNAPSHOT,
+    QUARANTINE,
+)

@@ -1,0 +1,65 @@
+"""A table: its columns with type and meaning, what makes a row unique, and what files are sorted by.
+
+Columns may all be null as far as Spark, Delta and Arrow are concerned; `required` says which never are.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+CLUSTER = "cluster"
+"""What all tables are partitioned by: a file is of one cluster, and the log of the table tells of which."""
+_SEARCHED = ("offsets_partition", "log_offset", "committed", "written", "at")
+"""What readers skip files by: places in the log, and times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: pa.DataType
+    meaning: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    layer: str
+    meaning: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    """What tells rows apart: reading the same evidence twice gives the same rows once."""
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        assert len(set(names)) == len(names), f"{self.name} names a column twice"
+        assert set(self.key) <= set(names), f"the key of {self.name} has columns that it lacks"
+
+    @property
+    def in_files(self) -> tuple[Column, ...]:
+        """The columns that files hold."""
+        return tuple(column for column in self.columns if column.name != CLUSTER)
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The columns of which every file has bounds."""
+        return tuple(column.name for column in self.columns if column.name in _SEARCHED)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+
+    @cached_property
+    def spark_schema(self) -> "StructType":
+        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - tables can be read without it.
+
+        return from_arrow_schema(self.schema, prefer_timestamp_ntz=False)
+
+
+def required(name: str, type_: pa.DataType, meaning: str) -> Column:
+    return Column(name, type_, meaning, required=True)

@@ -1,0 +1,119 @@
+"""commit_timeline: the commits that counted, each once, with the one before.
+
+- The same record from several replicas, or from a disk and from the topic, is one record: same cluster,
+  partition of the offsets topic and offset there.
+- Replicas may differ: a leader that died has records at its end that nobody else got, and its successor wrote
+  others at the same offsets. What counts is the log of the newest leader: where a newer epoch begins, records
+  of older ones end (KIP-101).
+- A transactional commit counts if the next marker of its producer in that partition is a commit; while there
+  is none, it does not count yet. A tombstone of the same key that is not part of a transaction takes along
+  what was pending.
+- The order of the log decides what was committed last, also between transactional and plain commits: Kafka
+  lets a transaction replace only what was written before its own record.
+"""
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+_PARTITION = ["cluster", "offsets_partition"]
+_PLACE = ["cluster", "offsets_partition", "log_offset"]
+_POSITION = ["cluster", "group", "topic", "partition"]
+
+
+def once(records: DataFrame) -> DataFrame:
+    """Each record of the offsets topic one time, whoever had a copy."""
+    return _standing(records).dropDuplicates(_PLACE)
+
+
+def _standing(records: DataFrame) -> DataFrame:
+    """Without what an older leader wrote where a newer one has written."""
+    epochs = (
+        records.where(F.col("log_epoch").isNotNull())
+        .groupBy(*_PARTITION, "log_epoch")
+        .agg(F.min("log_offset").alias("epoch_began"))
+    )
+    newer = Window.partitionBy(*_PARTITION).orderBy("log_epoch").rowsBetween(1, Window.unboundedFollowing)
+    ends = epochs.select(*_PARTITION, "log_epoch", F.min("epoch_began").over(newer).alias("epoch_ended"))
+    # One row per partition and election: small whatever the records are.
+    judged = records.join(F.broadcast(ends), [*_PARTITION, "log_epoch"], "left")
+    stands = F.col("epoch_ended").isNull() | (F.col("log_offset") < F.col("epoch_ended"))
+    return judged.where(stands).select(*records.columns)
+
+
+def counted(commits: DataFrame, markers: DataFrame) -> DataFrame:
+    """Those that counted in the end, each once."""
+    return _counted(commits, markers).dropDuplicates(_PLACE)
+
+
+def _counted(commits: DataFrame, markers: DataFrame) -> DataFrame:
+    """Those that counted in the end; plain ones as often as there are copies."""
+    standing = _standing(commits)
+    judged = standing.where(F.col("is_transactional") | F.col("offset").isNull()).dropDuplicates(_PLACE)
+    plain = standing.where(~F.col("is_transactional"))
+    return plain.unionByName(_committed(judged, once(markers)))
+
+
+def timeline(commits: DataFrame, markers: DataFrame) -> DataFrame:
+    """Rows of commit_timeline."""
+    # Copies of a record are of one position, and come one after the other in its order: so the shuffle and
+    # the sort that tell which commit came before also tell which is a copy. A shuffle of their own would cost
+    # as much again.
+    by_position = Window.partitionBy(*_POSITION).orderBy("offsets_partition", "log_offset")
+    place = F.struct("offsets_partition", "log_offset")
+    each = (
+        _counted(commits, markers)
+        .withColumn("copied", F.lag(place).over(by_position))
+        .where(~F.col("copied").eqNullSafe(place))
+    )
+    # A removed offset has no successor to be compared with: whoever commits next begins anew.
+    before = F.lag(F.struct("offset", "committed", "leader_epoch", "expires")).over(by_position)
+    rows = each.withColumn("before", before)
+    return rows.select(
+        *_POSITION,
+        "offsets_partition",
+        "log_offset",
+        F.coalesce("committed", "written").alias("committed"),
+        "offset",
+        F.col("before.offset").alias("previous_offset"),
+        F.col("before.committed").alias("previous_committed"),
+        (F.col("offset") - F.col("before.offset")).alias("advance"),
+        "leader_epoch",
+        "is_transactional",
+        F.col("before.leader_epoch").alias("previous_leader_epoch"),
+        F.col("before.expires").alias("previous_expires"),
+    )
+
+
+def _committed(commits: DataFrame, markers: DataFrame) -> DataFrame:
+    """Transactional commits whose transaction was committed."""
+    pending = commits.where("is_transactional")
+    ends = markers.select(*_PLACE, "producer_id", F.col("is_commit").alias("ending"))
+    # Plain tombstones end what is pending for their key, whatever the marker says.
+    tombstones = commits.where(~F.col("is_transactional") & F.col("offset").isNull())
+    by_producer = (
+        Window.partitionBy("cluster", "offsets_partition", "producer_id")
+        .orderBy("log_offset")
+        .rowsBetween(Window.currentRow, Window.unboundedFollowing)
+    )
+    judged = (
+        pending.withColumn("ending", F.lit(None).cast("boolean"))
+        .unionByName(ends, allowMissingColumns=True)
+        .withColumn("verdict", _next("ending", by_producer))
+        .withColumn(
+            "ended_at",
+            _next("ended_at", by_producer, F.when(F.col("ending").isNotNull(), F.col("log_offset"))),
+        )
+        .where(F.col("ending").isNull() & F.col("verdict"))
+    )
+    removed = tombstones.select(*_POSITION, F.col("log_offset").alias("removed_at"))
+    survived = judged.join(
+        removed,
+        [judged[name] == removed[name] for name in _POSITION]
+        + [removed["removed_at"] > judged["log_offset"], removed["removed_at"] < judged["ended_at"]],
+        "left_anti",
+    )
+    return survived.drop("ending", "verdict", "ended_at")
+
+
+def _next(name: str, window: WindowSpec, value: Column | None = None) -> Column:
+    return F.first(F.col(name) if value is None else value, ignorenulls=True).over(window)

@@ -1,0 +1,28 @@
+"""Ends of logs, as surveys, tools and disks told them, out of cluster_snapshot."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+
+def ends(snapshot: DataFrame) -> DataFrame:
+    """cluster, topic, partition, at, start_offset, end_offset, stable_offset: what lag is measured by."""
+    told = snapshot.where((F.col("kind") == "ends") & F.col("at").isNotNull())
+    rows = told.select(
+        "cluster",
+        "topic",
+        "partition",
+        "at",
+        _offset("earliest").alias("start_offset"),
+        _offset("latest").alias("end_offset"),
+        _offset("stable").alias("stable_offset"),
+    ).where(F.col("end_offset").isNotNull())
+    # Several disks, or outputs, may tell of the same moment: the furthest end is the log's.
+    return rows.groupBy("cluster", "topic", "partition", "at").agg(
+        F.min("start_offset").alias("start_offset"),
+        F.max("end_offset").alias("end_offset"),
+        F.max("stable_offset").alias("stable_offset"),
+    )
+
+
+def _offset(name: str) -> Column:
+    return F.get_json_object("body", f"$.{name}").cast("bigint")

@@ -1,0 +1,175 @@
+"""Groups of KIP-848: their many records folded into one row per epoch, group by group.
+
+What a group is at a time follows from all its records before, so they come together in one task, and the
+fold is the doctor's own (`observations.group_epochs`). An epoch begins with its record, and is settled when
+every member has reached it, or a later one, and has what it should have. Its roster is that of its end: the
+coordinator computes the assignment some time after the epoch, and members take it up one by one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from kelpie.model.names import TopicPartition
+from kelpie.observations.group_epochs import Entry, GroupEpochs
+from kelpie.observations.groups import Generation, Member
+from kelpie.pipeline.tables.silver import ROSTER
+from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING
+from kelpie.wire.malformed import Malformed
+from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
+
+TYPES = (
+    RecordType.CONSUMER_GROUP_METADATA,
+    RecordType.CONSUMER_GROUP_PARTITION_METADATA,
+    RecordType.CONSUMER_GROUP_MEMBER_METADATA,
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
+    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+)
+_EPOCHS = (RecordType.CONSUMER_GROUP_METADATA, RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA)
+_MEMBER = RecordType.CONSUMER_GROUP_MEMBER_METADATA
+_CURRENT = RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT
+
+EPOCH = pa.schema(
+    [
+        pa.field("cluster", STRING),
+        pa.field("group", STRING),
+        pa.field("offsets_partition", INT),
+        pa.field("log_offset", LONG),
+        pa.field("generation", INT),
+        pa.field("is_removal", BOOLEAN),
+        pa.field("began", MOMENT),
+        pa.field("settled", MOMENT),
+        pa.field("protocol", STRING),
+        pa.field("roster", ROSTER),
+    ]
+)
+_NEEDED = ["cluster", "group", "offsets_partition", "log_offset", "written", "key_type", "generation"]
+
+Row = dict[str, Any]
+Record = TypeVar("Record", bound=Mapping[str, Any])
+
+
+def epochs(records: DataFrame) -> DataFrame:
+    """Rows as EPOCH says: an epoch each, or the removal of the group. `records`: each once."""
+    mine = records.where(F.col("key_type").isin(*map(int, TYPES))).select(*_NEEDED, "key", "value")
+    return mine.groupBy("cluster", "group").applyInArrow(
+        _of_group, from_arrow_schema(EPOCH, prefer_timestamp_ntz=False)
+    )
+
+
+def writes(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """What the coordinator wrote at once: records that follow each other with the same time.
+
+    Two writes may fall into one millisecond. Each begins with the member that it is about and comes to the
+    epoch then; so a member that appears or goes after an epoch is of the next one.
+    """
+    batch: list[Record] = []
+    has_epoch = False
+    for row in records:
+        kind = int.from_bytes(row["key"][:2], "big")
+        next_write = has_epoch and (kind == _MEMBER or (kind == _CURRENT and row["value"] is None))
+        if batch and (next_write or row["written"] != batch[0]["written"]):
+            yield batch
+            batch, has_epoch = [], False
+        batch.append(row)
+        has_epoch |= kind == RecordType.CONSUMER_GROUP_METADATA
+    if batch:
+        yield batch
+
+
+def _of_group(table: pa.Table) -> pa.Table:
+    ordered = table.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
+    rows = ordered.to_pylist()
+    found: list[Row] = []
+    for _, of_partition in groupby(rows, key=lambda row: row["offsets_partition"]):
+        found += _Fold(rows[0]["cluster"], rows[0]["group"]).read(of_partition)
+    return pa.Table.from_pylist(found, EPOCH)
+
+
+class _Fold:
+    """One group in one partition of the offsets topic."""
+
+    def __init__(self, cluster: str, group: str) -> None:
+        self._cluster, self._group = cluster, group
+        self._epochs = GroupEpochs({})
+        self._newest: Row | None = None
+        """The epoch that goes on."""
+        self._unsettled: list[Row] = []
+
+    def read(self, records: Iterable[Row]) -> Iterator[Row]:
+        for batch in writes(records):
+            written = batch[0]["written"]
+            if any(self._ends_epoch(row) for row in batch):
+                yield from self._ended()
+            self._epochs.begin_batch()
+            for row in batch:
+                if self._removes(row):
+                    self._unsettled = []
+                    yield self._row(row, is_removal=True)
+            for offset, generation in self._epochs.end_batch(""):
+                if self._newest is None:
+                    self._newest = self._row(batch[0], log_offset=offset, generation=generation.generation)
+                    self._unsettled.append(self._newest)
+            if self._unsettled and self._epochs.is_settled(self._group):
+                for row in self._unsettled:
+                    row["settled"] = written
+                self._unsettled = []
+        yield from self._ended()
+
+    def _ends_epoch(self, row: Row) -> bool:
+        if row["key_type"] not in _EPOCHS or self._newest is None:
+            return False
+        return row["generation"] is None or row["generation"] > self._newest["generation"]
+
+    def _ended(self) -> Iterator[Row]:
+        """The epoch that goes on has come to its end: now its roster is known."""
+        known = self._epochs.group(self._group)
+        if self._newest is not None and known is not None:
+            self._newest |= {"protocol": known.protocol or None, "roster": self._roster(known)}
+            yield self._newest
+        self._newest = None
+
+    def _removes(self, row: Row) -> bool:
+        with suppress(Malformed):  # Kafka 3.7 wrote some of them in another form; quarantine has them.
+            record_type, key = decode_key(row["key"])
+            value = decode_value(record_type, row["value"])
+            entry = Entry(record_type, key, value, row["log_offset"], None, "")
+            return self._epochs.record(entry) is not None
+        return False
+
+    def _row(self, record: Row, *, is_removal: bool = False, **more: Any) -> Row:
+        return {
+            "cluster": self._cluster,
+            "group": self._group,
+            "offsets_partition": record["offsets_partition"],
+            "log_offset": record["log_offset"],
+            "is_removal": is_removal,
+            "began": record["written"],
+            **more,
+        }
+
+    def _roster(self, known: Generation) -> list[Row]:
+        return [self._member(member) for member in known.members]
+
+    def _member(self, member: Member) -> Row:
+        return {
+            "member_id": member.member_id,
+            "instance_id": member.instance_id,
+            "client_id": member.client_id,
+            "client_host": member.host,
+            "epoch": member.epoch if member.epoch >= 0 else None,
+            "subscribed": member.subscribed,
+            "assigned": _positions(member.assigned or ()),
+            "owned": _positions(self._epochs.owned(self._group, member.member_id)),
+        }
+
+
+def _positions(names: Sequence[TopicPartition]) -> list[Row]:
+    return [{"topic": name.topic, "partition": name.partition} for name in names]

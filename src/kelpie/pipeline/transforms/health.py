@@ -1,0 +1,63 @@
+"""group_health: one row per group, how it stands at the end of what is known."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+_GROUP = ["cluster", "group"]
+_RANK = ("notice", "warning", "critical")
+
+
+def health(
+    cases: DataFrame,
+    *,
+    findings: DataFrame,
+    generations: DataFrame,
+    rebalances: DataFrame,
+    timeline: DataFrame,
+    lag: DataFrame,
+    now: Column,
+) -> DataFrame:
+    """Rows of group_health. `cases`: what the doctor knows of each group beside its findings."""
+    position = [*_GROUP, "topic", "partition"]
+    last = timeline.groupBy(*position).agg(
+        F.max_by("offset", F.struct("offsets_partition", "log_offset")).alias("offset"),
+        F.max("committed").alias("committed"),
+    )
+    committed = last.groupBy(*_GROUP).agg(
+        F.max("committed").alias("last_commit"), F.count("offset").cast("int").alias("partitions")
+    )
+    newest = lag.groupBy(*position).agg(
+        F.max_by("lag", "at").alias("lag"), F.max_by("lag_ms", "at").alias("lag_ms")
+    )
+    behind = newest.groupBy(*_GROUP).agg(F.sum("lag").alias("lag"), F.max("lag_ms").alias("lag_ms"))
+    epochs = generations.groupBy(*_GROUP).agg(
+        F.max_by("generation", F.struct("incarnation", "generation")).alias("generation"),
+        F.max_by("members", F.struct("incarnation", "generation")).alias("written_members"),
+    )
+    turns = rebalances.groupBy(*_GROUP).agg(F.count(F.lit(1)).alias("rebalances"))
+    worst = F.max(F.array_position(F.array(*map(F.lit, _RANK)), F.col("severity")).cast("int"))
+    ills = (
+        findings.where(F.col("group").isNotNull())
+        .groupBy(*_GROUP)
+        .agg(F.array_sort(F.collect_set("code")).alias("findings"), worst.alias("rank"))
+    )
+    joined = cases
+    for other in (committed, behind, epochs, turns, ills):
+        joined = joined.join(other, _GROUP, "left")
+    return joined.select(
+        *_GROUP,
+        now.alias("at"),
+        "offsets_partition",
+        "state",
+        F.coalesce("member_count", "written_members").alias("members"),
+        "generation",
+        F.coalesce("rebalances", F.lit(0)).alias("rebalances"),
+        "last_commit",
+        F.coalesce("partitions", F.lit(0)).alias("partitions"),
+        "lag",
+        "lag_ms",
+        F.element_at(F.array(*map(F.lit, _RANK)), F.col("rank")).alias("worst"),
+        F.coalesce("findings", F.array().cast("array<string>")).alias("findings"),
+        "known_from",
+        "is_listed",
+    )

@@ -1,0 +1,96 @@
+"""lag: how far behind a group was, whenever the end of a log was looked at."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kelpie.pipeline.transforms.intervals import HOUR_S, during
+
+_POSITION = ["cluster", "topic", "partition"]
+SURVEYED = "survey "
+"""How the names of snapshots begin that `kelpie collect` took."""
+
+
+def told(snapshot: DataFrame) -> DataFrame:
+    """Committed offsets with the ends that the same survey saw a moment later.
+
+    cluster, group, topic, partition, at, offset, end_offset, stable_offset.
+    """
+    surveyed = snapshot.where(F.col("snapshot").startswith(SURVEYED) & F.col("at").isNotNull())
+    place = ["cluster", "snapshot", "topic", "partition"]
+    # What a survey tells of earlier times has no beginning of the log.
+    now = surveyed.where((F.col("kind") == "ends") & _number("earliest").isNotNull())
+    ends = now.groupBy(*place).agg(
+        F.max("at").alias("at"),
+        F.max(_number("latest")).alias("end_offset"),
+        F.max(_number("stable")).alias("stable_offset"),
+    )
+    positions = surveyed.where(F.col("kind") == "committed").select(
+        *place, "group", _number("offset").alias("offset")
+    )
+    found = positions.where(F.col("offset") >= 0).join(ends, place)
+    return found.where(F.col("end_offset").isNotNull()).drop("snapshot")
+
+
+def _number(name: str) -> Column:
+    return F.get_json_object("body", f"$.{name}").cast("bigint")
+
+
+def lags(
+    timeline: DataFrame, ends: DataFrame, *, told: DataFrame | None = None, width_s: int = HOUR_S
+) -> DataFrame:
+    """Rows of lag. `ends`: cluster, topic, partition, at, end_offset, stable_offset.
+
+    `told`: what surveys saw; it counts for groups and partitions of which no commit was read.
+    """
+    by_position = Window.partitionBy(*_POSITION, "group").orderBy("offsets_partition", "log_offset")
+    held = timeline.withColumn("ended", F.lead("committed").over(by_position)).select(
+        *_POSITION, "group", F.col("committed").alias("began"), "ended", "offset"
+    )
+    newest = ends.groupBy(*_POSITION).agg(F.max("at").alias("last"))
+    # A position that nobody left is held for as long as anybody looked at the log.
+    known = held.where(F.col("began").isNotNull() & F.col("offset").isNotNull()).join(newest, _POSITION)
+    rows = during(ends, known, _POSITION, last=F.col("last"), width_s=width_s)
+    if told is not None:
+        read = timeline.select(*_POSITION, "group").distinct()
+        rows = rows.unionByName(told.join(read, [*_POSITION, "group"], "left_anti"), allowMissingColumns=True)
+    return _in_time(rows, ends).select(
+        "cluster",
+        "group",
+        "topic",
+        "partition",
+        "at",
+        "offset",
+        "end_offset",
+        "stable_offset",
+        _at_least_0(F.col("end_offset") - F.col("offset")).alias("lag"),
+        _at_least_0(F.col("stable_offset") - F.col("offset")).alias("stable_lag"),
+        "lag_ms",
+    )
+
+
+def _in_time(rows: DataFrame, ends: DataFrame) -> DataFrame:
+    """With `lag_ms`: since when the log has been longer than what the group has read.
+
+    That is the time since the last look at which the log ended where the group stands, or before. Where
+    nobody looked that early, it is not known.
+    """
+    looks = ends.select(*_POSITION, F.col("end_offset").alias("mark"), F.col("at").alias("look"))
+    marked = rows.withColumn("mark", F.col("offset")).unionByName(looks, allowMissingColumns=True)
+    by_mark = (
+        Window.partitionBy(*_POSITION)
+        .orderBy("mark")
+        .rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    reached = F.max("look").over(by_mark)
+    behind = F.unix_millis("at") - F.unix_millis("reached")
+    caught_up = F.col("end_offset") <= F.col("offset")
+    return (
+        marked.withColumn("reached", reached)
+        .where(F.col("group").isNotNull())
+        .withColumn("lag_ms", F.when(caught_up, F.lit(0)).otherwise(_at_least_0(behind)))
+    )
+
+
+def _at_least_0(number: Column) -> Column:
+    """Null stays null: `greatest` would take what is not known for 0."""
+    return F.when(number.isNotNull(), F.greatest(F.lit(0), number))

@@ -1,0 +1,145 @@
+"""offset_loss: committed offsets that are gone, that were moved over records, or that point to nothing.
+
+- expired, deleted: a removal. It is an expiry if the offset was as old as the cluster's retention of offsets,
+  or as its commit asked for, and no log says that the group was deleted. Where the group goes on tells how
+  many records that skipped, or replayed; its first commit comes after some reading, so it is a bound.
+- skipped: an administrator moved the group forward. Only while nobody is in a group can offsets be set from
+  outside, and who does so tells no leader epoch.
+- below-log-start, beyond-log-end: where the group stands now, seen from the last look at the log.
+
+Offsets that were set back are in offset_regression.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kelpie.pipeline.transforms.ends import ends
+
+_GROUP = ["cluster", "group"]
+_POSITION = [*_GROUP, "topic", "partition"]
+_PARTITION = ["cluster", "topic", "partition"]
+_RETENTION = "offsets.retention.minutes"
+_DEFAULT_MINUTES = 7 * 24 * 60
+_SAME_MOMENT_MS = 60_000
+_LOOKED_LATER_MS = 30_000
+"""The end of a log that was asked for while a group committed may be the older of the two."""
+_REMOVED = "broker: group-removed"
+
+
+def losses(
+    timeline: DataFrame, generations: DataFrame, snapshot: DataFrame, log_events: DataFrame
+) -> DataFrame:
+    """Rows of offset_loss."""
+    return (
+        _removed(timeline, snapshot, log_events)
+        .unionByName(_skipped(timeline, generations), allowMissingColumns=True)
+        .unionByName(_stranded(timeline, snapshot), allowMissingColumns=True)
+    )
+
+
+def _removed(timeline: DataFrame, snapshot: DataFrame, log_events: DataFrame) -> DataFrame:
+    # Of a position's commits only removals count here, and the first commit after each.
+    following = (
+        Window.partitionBy(*_POSITION)
+        .orderBy("offsets_partition", "log_offset")
+        .rowsBetween(1, Window.unboundedFollowing)
+    )
+    next_one = F.first(
+        F.when(F.col("offset").isNotNull(), F.struct("offset", "committed")), ignorenulls=True
+    ).over(following)
+    gone = (
+        timeline.where(F.col("offset").isNull() | F.col("previous_offset").isNull())
+        .withColumn("next", next_one)
+        .where(F.col("offset").isNull() & F.col("previous_offset").isNotNull())
+        .withColumn("at", F.coalesce("committed", "previous_committed"))
+        .where(F.col("at").isNotNull())
+    )
+    minutes = F.max(F.get_json_object("body", "$.value").try_cast("bigint"))
+    retention = (
+        snapshot.where((F.col("kind") == "setting") & (F.get_json_object("body", "$.name") == _RETENTION))
+        .groupBy("cluster")
+        .agg(minutes.alias("minutes"))
+    )
+    deletions = (
+        log_events.where((F.col("kind") == _REMOVED) & F.col("reason").contains("delete"))
+        .groupBy(*_GROUP)
+        .agg(F.collect_set("at").alias("deletions"))
+    )
+    told = gone.join(F.broadcast(retention), "cluster", "left").join(deletions, _GROUP, "left")
+    allowed_ms = F.coalesce("minutes", F.lit(_DEFAULT_MINUTES)) * 60_000
+    is_old = F.when(
+        F.col("previous_expires").isNotNull(), F.col("at") >= F.col("previous_expires")
+    ).otherwise(F.unix_millis("at") - F.unix_millis("previous_committed") >= allowed_ms)
+    by_hand = F.exists(
+        "deletions", lambda it: F.abs(F.unix_millis(it) - F.unix_millis("at")) <= _SAME_MOMENT_MS
+    )
+    expired = F.coalesce(is_old, F.lit(False)) & ~F.coalesce(by_hand, F.lit(False))
+    moved = F.col("next.offset") - F.col("previous_offset")
+    return told.select(
+        *_POSITION,
+        "at",
+        F.when(expired, F.lit("expired")).otherwise(F.lit("deleted")).alias("kind"),
+        F.col("previous_offset").alias("offset"),
+        F.abs(moved).alias("records"),
+        F.col("next.offset").alias("next_offset"),
+        F.col("next.committed").alias("resumed"),
+        _effect(moved).alias("effect"),
+    )
+
+
+def _skipped(timeline: DataFrame, generations: DataFrame) -> DataFrame:
+    jumps = timeline.where(
+        (F.col("advance") > 0) & F.col("leader_epoch").isNull() & ~F.col("is_transactional")
+    ).where(F.col("committed").isNotNull())
+    empty = generations.where((F.col("members") == 0) & (F.col("generation") > 0)).select(
+        *_GROUP, "began", "ended"
+    )
+    nobody_there = [
+        *(jumps[name] == empty[name] for name in _GROUP),
+        jumps["committed"] >= empty["began"],
+        empty["ended"].isNull() | (jumps["committed"] < empty["ended"]),
+    ]
+    return jumps.join(empty, nobody_there, "left_semi").select(
+        *_POSITION,
+        F.col("committed").alias("at"),
+        F.lit("skipped").alias("kind"),
+        F.col("previous_offset").alias("offset"),
+        F.col("advance").alias("records"),
+        F.col("offset").alias("next_offset"),
+        F.col("committed").alias("resumed"),
+        F.lit("skipped").alias("effect"),
+    )
+
+
+def _stranded(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
+    newest = F.struct("offsets_partition", "log_offset")
+    now = timeline.groupBy(*_POSITION).agg(
+        F.max_by("offset", newest).alias("offset"), F.max_by("committed", newest).alias("committed")
+    )
+    look = (
+        ends(snapshot)
+        .groupBy(*_PARTITION)
+        .agg(
+            F.max("at").alias("at"),
+            F.max_by("start_offset", "at").alias("start_offset"),
+            F.max_by("end_offset", "at").alias("end_offset"),
+        )
+    )
+    seen = now.join(look, _PARTITION).where(
+        F.unix_millis("at") - F.unix_millis("committed") >= _LOOKED_LATER_MS
+    )
+    below = F.col("start_offset") - F.col("offset")
+    beyond = F.col("offset") - F.col("end_offset")
+    return (
+        seen.withColumn(
+            "kind", F.when(below > 0, F.lit("below-log-start")).when(beyond > 0, F.lit("beyond-log-end"))
+        )
+        .where(F.col("kind").isNotNull())
+        .select(*_POSITION, "at", "kind", "offset", F.greatest(below, beyond).alias("records"))
+    )
+
+
+def _effect(moved: Column) -> Column:
+    return (
+        F.when(moved > 0, F.lit("skipped")).when(moved < 0, F.lit("replayed")).when(moved == 0, F.lit("none"))
+    )

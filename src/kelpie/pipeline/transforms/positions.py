@@ -1,0 +1,46 @@
+"""What follows from commit_timeline alone: offset_regression and traffic."""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+_POSITION = ["cluster", "group", "topic", "partition"]
+
+
+def regressions(timeline: DataFrame) -> DataFrame:
+    """Rows of offset_regression: commits that went back, and when the group was back where it had been."""
+    by_position = Window.partitionBy(*_POSITION).orderBy("offsets_partition", "log_offset")
+    behind = by_position.rowsBetween(1, Window.unboundedFollowing)
+    # A commit further than all before it: the first such after a rewind says when it was made good.
+    high = F.max("offset").over(by_position.rowsBetween(Window.unboundedPreceding, -1))
+    marked = timeline.withColumn("high", high).withColumn(
+        "beyond", F.when(F.col("offset") >= F.col("high"), F.col("committed"))
+    )
+    regained = F.first("beyond", ignorenulls=True).over(behind)
+    # Who sets offsets from outside tells no leader epoch. Old clients never do, so of theirs nobody knows.
+    by_member = F.col("leader_epoch").isNotNull() | F.col("is_transactional")
+    by = F.when(by_member, F.lit("member")).when(F.col("previous_leader_epoch").isNotNull(), F.lit("reset"))
+    return (
+        marked.withColumn("regained", regained)
+        .where(F.col("advance") < 0)
+        .select(
+            *_POSITION,
+            F.col("committed").alias("at"),
+            F.col("previous_offset").alias("from_offset"),
+            F.col("offset").alias("to_offset"),
+            (-F.col("advance")).alias("replayed"),
+            "regained",
+            by.alias("by"),
+        )
+    )
+
+
+def traffic(timeline: DataFrame) -> DataFrame:
+    """Rows of traffic: how far groups got, hour by hour."""
+    return (
+        timeline.where(F.col("offset").isNotNull() & F.col("committed").isNotNull())
+        .groupBy("cluster", "group", "topic", F.date_trunc("hour", "committed").alias("hour"))
+        .agg(
+            F.sum(F.greatest(F.coalesce("advance", F.lit(0)), F.lit(0))).alias("records"),
+            F.count(F.lit(1)).alias("commits"),
+        )
+    )

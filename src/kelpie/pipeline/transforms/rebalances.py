@@ -1,0 +1,170 @@
+"""rebalance: from the moment somebody made one necessary until the new assignment was there.
+
+Records of groups tell when each generation's assignment was written, and who came and went. Logs of brokers
+tell when the rebalance began, and why. Either may be missing: without logs a rebalance has an end and
+members, and no beginning; without records it has a beginning and an end, and no members. Not every generation
+leaves a record: then only logs tell of it, and the next one tells who came and went since the last record;
+it ends with the next assignment, for nobody had one before.
+
+In a group of KIP-848, whose records tell all of it, a rebalance begins with a new epoch and ends when every
+member has reached it, or a later one.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kelpie.pipeline.transforms.departures import LEFT, departures
+from kelpie.pipeline.transforms.generations import CONSUMER
+
+_GROUP = ["cluster", "group"]
+_STARTED = "broker: rebalance-started"
+_JOINED = "broker: generation-joined"
+_ASSIGNED = "broker: assignment-received"
+_EMPTY = "broker: group-empty"
+
+_CAUSES = (
+    # The reasons that brokers of 2.1 to 4.x write, and the word for each; the first that fits counts.
+    ("poll-interval", r"(?i)consumer poll timeout has expired"),
+    ("expired", r"(?i)heartbeat expiration|session (timeout|expir)|pending sync"),
+    (LEFT, r"(?i)LeaveGroup|explicit.*leave|consumer is being closed|unsubscribe"),
+    ("static", r"(?i)static member"),
+    ("rejoined", r"(?i)need to revoke"),
+    ("subscription", r"(?i)metadata|subscri|leader .* re-?joining|changed"),
+    ("joined", r"(?i)adding new member|joins? |new member|added"),
+)
+
+
+def rebalances(generations: DataFrame, log_events: DataFrame) -> DataFrame:
+    """Rows of rebalance."""
+    recorded = _told_by_records(generations)
+    logged = _told_by_logs(log_events, _lives(generations))
+    why = _told_by_departures(recorded, log_events)
+    told = recorded.unionByName(logged, allowMissingColumns=True).unionByName(why, allowMissingColumns=True)
+    # Per generation, what records say and what logs say become one row.
+    both = told.groupBy(*_GROUP, "incarnation", "to_generation").agg(
+        F.coalesce(F.min("bumped"), F.min("log_started")).alias("began"),
+        F.max("log_ended").alias("log_ended"),
+        F.max("recorded").alias("recorded"),
+        F.max("is_newer").alias("is_newer"),
+        F.max_by("reason", "log_started").alias("reason"),
+        F.max("joined").alias("joined"),
+        F.max("left").alias("left"),
+        F.coalesce(F.max(F.when(F.col("how") != LEFT, F.col("how"))), F.max("how")).alias("how"),
+        F.max("protocol").alias("protocol"),
+        F.max("from_generation").alias("from_recorded"),
+    )
+    own_end = F.when(F.col("is_newer"), F.col("recorded")).otherwise(F.coalesce("recorded", "log_ended"))
+    by_group = Window.partitionBy(*_GROUP, "incarnation").orderBy("to_generation")
+    before = F.coalesce(F.lag("to_generation").over(by_group), "from_recorded", F.col("to_generation") - 1)
+    following = by_group.rowsBetween(Window.currentRow, Window.unboundedFollowing)
+    return (
+        both.withColumn("ended", own_end)
+        .withColumn("ended", F.first("ended", ignorenulls=True).over(following))
+        .withColumn("started", F.coalesce("began", "ended"))
+        .where(F.col("started").isNotNull())
+        .select(
+            *_GROUP,
+            "started",
+            "ended",
+            F.when(
+                F.col("began").isNotNull() & F.col("ended").isNotNull(),
+                F.greatest(F.lit(0), F.unix_millis("ended") - F.unix_millis("began")),
+            ).alias("duration_ms"),
+            before.alias("from_generation"),
+            "to_generation",
+            _word().alias("cause"),
+            "reason",
+            "joined",
+            "left",
+        )
+    )
+
+
+def _told_by_records(generations: DataFrame) -> DataFrame:
+    by_group = Window.partitionBy(*_GROUP).orderBy("incarnation", "generation")
+    previous = F.lag(F.struct("generation", "member_ids", "incarnation")).over(by_group)
+    empty = F.array().cast("array<string>")
+    same_life = F.col("previous.incarnation") == F.col("incarnation")
+    rows = generations.withColumn("previous", previous).withColumn(
+        "before", F.coalesce(F.when(same_life, F.col("previous.member_ids")), empty)
+    )
+    after = F.coalesce("member_ids", empty)
+    is_newer = F.coalesce(F.col("kind") == CONSUMER, F.lit(False))
+    return rows.where(F.col("generation") > 0).select(
+        *_GROUP,
+        "incarnation",
+        F.col("generation").alias("to_generation"),
+        F.when(same_life, F.col("previous.generation")).alias("from_generation"),
+        "protocol",
+        is_newer.alias("is_newer"),
+        F.when(is_newer, F.col("began")).alias("bumped"),
+        F.when(is_newer, F.col("settled")).otherwise(F.col("began")).alias("recorded"),
+        F.array_except(after, F.col("before")).alias("joined"),
+        F.array_except(F.col("before"), after).alias("left"),
+    )
+
+
+def _lives(generations: DataFrame) -> DataFrame:
+    """Per group, until when each of its lives lasted; the last one goes on, if there is no end to it."""
+    ends = generations.groupBy(*_GROUP, "incarnation").agg(F.max_by("ended", "generation").alias("until"))
+    return ends.groupBy(*_GROUP).agg(F.collect_list(F.struct("incarnation", "until")).alias("lives"))
+
+
+def _told_by_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
+    """The beginnings and ends that brokers' logs tell of; a beginning names the generation before."""
+    mine = log_events.where(
+        F.col("group").isNotNull()
+        & F.col("generation").isNotNull()
+        & F.col("kind").isin(_STARTED, _JOINED, _ASSIGNED, _EMPTY)
+    )
+    starts = F.col("kind") == _STARTED
+    # Groups of KIP-848 know no such lines, only that their coordinator computed an assignment.
+    computed = F.col("details")["assignor"].isNotNull()
+    ends = F.col("kind").isin(_ASSIGNED, _EMPTY) & ~computed
+    return mine.join(lives, _GROUP, "left").select(
+        *_GROUP,
+        _incarnation().alias("incarnation"),
+        (F.col("generation") + F.when(starts, 1).otherwise(0)).alias("to_generation"),
+        F.when(starts | computed, F.col("at")).alias("log_started"),
+        F.when(ends, F.col("at")).alias("log_ended"),
+        F.when(starts, F.col("reason")).alias("reason"),
+        computed.alias("is_newer"),
+    )
+
+
+def _incarnation() -> Column:
+    """The life that a line of a log is of: the first that was not over then."""
+    numbers = F.transform(
+        F.filter("lives", lambda life: life["until"].isNull() | (life["until"] > F.col("at"))),
+        lambda life: life["incarnation"],
+    )
+    after_all = F.array_max(F.transform("lives", lambda life: life["incarnation"])) + 1
+    return F.coalesce(F.array_min(numbers), after_all, F.lit(0))
+
+
+def _told_by_departures(recorded: DataFrame, log_events: DataFrame) -> DataFrame:
+    gone = recorded.select(*_GROUP, "incarnation", "to_generation", F.explode("left").alias("member_id"))
+    known = gone.join(departures(log_events), [*_GROUP, "member_id"])
+    return known.select(*_GROUP, "incarnation", "to_generation", "how")
+
+
+def _word() -> Column:
+    """Why, in one word: what the log says of the rebalance, else of who left, else who came and went."""
+    by_members = F.when(F.size("left") > 0, F.lit(LEFT)).when(F.size("joined") > 0, F.lit("joined"))
+    # Nobody came or went, and yet there is a new epoch: topics or subscriptions are others.
+    otherwise = F.when(F.col("is_newer") & F.col("joined").isNotNull(), F.lit("subscription"))
+    of_log = _cause(F.col("reason"))
+    # That somebody left is all that the line about the rebalance says; others may say why.
+    of_log = F.when(of_log == LEFT, F.coalesce("how", of_log)).otherwise(of_log)
+    word = F.coalesce(of_log, "how", by_members, otherwise, F.lit("unknown"))
+    # A cooperative assignor gives partitions away in one rebalance, and to others in a second one.
+    same = (F.size("joined") == 0) & (F.size("left") == 0)
+    second = F.col("protocol").contains("cooperative") & same & word.isin("subscription", "unknown")
+    return F.when(second, F.lit("rejoined")).otherwise(word)
+
+
+def _cause(reason: Column) -> Column:
+    word = F.lit(None).cast("string")
+    for cause, pattern in reversed(_CAUSES):
+        word = F.when(reason.rlike(pattern), F.lit(cause)).otherwise(word)
+    return F.when(reason.isNotNull(), word)

@@ -1,0 +1,171 @@
+"""A batch counts once, whenever its run is killed, and what killed runs leave behind is cleaned away."""
+
+import os
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kelpie.pipeline.journal import Conflict, Journal
+from kelpie.pipeline.lake import Lake
+from kelpie.pipeline.sources.segments import APPLICATION, ingest, take_in
+from kelpie.pipeline.sources.segments_files import COMMITS, FILLED, find
+from kelpie.wire import offsets_topic
+from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey
+from kelpie.wire.records import ControlType, Record, write_batch, write_control_batch
+from tests.pipeline.segments import Here, batches, offsets, rows, segment
+
+TWO_DAYS = timedelta(days=2)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "lake")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """Something for every table."""
+    disk = tmp_path / "disk"
+    marker = write_control_batch(
+        ControlType.COMMIT, offset=3, timestamp=1, producer_id=7, producer_epoch=1, coordinator_epoch=0
+    )
+    group = write_batch([Record(4, 2, key=offsets_topic.encode_key(GroupMetadataKey(group="g")), value=None)])
+    segment(disk, batches(0, 3) + marker + group + b"torn")
+    return disk
+
+
+def everything(lake: Lake) -> dict[str, list[dict[str, Any]]]:
+    return {table.name: rows(lake, table.name) for table in FILLED}
+
+
+def aged(path: Path) -> Path:
+    old = time.time() - TWO_DAYS.total_seconds()
+    os.utime(path, (old, old))
+    return path
+
+
+def test_run_killed_at_any_step_and_run_again_ends_with_the_same_tables(
+    lake: Lake, disk: Path, tmp_path: Path
+) -> None:
+    """Between files and journal, between journal and tables, between tables: nothing is lost or doubled."""
+    ingest(lake, [disk], Here())
+    expected = everything(lake)
+    assert all(expected.values())
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.pipeline.killed_runs", str(disk), str(tmp_path / "killed")],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    steps = int(done.stdout)
+    assert steps > 15
+    for step in range(steps):
+        assert everything(Lake(tmp_path / "killed" / f"killed-at-{step}")) == expected, (
+            f"killed at step {step}"
+        )
+
+
+def test_recorded_batch_is_finished_before_anything_else(
+    lake: Lake, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page counts, not what the disk holds by now: else tables would hold halves of two inputs."""
+    with monkeypatch.context() as broken:
+        broken.setattr(Lake, "add", _refuse)
+        with pytest.raises(OSError, match="full"):
+            ingest(lake, [disk], Here())
+    segment(disk, batches(0, 1))
+    run = Here()
+    ingest(lake, [disk], run)
+    assert sorted(set(offsets(lake))) == [0, 1, 2]
+    assert len(rows(lake, "transaction_marker")) == 1
+
+
+def _refuse(*_: Any, **__: Any) -> bool:
+    raise OSError("the disk is full")
+
+
+def test_two_runs_at_once_do_not_both_count(lake: Lake, disk: Path) -> None:
+    """The second to write its page is told, and its files belong to no table."""
+
+    class Overtaken(Here):
+        def __call__(self, tasks, folders):  # type: ignore[no-untyped-def]
+            outcomes = super().__call__(tasks, folders)
+            ingest(lake, [disk], Here())
+            return outcomes
+
+    with pytest.raises(Conflict, match="another run"):
+        ingest(lake, [disk], Overtaken())
+    assert offsets(lake) == [0, 1, 2]
+
+
+def test_page_of_a_batch_is_whole_or_not_there(lake: Lake) -> None:
+    """Drafts of killed runs are no pages."""
+    journal = Journal(lake, APPLICATION)
+    journal.record(0, {}, {"a": 1})
+    (folder,) = (lake.root / "_batches").iterdir()
+    (folder / "draft-of-a-killed-run").write_text("{")
+    page = journal.newest()
+    assert page is not None
+    assert (page.number, page.progress) == (0, {"a": 1})
+
+
+def test_batch_with_a_number_of_its_own_is_taken_in_once(lake: Lake, disk: Path) -> None:
+    """Whoever keeps a list of files of his own numbers the batch, and may call as often as he likes."""
+    run = Here()
+    for version in (3, 3, 4):
+        files = find([disk])
+        done = take_in(lake, files, run, application="evidence of a/b", version=version)
+        assert done.rows["offset_commit"] == 3
+    assert [row["log_offset"] for row in rows(lake, "offset_commit")] == [0, 0, 1, 1, 2, 2]
+    assert len(run.ran) == 2
+
+
+def test_files_that_no_table_knows_are_swept_when_they_are_old(lake: Lake, disk: Path) -> None:
+    """Killed tasks leave files; a run that goes on has some too, so only old ones go."""
+    ingest(lake, [disk], Here())
+    before = everything(lake)
+    folder = lake.path(COMMITS)
+    (known,) = folder.rglob("*.parquet")
+    old = [
+        aged(_copy(known, known.with_name(name)))
+        for name in ("part-a.zstd.parquet", "part-b.zstd.unfinished")
+    ]
+    young = _copy(known, known.with_name("part-c.zstd.parquet"))
+    aged(known)
+    assert sorted(lake.sweep()) == sorted(old)
+    assert known.exists()
+    assert young.exists()
+    assert everything(lake) == before
+
+
+def test_folders_that_spark_was_writing_into_are_swept_when_they_are_old(lake: Lake, disk: Path) -> None:
+    """Readers of Delta pass them by, and so does Delta's own broom."""
+    ingest(lake, [disk], Here())
+    left = [lake.path(COMMITS) / "_written-by-a-killed-run", lake.root / "_staging" / "logs-7"]
+    for folder in left:
+        folder.mkdir(parents=True)
+        (folder / "part-0.parquet").write_bytes(b"half")
+    assert lake.sweep() == []
+    assert sorted(aged(folder) for folder in left) == sorted(lake.sweep())
+    assert not any(folder.exists() for folder in left)
+
+
+def _copy(source: Path, target: Path) -> Path:
+    target.write_bytes(source.read_bytes())
+    return target
+
+
+def test_old_pages_go_and_the_newest_stays(lake: Lake, disk: Path) -> None:
+    """A job that runs for months must not collect files."""
+    for count in range(1, 15):
+        segment(disk, batches(0, count))
+        ingest(lake, [disk], Here())
+    pages = sorted(path.name for path in (lake.root / "_batches" / APPLICATION).iterdir())
+    assert len(pages) == 10
+    assert offsets(lake) == list(range(14))

@@ -1,0 +1,81 @@
+"""What groups had committed last, from whatever still knows."""
+
+import json
+
+import pytest
+
+from kelpie.cli import main
+from kelpie.observations import Commit, Committed, LogEnds, Observations, PartitionView
+from kelpie.repair.offsets import Sure
+from kelpie.repair.recovery import recover
+from tests.evidence import unpacked
+
+OLD = "kafka-0.9.0.1-coordinator-outage"
+
+
+def commit(offset: int, at: int, record: int, broker: int = 1) -> Commit:
+    source = f"broker-{broker}/__consumer_offsets-3/00000000000000000000.log@{record}"
+    return Commit("g", "t", 0, offset, at, source=source)
+
+
+def ends(broker: int, latest: int) -> LogEnds:
+    source = f"broker-{broker}/__consumer_offsets-3/00000000000000000000.log"
+    return LogEnds("__consumer_offsets", 3, 0, latest, source=source)
+
+
+def test_newest_commit_of_all_copies_counts() -> None:
+    """One disk goes further than the other; all there are were read, so it is certain."""
+    seen = Observations(
+        commits=[commit(5, 100, 1), commit(9, 200, 2, broker=2)],
+        ends=[ends(1, 2), ends(2, 3)],
+        partitions=[PartitionView("__consumer_offsets", 3, -1, (1, 2), ())],
+    )
+    (row,) = recover(seen)
+    assert (row.group, row.topic, row.partition, row.offset, row.at) == ("g", "t", 0, 9, 200)
+    assert row.sure is Sure.CERTAIN
+    assert row.source.startswith("broker-2/")
+
+
+def test_as_it_was_at_a_time() -> None:
+    """Before the rewind, before the removal."""
+    seen = Observations(commits=[commit(5, 100, 1), commit(2, 200, 2), commit(-1, 300, 3)])
+    assert [row.offset for row in recover(seen, at=150)] == [5]
+    assert [row.offset for row in recover(seen, at=250)] == [2]
+    assert list(recover(seen)) == []
+
+
+def test_a_described_offset_is_better_than_none_and_says_so() -> None:
+    """The output of a tool, where no disk was kept."""
+    (row,) = recover(Observations(committed=[Committed("g", "t", 0, 7, at=50, source="describe.txt:4")]))
+    assert (row.offset, row.sure) == (7, Sure.DATED)
+
+
+def test_command_gives_rows_with_source_and_certainty(capsys: pytest.CaptureFixture[str]) -> None:
+    """From the disks of the dead brokers of the recording; no cluster, no Spark."""
+    assert main(["offsets", "recover", str(unpacked(OLD)), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    hit = [row for row in rows if row["group"] == "billing-1"]
+    assert {(row["partition"], row["offset"]) for row in hit} == {
+        (0, 3229),
+        (1, 1644),
+        (2, 2173),
+        (3, 3229),
+        (4, 1644),
+        (5, 2173),
+    }
+    assert set(hit[0]) >= {
+        "group",
+        "topic",
+        "partition",
+        "offset",
+        "commit_timestamp",
+        "source",
+        "certainty",
+    }
+    assert all("segments/broker-" in row["source"] for row in hit)
+
+
+def test_command_says_when_nothing_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty CSV put back would be worse than a word."""
+    assert main(["offsets", "recover", str(unpacked(OLD)), "--group", "nobody"]) == 1
+    assert "No committed offsets of nobody" in capsys.readouterr().err
