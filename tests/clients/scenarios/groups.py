@@ -1,6 +1,8 @@
 """Groups: members share partitions, come, go and die, and the group goes on where it was."""
 
+import time
 from collections import Counter
+from typing import Any
 
 from tests.clients import member
 from tests.clients.clusters import Kafka
@@ -8,6 +10,7 @@ from tests.clients.contract import Message
 from tests.clients.scenarios.scenario import Scenario, name, numbered, poll_until, share, take, values
 
 PARTITIONS = 6
+CALM_S = 2.0
 
 
 class Groups(Scenario):
@@ -96,21 +99,37 @@ class Groups(Scenario):
             assert values(take(consumer, 5))[:5] == numbered(5)
 
 
+class Calm:
+    """Whether a consumer's partitions have not changed for a while."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self._seen, self._since = -1, 0.0
+
+    def __call__(self) -> bool:
+        now, seen = time.monotonic(), len(self._consumer.changes)
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        return now - self._since > CALM_S
+
+
 class StaticMembership(Scenario):
     def test_static_member_returns_to_its_partitions_without_a_rebalance(self, kafka: Kafka) -> None:
         """KIP-345: a restart within the session disturbs nobody."""
         topic, group = kafka.create_topic(PARTITIONS), name("group")
-        with self.consumer(kafka, group=group, instance="stays") as stays:
+        options = {"group": group, "session_ms": 30_000}  # Longer than a busy machine is ever away.
+        with self.consumer(kafka, **options, instance="stays") as stays:
             stays.subscribe(topic)
-            with self.consumer(kafka, group=group, instance="restarts") as restarts:
+            with self.consumer(kafka, **options, instance="restarts") as restarts:
                 restarts.subscribe(topic)
                 poll_until([stays, restarts], lambda: share([stays, restarts], PARTITIONS))
-                poll_until([stays, restarts], lambda: kafka.is_stable(group, members=2))
+                calm = Calm(stays)  # Some clients join once more after the group was stable.
+                poll_until([stays, restarts], lambda: kafka.is_stable(group, members=2) and calm())
                 mine = restarts.assignment()
                 changes = list(stays.changes)
 
             assert kafka.is_stable(group, members=2)
-            with self.consumer(kafka, group=group, instance="restarts") as again:
+            with self.consumer(kafka, **options, instance="restarts") as again:
                 again.subscribe(topic)
                 poll_until([stays, again], lambda: again.assignment() == mine)
                 self.fill(kafka, topic, numbered(30), PARTITIONS)
