@@ -28,7 +28,7 @@ def frame(spark: SparkSession, lake: Lake, table: Table, cluster: str) -> DataFr
         return spark.createDataFrame([], table.spark_schema)
     held = StructType([field for field in table.spark_schema if field.name != CLUSTER])
     rows = spark.read.schema(held).parquet(*map(literally, files))
-    return rows.select(F.lit(cluster).alias(CLUSTER), *held.names).select(*table.spark_schema.names)
+    return rows.withColumn(CLUSTER, F.lit(cluster)).select(*table.spark_schema.names)
 
 
 def literally(path: Path) -> str:

@@ -6,35 +6,27 @@ answers that it is none, or not at all.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from kelpie.client.failures import BadSettings, ClientError, NotAuthenticated, TlsFailed, Unsupported
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
+from kelpie.consumer.questions.offset_commit import AskToCommit
+from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffsets
+from kelpie.consumer.questions.question import Question
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kelpie.wire.api.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from kelpie.wire.api.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-)
 
-_BY_NAME = 9
-"""Later versions of OffsetCommit and OffsetFetch know topics by their ids."""
+Answer = TypeVar("Answer")
+Result = TypeVar("Result")
+
+_OLDEST = 2
+"""Before, a commit told its own time; nobody has needed that since 0.9."""
 _ONE_KEY = 3
 """Later versions of FindCoordinator take several keys."""
-_SEVERAL_GROUPS = 8
 _MOST_PER_COMMIT = 5_000
 _COMMIT_LIMIT_S = 10.0
 """A coordinator may wait five seconds for a follower that has just died before it says so."""
@@ -93,8 +85,8 @@ class GroupOffsets:
         self, group: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, Stored]:
         """What is committed of these partitions."""
-        found: dict[TopicPartition, Stored] = await self._asked(group, _Fetch(group, partitions))
-        return found
+        question = AskCommitted(group, tuple(partitions), require_stable=False)
+        return await self._asked(group, question, lambda answer: _stored(group, answer))
 
     async def commit(
         self, group: str, offsets: Mapping[TopicPartition, int], metadata: str
@@ -103,8 +95,9 @@ class GroupOffsets:
         refused: dict[TopicPartition, str] = {}
         todo = list(offsets.items())
         for start in range(0, len(todo), _MOST_PER_COMMIT):
-            part = dict(todo[start : start + _MOST_PER_COMMIT])
-            refused |= await self._asked(group, _Commit(group, part, metadata))
+            part = {name: (offset, None, metadata) for name, offset in todo[start : start + _MOST_PER_COMMIT]}
+            question = AskToCommit(group, -1, "", None, part)
+            refused |= await self._asked(group, question, lambda answer: _not_taken(group, answer), _OLDEST)
         return refused
 
     async def close(self) -> None:
@@ -113,15 +106,17 @@ class GroupOffsets:
         if nodes is not None:
             await nodes.close()
 
-    async def _asked(self, group: str, question: "_Fetch | _Commit") -> Any:
+    async def _asked(
+        self, group: str, question: Question[Answer], read: Callable[[Answer], Result], oldest: int = 0
+    ) -> Result:
         try:
             nodes = await self._opened()
             node = await self._coordinator(nodes, group)
             version = (await nodes.versions(node)).pick(
-                question.request, at_most=_BY_NAME, at_least=question.oldest
+                question.api, at_most=question.newest, at_least=max(oldest, question.oldest)
             )
-            answer = await nodes.ask(node, question.asked(version), version, _COMMIT_LIMIT_S)
-            return question.read(answer)
+            response = await nodes.ask(node, question.request(version), version, _COMMIT_LIMIT_S)
+            return read(question.answer(response, version))
         except _LASTING as error:
             raise Refused(error.reason) from None
         except ClientError as error:
@@ -175,83 +170,25 @@ async def _find(nodes: Nodes, group: str) -> FindCoordinatorResponse:
     raise failure
 
 
-@dataclass(frozen=True, slots=True)
-class _Fetch:
-    group: str
-    partitions: Collection[TopicPartition]
-    request = OffsetFetchRequest
-    oldest = 1
-
-    def asked(self, version: int) -> OffsetFetchRequest:
-        topics = _by_topic(self.partitions)
-        if version >= _SEVERAL_GROUPS:
-            wanted = [
-                OffsetFetchRequestTopics(name=name, partition_indexes=each) for name, each in topics.items()
-            ]
-            return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=self.group, topics=wanted)])
-        return OffsetFetchRequest(
-            group_id=self.group,
-            topics=[
-                OffsetFetchRequestTopic(name=name, partition_indexes=each) for name, each in topics.items()
-            ],
-        )
-
-    def read(self, response: OffsetFetchResponse) -> dict[TopicPartition, Stored]:
-        what = f"the offsets of group {self.group} cannot be read"
-        _check(what, response.error_code)
-        topics: list[Any] = list(response.topics)
-        for told in response.groups:
-            _check(what, told.error_code)
-            topics += told.topics
-        found = {}
-        for topic in topics:
-            for it in topic.partitions:
-                if it.error_code not in _OF_ONE_PARTITION:
-                    _check(what, it.error_code)
-                if it.committed_offset >= 0:
-                    name = TopicPartition(topic.name, it.partition_index)
-                    found[name] = Stored(it.committed_offset, it.metadata or "")
-        return found
+def _stored(group: str, answer: CommittedOffsets) -> dict[TopicPartition, Stored]:
+    what = f"the offsets of group {group} cannot be read"
+    _check(what, answer.error)
+    for it in answer.partitions.values():
+        if it.error not in _OF_ONE_PARTITION:
+            _check(what, it.error)
+    return {
+        name: Stored(it.offset, it.metadata or "") for name, it in answer.partitions.items() if it.offset >= 0
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class _Commit:
-    group: str
-    offsets: Mapping[TopicPartition, int]
-    metadata: str
-    request = OffsetCommitRequest
-    oldest = 2
-
-    def asked(self, _: int) -> OffsetCommitRequest:
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for name, offset in self.offsets.items():
-            topics.setdefault(name.topic, []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=name.partition, committed_offset=offset, committed_metadata=self.metadata
-                )
-            )
-        return OffsetCommitRequest(
-            group_id=self.group,
-            topics=[OffsetCommitRequestTopic(name=name, partitions=each) for name, each in topics.items()],
-        )
-
-    def read(self, response: OffsetCommitResponse) -> dict[TopicPartition, str]:
-        refused = {}
-        for topic in response.topics:
-            for it in topic.partitions:
-                if it.error_code in _OF_ONE_PARTITION:
-                    name = TopicPartition(topic.name, it.partition_index)
-                    refused[name] = f"{describe(it.error_code)}. {info(it.error_code).meaning}"
-                else:
-                    _check(f"group {self.group} does not take the commit", it.error_code)
-        return refused
-
-
-def _by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for name in partitions:
-        topics.setdefault(name.topic, []).append(name.partition)
-    return topics
+def _not_taken(group: str, answer: Mapping[TopicPartition, int]) -> dict[TopicPartition, str]:
+    refused = {}
+    for name, error in answer.items():
+        if error in _OF_ONE_PARTITION:
+            refused[name] = f"{describe(error)}. {info(error).meaning}"
+        else:
+            _check(f"group {group} does not take the commit", error)
+    return refused
 
 
 def _check(what: str, error: int) -> None:

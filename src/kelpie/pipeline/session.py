@@ -39,9 +39,6 @@ _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Files are looked up one by one here, by the log of their table: no job is needed to list them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
     "spark.ui.showConsoleProgress": "false",
 }
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
