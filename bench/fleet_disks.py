@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from kelpie.model.partitioning import partition_for
@@ -22,17 +23,14 @@ Position = tuple[str, int]
 class Seat:
     """A member, and what it holds."""
 
-    member: str
+    client_id: str
+    member_id: str
     topics: tuple[str, ...]
     held: tuple[Position, ...] = ()
 
     @property
-    def member_id(self) -> str:
-        return f"{self.member}-6d1b2c1e-0f6a-4f0e-9a55-5d1c1f7a2b00"
-
-    @property
     def host(self) -> str:
-        return f"/10.0.0.{1 + sum(self.member.encode()) % 250}"
+        return f"/10.0.0.{1 + sum(self.client_id.encode()) % 250}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,8 @@ class Disks:
     """What groups write, to be put down in the order of time: a partition's log has no other."""
 
     written: dict[int, list[tuple[int, int, object]]] = field(default_factory=dict)
+    opened: dict[int, int] = field(default_factory=dict)
+    """By producer, where its transaction begins that has no end. Known once all is saved."""
 
     def commit(
         self,
@@ -59,20 +59,21 @@ class Disks:
     ) -> None:
         records = []
         for (topic, partition), offset in offsets.items():
-            key = OffsetCommitKey(group=group, topic=topic, partition=partition)
             value = OffsetCommitValue(offset=offset, leader_epoch=epoch, metadata="", commit_timestamp=at)
-            records.append((offsets_topic.encode_key(key), offsets_topic.encode_value(value, 3)))
+            records.append((_key(group, topic, partition), offsets_topic.encode_value(value, 3)))
         self._write(group, at, (records, within))
 
     def forget(self, group: str, at: int, positions: Sequence[Position]) -> None:
-        keys = [OffsetCommitKey(group=group, topic=topic, partition=it) for topic, it in positions]
-        self._write(group, at, ([(offsets_topic.encode_key(key), None) for key in keys], None))
+        """Its offsets have expired, and with the last of them the group itself."""
+        removed: list[tuple[bytes, bytes | None]] = [(_key(group, *it), None) for it in positions]
+        removed.append((offsets_topic.encode_key(GroupMetadataKey(group=group)), None))
+        self._write(group, at, (removed, None))
 
     def generation(self, group: str, at: int, generation: int, seats: Sequence[Seat]) -> None:
         members = [
             MemberMetadata(
                 member_id=seat.member_id,
-                client_id=seat.member,
+                client_id=seat.client_id,
                 client_host=seat.host,
                 rebalance_timeout=REBALANCE_MS,
                 session_timeout=SESSION_MS,
@@ -105,7 +106,7 @@ class Disks:
             (disk / "meta.properties").write_text(text)
         total = 0
         for partition, waiting in self.written.items():
-            data, records = _segment(waiting)
+            data, records = self._segment(waiting)
             total += records
             for broker in replicas(partition):
                 own = folder / f"broker-{broker}" / f"__consumer_offsets-{partition}"
@@ -113,48 +114,62 @@ class Disks:
                 (own / f"{0:020}.log").write_bytes(data)
         return total
 
+    def _segment(self, waiting: list[tuple[int, int, object]]) -> tuple[bytes, int]:
+        parts: list[bytes] = []
+        offset = 0
+        for at, _, what in sorted(waiting, key=lambda it: it[:2]):
+            records, within = what  # type: ignore[misc]
+            numbered = [
+                Record(offset + n, at, key=key, value=value) for n, (key, value) in enumerate(records)
+            ]
+            first, offset = offset, offset + len(numbered)
+            if within is None:
+                parts.append(write_batch(numbered, leader_epoch=3))
+                continue
+            parts.append(
+                write_batch(
+                    numbered,
+                    leader_epoch=3,
+                    producer_id=within.producer,
+                    producer_epoch=0,
+                    base_sequence=0,
+                    transactional=True,
+                )
+            )
+            if within.is_open:
+                self.opened[within.producer] = first
+            else:
+                marker = write_control_batch(
+                    ControlType.ABORT if within.is_aborted else ControlType.COMMIT,
+                    offset=offset,
+                    timestamp=at,
+                    producer_id=within.producer,
+                    producer_epoch=0,
+                    coordinator_epoch=1,
+                )
+                parts.append(marker)
+                offset += 1
+        return b"".join(parts), offset
 
+
+@cache
+def _key(group: str, topic: str, partition: int) -> bytes:
+    return offsets_topic.encode_key(OffsetCommitKey(group=group, topic=topic, partition=partition))
+
+
+@cache
 def home(group: str) -> int:
     return partition_for(group, OFFSETS_PARTITIONS)
+
+
+def coordinator_of(group: str) -> int:
+    """The first of its replicas leads a partition."""
+    return replicas(home(group))[0]
 
 
 def replicas(partition: int) -> tuple[int, int]:
     """Of a partition of the offsets topic, on two of three brokers."""
     return BROKERS[partition % 3], BROKERS[(partition + 1) % 3]
-
-
-def _segment(waiting: list[tuple[int, int, object]]) -> tuple[bytes, int]:
-    parts: list[bytes] = []
-    offset = 0
-    for at, _, what in sorted(waiting, key=lambda it: it[:2]):
-        records, within = what  # type: ignore[misc]
-        numbered = [Record(offset + n, at, key=key, value=value) for n, (key, value) in enumerate(records)]
-        offset += len(numbered)
-        if within is None:
-            parts.append(write_batch(numbered, leader_epoch=3))
-            continue
-        parts.append(
-            write_batch(
-                numbered,
-                leader_epoch=3,
-                producer_id=within.producer,
-                producer_epoch=0,
-                base_sequence=0,
-                transactional=True,
-            )
-        )
-        if not within.is_open:
-            marker = write_control_batch(
-                ControlType.ABORT if within.is_aborted else ControlType.COMMIT,
-                offset=offset,
-                timestamp=at,
-                producer_id=within.producer,
-                producer_epoch=0,
-                coordinator_epoch=1,
-            )
-            parts.append(marker)
-            offset += 1
-    return b"".join(parts), offset
 
 
 def _assignment(seat: Seat) -> clients.Assignment:

@@ -6,6 +6,7 @@ environment:
 
     make bench ONLY=pipeline PIPELINE="--quick"
     make bench ONLY=pipeline PIPELINE="fleet --clusters 3 --groups 300 --partitions 8 --days 0.1 --faults 5"
+    make bench ONLY=pipeline PIPELINE="fleet --quick --seed 7"
     make bench ONLY=pipeline PIPELINE="segments --records 50000000"
 """
 
@@ -23,6 +24,8 @@ RECORDS, LOG_BYTES, SAMPLES = 20_000_000, 1_000_000_000, 10_000_000
 CLUSTERS, GROUPS, PARTITIONS, DAYS, FAULTS = 2, 40, 4, 0.02, 2
 QUICK = 10
 """How much less `--quick` measures."""
+QUICK_FLEET = (2, 20, 2, 0.018, 1)
+"""The fleet of `--quick`: every kind of fault once in each cluster."""
 COMMITTING, COMMITTED = 1_000, 12
 """Groups, and partitions of each, whose commits are measured as segments."""
 
@@ -42,9 +45,7 @@ def run(arguments: Sequence[str] | None = None) -> Report:
         elif part == "interval-join":
             more, found = pipeline_join.run(chosen.samples // share, chosen.samples // share // 10)
         else:
-            more, found = pipeline_fleet.run(
-                Fleet(chosen.clusters, chosen.groups, chosen.partitions, chosen.days, chosen.faults)
-            )
+            more, found = pipeline_fleet.run(_fleet(chosen))
         for line in (*map(" | ".join, more), *map(str, found)):
             print(line, file=sys.stderr)  # It takes long: whoever looks on sees what there is so far.
         rows += more
@@ -63,19 +64,28 @@ def run(arguments: Sequence[str] | None = None) -> Report:
     )
 
 
+def _fleet(chosen: argparse.Namespace) -> Fleet:
+    """As told; what was not told is of the default size, or of the quick one."""
+    usual = QUICK_FLEET if chosen.quick else (CLUSTERS, GROUPS, PARTITIONS, DAYS, FAULTS)
+    told = (chosen.clusters, chosen.groups, chosen.partitions, chosen.days, chosen.faults)
+    sizes = [it if own is None else own for it, own in zip(usual, told, strict=True)]
+    return Fleet(*sizes, seed=chosen.seed)
+
+
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline", description="Measures the pipeline.")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=f"of {', '.join(PARTS)}; all if none")
-    parser.add_argument("--quick", action="store_true", help=f"a {QUICK}th of all sizes but the fleet's")
+    parser.add_argument("--quick", action="store_true", help=f"a {QUICK}th of all sizes, and a small fleet")
     parser.add_argument("--records", type=int, default=RECORDS, help="commits in segments")
     parser.add_argument("--log-bytes", type=int, default=LOG_BYTES)
     parser.add_argument("--samples", type=int, default=SAMPLES, help="to be joined")
     fleet = parser.add_argument_group("the fleet")
-    fleet.add_argument("--clusters", type=int, default=CLUSTERS)
-    fleet.add_argument("--groups", type=int, default=GROUPS, help="in each cluster")
-    fleet.add_argument("--partitions", type=int, default=PARTITIONS, help="that each group reads")
-    fleet.add_argument("--days", type=float, default=DAYS)
-    fleet.add_argument("--faults", type=int, default=FAULTS, help="groups hit by each kind, in a cluster")
+    fleet.add_argument("--clusters", type=int, help=f"{CLUSTERS} if not told")
+    fleet.add_argument("--groups", type=int, help=f"in each cluster; {GROUPS}")
+    fleet.add_argument("--partitions", type=int, help=f"that each group reads; {PARTITIONS}")
+    fleet.add_argument("--days", type=float, help=f"{DAYS}")
+    fleet.add_argument("--faults", type=int, help=f"groups hit by each kind, in a cluster; {FAULTS}")
+    fleet.add_argument("--seed", type=int, default=0, help="which groups are hit, and when")
     chosen = parser.parse_args(arguments)
     chosen.parts = chosen.parts or list(PARTS)
     return chosen

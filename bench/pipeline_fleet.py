@@ -1,93 +1,108 @@
 """A fleet's evidence through the whole pipeline: every injected fault found, nothing found that was not.
 
 Each cluster goes in as its folder is, into the same tables. Findings of warning and worse must be exactly
-those of the truth, and the last commit of every group as well: none that was aborted or is still open, each
-once though every record lies on two disks.
+those of the truth, and so must the causes of rebalances and the last commit of every group: none that was
+aborted or is still open, each once though every record lies on two disks.
 """
 
 import json
 import sys
 import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-from deltalake import DeltaTable
-
 from bench.fleet_evidence import Fleet, Truth
+from bench.fleet_truth import differences, strangers
 from bench.measure import Ratio
-from bench.tree import cost
+from bench.tree import cost, cpu_by_process
 
-SEVERE = ("warning", "critical")
+LIMIT_S = 1800
+_MOST_LINES = 40
 
 
 def run(fleet: Fleet) -> tuple[list[list[str]], list[Ratio]]:
+    """Rows of the report. Raises SystemExit if anything is not as it should be."""
     with tempfile.TemporaryDirectory(prefix="kelpie-bench-") as room:
         evidence, lake = Path(room) / "evidence", Path(room) / "lake"
         truths = fleet.write(evidence)
-        found = cost([sys.executable, "-m", "bench.pipeline_fleet", str(evidence), str(lake)])
+        _say(_injected(fleet, truths))
+        began = time.monotonic()
+        found = cost(
+            [sys.executable, "-m", "bench.pipeline_fleet", str(evidence), str(lake)], timeout_s=LIMIT_S
+        )
+        _say(_spent(json.loads(found.output), time.monotonic() - began))
         wrong = [line for name, truth in truths.items() for line in differences(lake, name, truth)]
-        assert not wrong, "\n".join(wrong)
+        wrong += strangers(lake, set(truths))
+    if wrong:
+        more = [f"… and {len(wrong) - _MOST_LINES} more"] if len(wrong) > _MOST_LINES else []
+        raise SystemExit("\n".join([f"{fleet}: not true:", *wrong[:_MOST_LINES], *more]))
     records = sum(truth.records for truth in truths.values())
     injected = sum(len(truth.findings) for truth in truths.values())
     what = (
         f"{fleet.clusters} clusters of {fleet.groups} groups, {fleet.days * 24:.1f} hours, to findings: all "
         f"{injected} that were injected, no other"
     )
-    rows = [
-        [
-            what,
-            f"{records:,}",
-            f"{found.cpu_s:.1f}",
-            f"{records / found.cpu_s / 1e6:.3f}",
-            f"{found.peak_mib:.0f}",
-        ]
-    ]
-    return rows, []
+    speed = f"{records / found.cpu_s / 1e6:.3f}"
+    return [[what, f"{records:,}", f"{found.cpu_s:.1f}", speed, f"{found.peak_mib:.0f}"]], []
 
 
-def differences(lake: Path, cluster: str, truth: Truth) -> list[str]:
-    """What the tables say of a cluster and is not so, or is so and they do not say."""
-    findings = _rows(lake, "gold/findings", cluster)
-    told = {(row["code"], row["group"]) for row in findings if row["severity"] in SEVERE}
-    missed, wrong = truth.findings - told, told - truth.findings
-    found = [f"{cluster}: {code} of {group} was not found" for code, group in sorted(missed, key=str)]
-    found += [f"{cluster}: {code} of {group} is not true" for code, group in sorted(wrong, key=str)]
-    hit = {group for row in _rows(lake, "gold/coordinator_outage", cluster) for group in row["groups"]}
-    if hit != truth.outage:
-        found.append(
-            f"{cluster}: groups without a coordinator: {sorted(hit)}, and not {sorted(truth.outage)}"
-        )
-    last: dict[tuple[str, str, int], int | None] = {}
-    for row in sorted(_rows(lake, "silver/commit_timeline", cluster), key=lambda row: row["log_offset"]):
-        last[row["group"], row["topic"], row["partition"]] = row["offset"]
-    known = {position: offset for position, offset in last.items() if offset is not None}
-    for position in sorted(set(known) | set(truth.committed)):
-        if known.get(position) != truth.committed.get(position):
-            mine, theirs = known.get(position), truth.committed.get(position)
-            found.append(f"{cluster}: the last commit of {position} is {mine}, and not {theirs}")
-    return found
+def _injected(fleet: Fleet, truths: Mapping[str, Truth]) -> str:
+    counted = Counter(code for truth in truths.values() for code, _ in truth.findings)
+    told = ", ".join(f"{code} ×{count}" for code, count in sorted(counted.items()))
+    return f"{fleet}: {sum(counted.values())} findings to be made: {told}"
 
 
-def _rows(lake: Path, table: str, cluster: str) -> list[dict[str, Any]]:
-    dataset = DeltaTable(str(lake / table)).to_pyarrow_dataset()
-    rows: list[dict[str, Any]] = dataset.to_table(filter=pc.field("cluster") == cluster).to_pylist()
-    return rows
+def _spent(told: Mapping[str, Mapping[str, Any]], wall_s: float) -> str:
+    lines = [f"{wall_s:.0f} s in all; CPU seconds by stage:"]
+    for cluster, summary in told.items():
+        stages = summary["cpu_s"]
+        rows = ", ".join(f"{name} {count:,}" for name, count in summary["tables"].items() if count)
+        lines.append(f"{cluster}: {sum(stages.values()):.1f}")
+        lines += [f"  {seconds:6.1f}  {name}" for name, seconds in stages.items()]
+        lines.append(f"  rows: {rows}")
+    return "\n".join(lines)
+
+
+def _say(text: str) -> None:
+    """It takes long: whoever looks on sees what there is so far."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _run(evidence: Path, lake: Path) -> dict[str, object]:
     """What is measured, as a process of its own."""
-    from kelpie.pipeline.lake import Lake  # noqa: PLC0415 - not in the process that measures.
+    from kelpie.cli.pipeline_run import is_little  # noqa: PLC0415 - not in the process that measures.
+    from kelpie.pipeline.lake import Lake  # noqa: PLC0415
     from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
     from kelpie.pipeline.session import open_session  # noqa: PLC0415
 
-    spark = open_session(brief=True)
-    seconds = {
-        folder.name: run_pipeline(spark, Lake(lake), [folder], cluster=folder.name).seconds
-        for folder in sorted(evidence.iterdir())
-    }
+    spark = open_session(brief=is_little([evidence]))
+    told: dict[str, object] = {}
+    for folder in sorted(evidence.iterdir()):
+        clock = _Clock()
+        summary = run_pipeline(spark, Lake(lake), [folder], cluster=folder.name, announce=clock.stage)
+        clock.stage("")
+        told[folder.name] = {"cpu_s": clock.spent, "tables": summary.tables}
     spark.stop()
-    return seconds
+    return told
+
+
+class _Clock:
+    """CPU seconds of all processes, from one stage to the next, also of those that ended meanwhile."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._known = cpu_by_process()
+        self._stage, self._since = "", sum(self._known.values())
+
+    def stage(self, name: str) -> None:
+        self._known |= cpu_by_process()
+        now = sum(self._known.values())
+        if self._stage:
+            self.spent[self._stage] = self.spent.get(self._stage, 0.0) + now - self._since
+        self._stage, self._since = name, now
 
 
 if __name__ == "__main__":

@@ -114,21 +114,29 @@ def _dump_log(files: dict[Path, int]) -> tuple[Cost, int]:
     return found, records
 
 
-def _ingest(folder: str, lake: str) -> None:
-    """What is measured, as a process of its own."""
-    from kelpie.pipeline.lake import Lake  # noqa: PLC0415 - not in the process that measures.
+def _ingest(folder: Path, tables: Path) -> None:
+    """What is measured, as a process of its own: what a run does with segments, from its start on."""
+    from kelpie.evidence.archives import Budget  # noqa: PLC0415 - not in the process that measures.
+    from kelpie.evidence.files import Search  # noqa: PLC0415
+    from kelpie.evidence.recognition import Kind  # noqa: PLC0415
+    from kelpie.pipeline.lake import Lake  # noqa: PLC0415
     from kelpie.pipeline.session import open_context  # noqa: PLC0415
-    from kelpie.pipeline.sources.segments import OnSpark, ingest  # noqa: PLC0415
+    from kelpie.pipeline.sources.inventory import plan, take_inventory  # noqa: PLC0415
+    from kelpie.pipeline.sources.segments import OnSpark, take_in  # noqa: PLC0415
+    from kelpie.pipeline.sources.segments_found import described, of_offsets_topic  # noqa: PLC0415
 
-    context = open_context(brief=True)
-    done = ingest(Lake(Path(lake)), [Path(folder)], OnSpark(context))
+    context = open_context(brief=True, keep_classes=True)
+    lake, cluster = Lake(tables), "fleet"
+    (batch,) = plan(lake, cluster, take_inventory([folder], Search(tables, Budget()), tables))
+    files = of_offsets_topic(described(batch.of(Kind.SEGMENT), {}), cluster)
+    done = take_in(lake, files, OnSpark(context), application=batch.application, version=batch.number)
     print(json.dumps(done.rows))
     context.stop()
 
 
 def main(arguments: Sequence[str]) -> None:
-    folder, lake = arguments
-    _ingest(folder, lake)
+    folder, tables = arguments
+    _ingest(Path(folder), Path(tables))
 
 
 if __name__ == "__main__":

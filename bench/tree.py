@@ -79,7 +79,12 @@ def cpu_of(pid: int) -> float:
 
 def cpu_of_session() -> float:
     """CPU seconds so far of all processes of this one's session: those that ended are missing."""
-    return sum(seconds for _, seconds in _of_session(os.getsid(0)))
+    return sum(cpu_by_process().values())
+
+
+def cpu_by_process() -> dict[int, float]:
+    """The same, by process."""
+    return dict(_of_session(os.getsid(0)))
 
 
 def _of_session(session: int) -> Iterator[tuple[int, float]]:

@@ -13,6 +13,7 @@ from kelpie.observations import (
     Setting,
     Unasked,
 )
+from kelpie.observations.positions import NO_OFFSET
 from tests.doctor.building import (
     MINUTE,
     NOW,
@@ -83,6 +84,17 @@ def test_without_a_coordinator_the_newest_commit_stands_in() -> None:
     """Where a stricken group stood is what its people ask first."""
     case = case_of(Observations(commits=commits((NOW, 7), (NOW - MINUTE, 5))))
     assert (case.committed[ORDERS].offset, case.committed[ORDERS].at) == (7, NOW)
+
+
+def test_what_was_removed_after_a_look_is_not_there_any_more() -> None:
+    """Later surveys do not ask for a group that is gone, so the last one that saw it is an old one."""
+    seen = Observations(
+        committed=[a_committed(9, at=NOW - 2 * MINUTE)],
+        commits=commits((NOW - 3 * MINUTE, 9), (NOW - MINUTE, NO_OFFSET)),
+    )
+    assert case_of(seen).committed[ORDERS].offset == NO_OFFSET
+    again = Observations(committed=[a_committed(9)], commits=seen.commits)
+    assert case_of(again).committed[ORDERS].offset == 9
 
 
 def test_the_newest_view_of_each_teller_counts() -> None:

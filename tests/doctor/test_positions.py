@@ -42,6 +42,16 @@ def test_a_reader_of_committed_records_has_no_lag_behind_the_last_stable_offset(
     assert lag(301, end) == 199
 
 
+def test_a_tool_between_surveys_does_not_free_what_is_held_back() -> None:
+    """It tells no last stable offset. One that stood still before stands still; one that moved may be any."""
+    seen = an_end(400, stable=300, at=NOW - 2 * MINUTE), an_end(450, stable=300, at=NOW - MINUTE)
+    tool = an_end(500, earliest=NO_OFFSET, stable=NO_OFFSET)
+    held = a_case(cluster=a_cluster(ends=[*seen, tool]), **looks(a_committed(300)))
+    assert track(held, ORDERS).lag == 0
+    moving = a_case(cluster=a_cluster(ends=[seen[1], tool]), **looks(a_committed(300)))
+    assert track(moving, ORDERS).lag == 200
+
+
 def test_without_ends_or_offset_there_is_no_lag() -> None:
     """No data is not the same as no lag."""
     assert lag(100, None) is None

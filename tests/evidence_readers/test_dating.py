@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kelpie.doctor.cases import end_of
 from kelpie.evidence import read_evidence
+from kelpie.evidence.dating import Dated, without_time
+from kelpie.evidence.describes import Output
 from kelpie.observations import Observations
 from tests.evidence_readers.records import batch, commit
 
@@ -165,3 +168,20 @@ def test_a_log_without_date_and_company_has_the_date_of_its_file(tmp_path: Path)
     _write(tmp_path, b__log="20:58:00,500 [main] INFO x.Y - (Re-)joining group g\n")
     _touch(tmp_path, START + 2 * MINUTE + 500)
     assert [row.at for row in read_evidence([tmp_path]).events] == [START + 2 * MINUTE + 500]
+
+
+def test_notes_of_the_day_after_do_not_make_it_the_present(tmp_path: Path) -> None:
+    """What is of no use tells nothing, nor when it was told: else every finding would be a day old."""
+    _write(tmp_path, a__log=_leader("20:56:00,000", 1), notes__txt="What we saw that day.\n")
+    _touch(tmp_path, START + 1440 * MINUTE)
+    seen = read_evidence([tmp_path])
+    assert [row.name for row in seen.unasked] == ["notes.txt"]
+    assert end_of(seen) == START
+
+
+def test_history_is_asked_for_those_outputs_only_that_nothing_else_dates() -> None:
+    """It may be that of months: whoever reads it must know that it is needed."""
+    told = Dated(Output("a.txt", times=[START]), None)
+    shown = Dated(Output("b.txt"), START + 1440 * MINUTE)
+    assert without_time([told, shown], [], {"a.txt": None, "b.txt": START}) == [shown]
+    assert without_time([told, shown], [], {"a.txt": START, "b.txt": START + 9 * MINUTE}) == []

@@ -1,25 +1,27 @@
-"""Runs `ingest` again and again in children that are killed, each one step later: `python -m … DISK LAKE`.
+"""Runs `ingest` again and again in children that are killed, each one step later: `python -m … DISK LAKES`.
 
 A step is whatever Python changes in the lake's folder (an audit hook sees it), and the moments before and
-after each commit of a table. The parent only forks: Delta's threads do not survive a fork, so it must have
-none.
+after each commit of a table. With a third argument, each lake begins as a copy of that one, and only the
+moments before commits are steps. The parent only forks: Delta's threads do not survive a fork, so it must
+have none.
 """
 
 import os
+import shutil
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from kelpie.pipeline.decoding.segment import read_bytes
 from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.sources.segments import ingest
-from tests.pipeline.segments import Here, batches
+from tests.pipeline.segments import Here, batches, ingest
 
 _STEPS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir"}
 
 
-def run(disk: Path, folder: Path, last_step: int | None) -> None:
+def run(disk: Path, folder: Path, last_step: int | None, *, commits_only: bool) -> None:
     """Killed at the beginning of this step; or not at all."""
     steps = 0
 
@@ -34,42 +36,51 @@ def run(disk: Path, folder: Path, last_step: int | None) -> None:
         if event in _STEPS and str(folder) in str(arguments[0]) and not reads:
             step()
 
-    def add(self: Lake, *arguments: Any, **named: Any) -> bool:
-        step()
-        done = plain(self, *arguments, **named)
-        step()
-        return done
+    def stepwise(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            step()
+            done = plain(*arguments, **named)
+            if not commits_only:
+                step()
+            return done
 
-    plain = Lake.add
-    Lake.add = add  # type: ignore[method-assign]
-    sys.addaudithook(seen)
+        return call
+
+    Lake.add = stepwise(Lake.add)  # type: ignore[method-assign]
+    Lake.delete = stepwise(Lake.delete)  # type: ignore[method-assign]
+    if not commits_only:
+        sys.addaudithook(seen)
     ingest(Lake(folder), [disk], Here())
 
 
-def child(disk: Path, folder: Path, last_step: int | None) -> int:
+def child(disk: Path, folder: Path, last_step: int | None, *, commits_only: bool) -> int:
     """How it ended: 0, or the signal."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            run(disk, folder, last_step)
+            run(disk, folder, last_step, commits_only=commits_only)
             code = 0
         finally:
             os._exit(code)
     return os.waitpid(pid, 0)[1]
 
 
-def main(disk: Path, lakes: Path) -> None:
-    """For each step a lake of its own: killed there, killed there once more, then left alone."""
+def main(disk: Path, lakes: Path, begun: Path | None = None) -> None:
+    """For each step a lake of its own: killed there, some of them there once more, then left alone."""
     read_bytes(batches(0, 1))  # Compiled code is loaded once, for all children.
     step = 0
     while True:
         folder = lakes / f"killed-at-{step}"
-        ended = child(disk, folder, step)
+        if begun is not None:
+            shutil.copytree(begun, folder)
+        of_commits = begun is not None
+        ended = child(disk, folder, step, commits_only=of_commits)
         assert ended in (0, signal.SIGKILL), ended
         if ended:
-            child(disk, folder, step)
-            assert child(disk, folder, None) == 0
+            if step % 3 == 0:
+                child(disk, folder, step, commits_only=of_commits)
+            assert child(disk, folder, None, commits_only=of_commits) == 0
         if not ended:
             break
         step += 1
@@ -77,4 +88,4 @@ def main(disk: Path, lakes: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

@@ -1,4 +1,7 @@
-"""Segments for tests: commits in batches, in the folders of a broker; and tasks that run right here."""
+"""Segments for tests: commits in batches, in the folders of a broker; and tasks that run right here.
+
+`ingest` does with segments what a run does with them, without Spark.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +10,21 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from kelpie.evidence.archives import Budget
+from kelpie.evidence.files import Search
+from kelpie.evidence.recognition import Kind
 from kelpie.pipeline.lake import Lake
+from kelpie.pipeline.sources.inventory import LAST, append, plan, take_inventory
+from kelpie.pipeline.sources.segments import Ingested, Runner, take_in
 from kelpie.pipeline.sources.segments_files import FILLED, Outcome, Range
+from kelpie.pipeline.sources.segments_found import described, of_offsets_topic
 from kelpie.pipeline.sources.segments_task import write
+from kelpie.pipeline.sources.snapshots import Configurations
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kelpie.wire.records import Record, write_batch
+
+CLUSTER = "c"
 
 
 @dataclass
@@ -48,6 +60,19 @@ def segment(disk: Path, data: bytes, *, partition: int = 0, base_offset: int = 0
     file = folder / f"{base_offset:020}.log"
     file.write_bytes(data)
     return file
+
+
+def ingest(lake: Lake, folders: Sequence[Path], run: Runner) -> Ingested:
+    """Batches that were begun and not ended, and what is new in the folders. What the last of them added."""
+    cluster, room = CLUSTER, lake.root / "_room"
+    inventory = take_inventory(folders, Search(room, Budget()), room)
+    disks = Configurations(inventory.of(Kind.CONFIGURATION)).disks
+    done = Ingested()
+    for batch in plan(lake, cluster, inventory):
+        files = of_offsets_topic(described(batch.of(Kind.SEGMENT), disks), cluster)
+        done = take_in(lake, files, run, application=batch.application, version=batch.number)
+        append(lake, LAST, [], cluster, application=batch.application, version=batch.number)
+    return done
 
 
 def rows(lake: Lake, name: str) -> list[dict[str, Any]]:

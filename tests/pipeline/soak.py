@@ -2,8 +2,9 @@
 
     python -m tests.pipeline.soak --seconds 300 --kills 8 --seed 7
 
-Consumers commit, leave and come back; a broker dies and returns; a collector looks at the cluster. The stream
-runs in a process of its own and is killed (SIGKILL, whatever it is doing) at random moments.
+`soak_load` says what goes on in the lab; a collector looks at the cluster, and logs and scrapes grow beside
+it. The stream runs in a process of its own and is killed with its Java (SIGKILL), after a random time, each
+time in another phase of its work (`soak_moments`).
 """
 
 import argparse
@@ -13,14 +14,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer
 from pyspark.sql import SparkSession
 
 from kelpie.lab import SyncCluster
@@ -28,82 +28,138 @@ from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.run import Derived, Summary, take_in
 from kelpie.pipeline.sources import topic
 from kelpie.pipeline.tables import TABLES
+from tests.pipeline.soak_load import at_work
+from tests.pipeline.soak_moments import PHASES, TAKING_IN, WRITING, Watch
 
-CLUSTER, TOPIC, GROUPS = "soaked", "orders", 4
-PATIENCE_S = 180.0
+CLUSTER = "soaked"
+PATIENCE_S = 600.0
+QUICK = (
+    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled=false",
+    "spark.sql.codegen.wholeStage=false",
+    "spark.sql.shuffle.partitions=2",
+)
+"""None of them lives long, and all have little to do: what Java and Spark do to be fast takes longer."""
+EARLY = (WRITING, TAKING_IN)
+ENOUGH = 3
+"""Phases that kills must have fallen into, if there are as many kills."""
 _OF_THE_RUN = {"evidence_file": {"batch"}, "cluster_snapshot": {"snapshot", "ordinal"}}
 """Columns that tell how the input came in, and not what it was."""
 _OF_THE_SOURCE = {"source", "replica", "log_epoch", "producer_id", "producer_epoch"}
 
 
 def soak(
-    spark: SparkSession, folder: Path, *, seconds: float, kills: int, seed: int, tell: Callable[[str], None]
+    spark: SparkSession,
+    folder: Path,
+    *,
+    seconds: float,
+    kills: int,
+    seed: int,
+    tell: Callable[[str], None],
 ) -> dict[str, int]:
-    """Rows by table, all equal to those of a batch; raises AssertionError if not."""
+    """Rows by table, all equal to those of a batch; raises AssertionError if not.
+
+    At least so long, and with so many kills.
+    """
     chance = random.Random(seed)
-    landing, tables = folder / "landing", folder / "tables"
-    landing.mkdir()
+    landing, logs, scrapes = sources = [folder / name for name in ("landing", "logs", "scrapes")]
+    for source in sources:
+        source.mkdir()
+    tables = folder / "tables"
     config = {"group.initial.rebalance.delay.ms": 0, "log.cleaner.enable": "false"}
-    with SyncCluster(brokers=3, offsets_partitions=8, replication=2, config=config) as cluster:
-        cluster.create_topic(TOPIC, partitions=3, replication=3)
+    lab = SyncCluster(brokers=3, offsets_partitions=8, replication=2, config=config, log_folder=logs)
+    with lab as cluster:
         with (
-            at_work(cluster, chance),
-            child("collect", *at(cluster), "--into", landing, "--every", "2s", "-q"),
+            at_work(cluster, logs, scrapes, chance),
+            child("collect", *at(cluster), "--into", landing, "--every", "5s", "-q"),
         ):
-            ends, dead = time.monotonic() + seconds, None
-            for moment in sorted(chance.uniform(0.3, 1.0) for _ in range(kills)):
-                with stream(cluster, landing, tables, "--every", "1s") as process:
-                    time.sleep(max(1.0, ends - seconds * (1 - moment) - time.monotonic()))
-                    tell(f"killed after {seconds * moment:.0f} s")
-                    process.kill()
-                dead = cluster.kill(3) if dead is None else dead.lift()
+            ends = time.monotonic() + seconds
+            hit = _killed_again_and_again(
+                lambda: stream(cluster, sources, tables, "--every", "1s"),
+                tables,
+                kills=kills,
+                apart_s=seconds / (kills + 1),
+                chance=chance,
+                tell=tell,
+            )
             time.sleep(max(0.0, ends - time.monotonic()))
-            if dead is not None:
-                dead.lift()
-        with stream(cluster, landing, tables, "--once") as process:
+        assert len(hit) >= min(kills, ENOUGH), f"all kills fell into the same moments: {', '.join(hit)}"
+        with stream(cluster, sources, tables, "--once") as process:
             assert process.wait(PATIENCE_S) == 0
         whole = Lake(folder / "whole")
         raw = topic.open_topic(spark, cluster.bootstrap_servers, streaming=False, through=topic.KELPIE)
         topic.take_in(whole, raw, cluster=CLUSTER, application="all at once", version=0)
-    summary: Summary = take_in(spark, whole, [landing], cluster=CLUSTER)
+    summary: Summary = take_in(spark, whole, sources, cluster=CLUSTER)
     Derived(spark, whole, summary, lambda _: None).make()
     return compared(Lake(tables), whole)
 
 
+def _killed_again_and_again(
+    start: Callable[[], Any],
+    tables: Path,
+    *,
+    kills: int,
+    apart_s: float,
+    chance: random.Random,
+    tell: Callable[[str], None],
+) -> set[str]:
+    """In which phases."""
+    phases = [*PHASES] * (kills // len(PHASES) + 1)
+    chance.shuffle(phases)
+    hit: set[str] = set()
+    began = time.monotonic()
+    for phase in phases[:kills]:
+        watch = Watch(tables)
+        with start() as process:
+            # First it must have come so far that it does anything at all.
+            assert watch.wait_for(chance.choice(EARLY), PATIENCE_S, process), "the stream does nothing"
+            time.sleep(chance.uniform(0.0, apart_s / 2))
+            seen = watch.wait_for(phase, PATIENCE_S, process)
+            os.killpg(process.pid, signal.SIGKILL)  # Java, too, at the same moment.
+            process.wait(30)
+        left = watch.left_behind()
+        gone = f"{time.monotonic() - began:.0f} s: killed {phase}{'' if seen else ', which was not seen'}"
+        tell(f"{gone}; left behind: {', '.join(left) or 'nothing'}")
+        hit |= {phase} if seen else set()
+    return hit
+
+
 def compared(one: Lake, other: Lake) -> dict[str, int]:
+    """Rows by table. Each row as often as in the other lake."""
     counts = {}
     for name in TABLES:
         left, right = rows(one, name), rows(other, name)
-        missing, more = right.keys() - left.keys(), left.keys() - right.keys()
-        assert not missing, f"{name} lacks {len(missing)} of {len(right)} rows, such as {sorted(missing)[0]}"
-        assert not more, f"{name} has {len(more)} rows that a batch has not, such as {sorted(more)[0]}"
-        for key, row in left.items():
-            assert row == right[key], f"{name} {key}: {row} is not {right[key]}"
-        counts[name] = len(left)
+        missing, more = right - left, left - right
+        assert not missing, f"{name} lacks {missing.total()} of {right.total()} rows: {_some(missing, more)}"
+        assert not more, f"{name} has {more.total()} rows that a batch has not: {_some(more)}"
+        counts[name] = left.total()
     return counts
 
 
-def rows(lake: Lake, name: str) -> dict[str, Any]:
-    """What a table says, however its input came in; a record that was read twice is one."""
+def _some(*rows: Counter[str]) -> str:
+    return " and not ".join("; ".join(sorted(each)[:2]) or "nothing" for each in rows)
+
+
+def rows(lake: Lake, name: str) -> Counter[str]:
+    """What a table says, however its input came in."""
     table = TABLES[name]
     left_out = _OF_THE_RUN.get(name, set()) | (_OF_THE_SOURCE if table.layer == "bronze" else set())
-    key = [column for column in table.key if column not in left_out]
-    found = {}
-    for row in lake.rows(table, CLUSTER).to_pylist():
-        told = {column: value for column, value in row.items() if column not in left_out}
-        identity = str([told[column] for column in key] if key != ["cluster"] else told)
-        found[identity] = told
-    return found
+    found = lake.rows(table, CLUSTER).to_pylist()
+    if name == "evidence_file":  # Each file as it was in the end.
+        found = list({row["path"]: row for row in sorted(found, key=lambda row: row["batch"])}.values())
+    return Counter(repr([value for column, value in row.items() if column not in left_out]) for row in found)
 
 
 def at(cluster: SyncCluster) -> list[str]:
     return ["-b", cluster.bootstrap_servers]
 
 
-def stream(cluster: SyncCluster, landing: Path, tables: Path, *options: str) -> Any:
+def stream(cluster: SyncCluster, sources: Sequence[Path], tables: Path, *options: str) -> Any:
+    settings = [word for setting in QUICK for word in ("--conf", setting)]
     return child(
-        *("pipeline", "stream", "--from", landing, "--into", tables, "--cluster", CLUSTER),
+        *("pipeline", "stream", "--from", *sources, "--into", tables, "--cluster", CLUSTER),
         *at(cluster),
+        *settings,
         *options,
     )
 
@@ -130,58 +186,6 @@ def child(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(30)
 
 
-@contextmanager
-def at_work(cluster: SyncCluster, chance: random.Random) -> Iterator[None]:
-    """A producer, and groups whose members come and go."""
-    stopped = threading.Event()
-    seeds = [chance.random() for _ in range(GROUPS)]
-    people = [threading.Thread(target=_produce, args=(cluster, stopped))]
-    people += [
-        threading.Thread(target=_consume, args=(cluster, f"billing-{number}", random.Random(seed), stopped))
-        for number, seed in enumerate(seeds)
-    ]
-    for person in people:
-        person.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        for person in people:
-            person.join(60)
-
-
-def _produce(cluster: SyncCluster, stopped: threading.Event) -> None:
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
-    number = 0
-    while not stopped.wait(0.02):
-        producer.produce(TOPIC, f"order {number}", partition=number % 3)
-        producer.poll(0)
-        number += 1
-    producer.flush(10)
-
-
-def _consume(cluster: SyncCluster, group: str, chance: random.Random, stopped: threading.Event) -> None:
-    settings: Mapping[str, Any] = {
-        "bootstrap.servers": cluster.bootstrap_servers,
-        "group.id": group,
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
-        "session.timeout.ms": 6000,
-    }
-    while not stopped.is_set():
-        consumer = Consumer(settings)
-        consumer.subscribe([TOPIC])
-        leaves, committed = time.monotonic() + chance.uniform(5, 20), time.monotonic()
-        while not stopped.is_set() and time.monotonic() < leaves:
-            message = consumer.poll(0.2)
-            if message is None or message.error() or time.monotonic() - committed < 0.3:
-                continue
-            with suppress(KafkaException):  # A broker has just died; the next one may do.
-                consumer.commit(asynchronous=False)
-            committed = time.monotonic()
-        consumer.close()
-
-
 def main() -> int:
     from kelpie.pipeline.session import open_session
 
@@ -191,12 +195,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180.0)
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="put everything there, and leave it")
     options = parser.parse_args()
     spark = open_session("local[2]", brief=True)
-    with tempfile.TemporaryDirectory(prefix="kelpie-soak-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kelpie-soak-") as room:
+        folder: Path = options.keep or Path(room)
+        folder.mkdir(parents=True, exist_ok=True)
         counts = soak(
             spark,
-            Path(folder),
+            folder,
             seconds=options.seconds,
             kills=options.kills,
             seed=options.seed,

@@ -1,6 +1,7 @@
 """A batch counts once, whenever its run is killed, and what killed runs leave behind is cleaned away."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,12 +13,14 @@ import pytest
 
 from kelpie.pipeline.journal import Conflict, Journal
 from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.sources.segments import APPLICATION, ingest, take_in
-from kelpie.pipeline.sources.segments_files import COMMITS, FILLED, find
+from kelpie.pipeline.parquet import described
+from kelpie.pipeline.sources.segments import take_in
+from kelpie.pipeline.sources.segments_files import COMMITS, FILLED, SegmentFile
+from kelpie.pipeline.tables import Table
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey
 from kelpie.wire.records import ControlType, Record, write_batch, write_control_batch
-from tests.pipeline.segments import Here, batches, offsets, rows, segment
+from tests.pipeline.segments import CLUSTER, Here, batches, commit, ingest, offsets, rows, segment
 
 TWO_DAYS = timedelta(days=2)
 
@@ -56,19 +59,40 @@ def test_run_killed_at_any_step_and_run_again_ends_with_the_same_tables(
     ingest(lake, [disk], Here())
     expected = everything(lake)
     assert all(expected.values())
+    killed_at_every_step(expected, disk, tmp_path / "killed")
+
+
+def test_run_that_replaces_rows_may_be_killed_too(lake: Lake, disk: Path, tmp_path: Path) -> None:
+    """Between what goes and what comes: neither is lost, and nothing stays that is void."""
+    ingest(lake, [disk], Here())
+    begun = shutil.copytree(lake.root, tmp_path / "begun")
+    segment(disk, batches(0, 1) + write_batch([commit(number, 7) for number in range(1, 5)]) + b"torn again")
+    ingest(lake, [disk], Here())
+    expected = everything(lake)
+    assert sorted((row["log_offset"], row["offset"]) for row in expected["offset_commit"]) == [
+        (0, 0),
+        (0, 0),
+        (1, 7),
+        (2, 7),
+        (3, 7),
+        (4, 7),
+    ]
+    assert [row["bytes"] for row in expected["quarantine"]] == [b"torn again"]
+    killed_at_every_step(expected, disk, tmp_path / "killed", begun)
+
+
+def killed_at_every_step(expected: dict[str, Any], *folders: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.pipeline.killed_runs", str(disk), str(tmp_path / "killed")],
+        [sys.executable, "-m", "tests.pipeline.killed_runs", *map(str, folders)],
         check=True,
         capture_output=True,
         text=True,
         timeout=300,
     )
     steps = int(done.stdout)
-    assert steps > 15
+    assert steps > 8
     for step in range(steps):
-        assert everything(Lake(tmp_path / "killed" / f"killed-at-{step}")) == expected, (
-            f"killed at step {step}"
-        )
+        assert everything(Lake(folders[1] / f"killed-at-{step}")) == expected, f"killed at step {step}"
 
 
 def test_recorded_batch_is_finished_before_anything_else(
@@ -76,7 +100,7 @@ def test_recorded_batch_is_finished_before_anything_else(
 ) -> None:
     """The page counts, not what the disk holds by now: else tables would hold halves of two inputs."""
     with monkeypatch.context() as broken:
-        broken.setattr(Lake, "add", _refuse)
+        broken.setattr(Lake, "add", _refuse_records)
         with pytest.raises(OSError, match="full"):
             ingest(lake, [disk], Here())
     segment(disk, batches(0, 1))
@@ -86,8 +110,13 @@ def test_recorded_batch_is_finished_before_anything_else(
     assert len(rows(lake, "transaction_marker")) == 1
 
 
-def _refuse(*_: Any, **__: Any) -> bool:
-    raise OSError("the disk is full")
+_add = Lake.add
+
+
+def _refuse_records(self: Lake, table: Table, *rest: Any, **named: Any) -> bool:
+    if table in FILLED:
+        raise OSError("the disk is full")
+    return _add(self, table, *rest, **named)
 
 
 def test_two_runs_at_once_do_not_both_count(lake: Lake, disk: Path) -> None:
@@ -106,7 +135,7 @@ def test_two_runs_at_once_do_not_both_count(lake: Lake, disk: Path) -> None:
 
 def test_page_of_a_batch_is_whole_or_not_there(lake: Lake) -> None:
     """Drafts of killed runs are no pages."""
-    journal = Journal(lake, APPLICATION)
+    journal = Journal(lake, "an application")
     journal.record(0, {}, {"a": 1})
     (folder,) = (lake.root / "_batches").iterdir()
     (folder / "draft-of-a-killed-run").write_text("{")
@@ -116,14 +145,14 @@ def test_page_of_a_batch_is_whole_or_not_there(lake: Lake) -> None:
 
 
 def test_batch_with_a_number_of_its_own_is_taken_in_once(lake: Lake, disk: Path) -> None:
-    """Whoever keeps a list of files of his own numbers the batch, and may call as often as he likes."""
+    """Who numbers the batch may call as often as he likes."""
     run = Here()
+    (path,) = disk.rglob("*.log")
     for version in (3, 3, 4):
-        files = find([disk])
-        done = take_in(lake, files, run, application="evidence of a/b", version=version)
-        assert done.rows["offset_commit"] == 3
-    assert [row["log_offset"] for row in rows(lake, "offset_commit")] == [0, 0, 1, 1, 2, 2]
-    assert len(run.ran) == 2
+        file = SegmentFile(str(path), CLUSTER, 0, None, path.stat().st_size)
+        done = take_in(lake, [file], run, application="evidence of a/b", version=version)
+        assert done.rows.get("offset_commit", 0) == (3 if version == 3 else 0)
+    assert offsets(lake) == [0, 1, 2]
 
 
 def test_files_that_no_table_knows_are_swept_when_they_are_old(lake: Lake, disk: Path) -> None:
@@ -144,6 +173,18 @@ def test_files_that_no_table_knows_are_swept_when_they_are_old(lake: Lake, disk:
     assert everything(lake) == before
 
 
+def test_files_that_were_replaced_are_swept_sooner(lake: Lake, disk: Path) -> None:
+    """A stream replaces tables again and again: a day's worth of them would fill any disk."""
+    ingest(lake, [disk], Here())
+    before = everything(lake)
+    (known,) = lake.path(COMMITS).rglob("*.parquet")
+    copy, folder = _copy(known, known.with_name("part-b.zstd.parquet")), lake.path(COMMITS)
+    lake.replace(COMMITS, CLUSTER, [described(COMMITS, copy, folder, CLUSTER)])
+    assert lake.sweep() == []
+    assert lake.sweep(replaced=timedelta()) == [known]
+    assert everything(lake) == before
+
+
 def test_folders_that_spark_was_writing_into_are_swept_when_they_are_old(lake: Lake, disk: Path) -> None:
     """Readers of Delta pass them by, and so does Delta's own broom."""
     ingest(lake, [disk], Here())
@@ -151,9 +192,12 @@ def test_folders_that_spark_was_writing_into_are_swept_when_they_are_old(lake: L
     for folder in left:
         folder.mkdir(parents=True)
         (folder / "part-0.parquet").write_bytes(b"half")
+    draft = next((lake.root / "_batches").iterdir()) / "draft-of-a-killed-run"
+    draft.write_text("{")
     assert lake.sweep() == []
-    assert sorted(aged(folder) for folder in left) == sorted(lake.sweep())
-    assert not any(folder.exists() for folder in left)
+    left.append(draft)
+    assert sorted(map(aged, left)) == sorted(lake.sweep())
+    assert not any(path.exists() for path in left)
 
 
 def _copy(source: Path, target: Path) -> Path:
@@ -166,6 +210,6 @@ def test_old_pages_go_and_the_newest_stays(lake: Lake, disk: Path) -> None:
     for count in range(1, 15):
         segment(disk, batches(0, count))
         ingest(lake, [disk], Here())
-    pages = sorted(path.name for path in (lake.root / "_batches" / APPLICATION).iterdir())
-    assert len(pages) == 10
+    (folder,) = (lake.root / "_batches").iterdir()
+    assert len(list(folder.iterdir())) == 10
     assert offsets(lake) == list(range(14))

@@ -5,7 +5,9 @@ from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -14,11 +16,15 @@ from kelpie.evidence.logs import Reading, read_log
 from kelpie.evidence.logs.lines import encoding_of, is_text, read_lines
 from kelpie.evidence.recognition import Kind
 from kelpie.observations import Event
+from kelpie.pipeline.lake import Lake
+from kelpie.pipeline.parquet import NewFile
 from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.sources.log_parts import merged, part_of
-from kelpie.pipeline.sources.log_ranges import Whole, can_be_split, read_range
-from kelpie.pipeline.sources.log_rows import COLUMNS, finished
-from kelpie.pipeline.sources.logs import event_of, events, read_logs, summaries
+from kelpie.pipeline.sources.log_progress import Ledger
+from kelpie.pipeline.sources.log_ranges import read_range
+from kelpie.pipeline.sources.log_reader import Whole, can_be_split
+from kelpie.pipeline.sources.log_rows import EVENTS, as_table, columns_of, settled
+from kelpie.pipeline.sources.logs import correct, event_of, read_logs, write_logs
 from tests.evidence import NAMES, unpacked
 
 BROKER = "[2026-11-15 20:56:{s:02},{ms:03}] INFO [GroupCoordinator 1]: "
@@ -78,12 +84,8 @@ def plain(rows: Sequence[Event]) -> list[Event]:
 def in_one_piece(path: Path, name: str) -> tuple[list[Event], Reading]:
     reader = read_range(path, name, None, 0, path.stat().st_size)
     joined = merged([part_of(reader)])
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in finished(reader, joined)]
-    found = []
-    for row in rows:
-        event = event_of({**row, "at": None, "source": name})
-        found.append(replace(event, at=row["at"]))
-    return found, joined.reader.reading
+    rows = as_table(settled(columns_of(reader.rows), joined.known[0], name))
+    return [event_of({**row, "source": name}) for row in rows.to_pylist()], joined.reading
 
 
 def same(mine: Reading, theirs: Reading) -> None:
@@ -98,11 +100,15 @@ def same(mine: Reading, theirs: Reading) -> None:
         assert getattr(mine.found, name) == getattr(theirs.found, name), name
 
 
-def mixed(seed: int, count: int) -> Iterator[bytes]:
+TOLD = tuple(ENTRIES[number] for number in (0, 1, 2, 3, 7, 8, 11, 12, 13, 14))
+"""Those that say their group, or need none."""
+
+
+def mixed(seed: int, count: int, entries: Sequence[str] = ENTRIES) -> Iterator[bytes]:
     """A log with everything in it, in any order, some of it damaged."""
     random = Random(seed)
     for number in range(count):
-        template = random.choice(ENTRIES)
+        template = random.choice(entries)
         line = template.format(s=number // 20 % 60, ms=number % 1000, n=random.randrange(6)).encode()
         if random.random() < 0.03:
             line = line[: random.randrange(len(line) + 1)]
@@ -158,19 +164,28 @@ def test_a_line_of_megabytes_costs_nothing_but_itself(line: bytes, tmp_path: Pat
     same(reading, theirs)
 
 
-def staged(
+def in_ranges(
     spark: SparkSession, paths: Sequence[Path], range_bytes: int
 ) -> tuple[list[Event], dict[str, Reading]]:
-    items = [
-        Item(EvidenceFile(it.name, it, it.stat().st_size, None, b""), str(it), frozenset({Kind.LOG}))
-        for it in paths
-    ]
-    frame = read_logs(spark, items, cluster="c", range_bytes=range_bytes).cache()
-    told = summaries(frame)
+    folder = paths[0].parent / "rows"
+    folder.mkdir()
+    ledger = Ledger(Lake(paths[0].parent / "lake"), "c", "a")
+    told = read_logs(spark, [item(it) for it in paths], folder, ledger, range_bytes=range_bytes)
     assert [log.reason for log in told] == [""] * len(paths)
-    rows = events(frame, told, {}).orderBy("source", "line", "part").collect()
-    frame.unpersist()
-    return [event_of(row.asDict()) for row in rows], {log.reading.name: log.reading for log in told}
+    correct(told, {})
+    table = paths[0].parent / "table"
+    rows = written(table, write_logs(spark, told, table, "c"))
+    rows.sort(key=lambda row: (row["source"], row["line"], row["part"]))
+    return [event_of(row) for row in rows], {log.reading.name: log.reading for log in told}
+
+
+def item(path: Path) -> Item:
+    size = path.stat().st_size
+    return Item(EvidenceFile(path.name, path, size, None, b""), str(path), frozenset({Kind.LOG}))
+
+
+def written(table: Path, files: Sequence[NewFile]) -> list[dict[str, Any]]:
+    return [row for it in files for row in pq.read_table(table / it.path, partitioning=None).to_pylist()]
 
 
 def test_ranges_of_a_log_say_together_what_the_whole_says(spark: SparkSession, tmp_path: Path) -> None:
@@ -198,7 +213,7 @@ def test_ranges_of_a_log_say_together_what_the_whole_says(spark: SparkSession, t
     )
     paths.append(alone)
     assert all(can_be_split(path, "utf-8") for path in paths)
-    found, readings = staged(spark, paths, 5003)
+    found, readings = in_ranges(spark, paths, 5003)
     theirs = {path.name: by_the_evidence(path, path.name) for path in paths}
     wanted = [event for name in sorted(theirs) for event in theirs[name].found.events]
     assert plain(found) == plain(wanted)
@@ -216,8 +231,152 @@ def test_a_log_that_turns_out_to_have_no_dates_is_read_anew_as_a_whole(
     start = [ENTRIES[7].format(s=1, ms=number, n=1).encode() for number in range(60)]
     later = [f"23:5{n}:00.000 [main] INFO x.Y - Offset commit failed: no {n}".encode() for n in range(9)]
     path.write_bytes(b"\n".join([*start, *later, b"00:01:00.000 [main] INFO x.Y - Offset commit failed: no"]))
-    found, readings = staged(spark, [path], 2000)
+    found, readings = in_ranges(spark, [path], 2000)
     theirs = by_the_evidence(path, path.name)
     assert plain(found) == plain(theirs.found.events)
     assert len(found) == 10
     same(readings[path.name], theirs)
+
+
+class Growing:
+    """A log that is taken in again and again, into one table."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.lake, self.staging = spark, Lake(folder / "lake"), folder / "rows"
+        self.staging.mkdir()
+        self.batch = 0
+        self.anew = 0
+        """How often all of it was read again."""
+
+    def take_in(self, path: Path, *, committed: bool = True) -> list[Event]:
+        self.batch += 1
+        ledger = Ledger(self.lake, "c", "logs")
+        told = read_logs(self.spark, [item(path)], self.staging, ledger, range_bytes=3001)
+        correct(told, {})
+        files = write_logs(self.spark, told, self.lake.path(EVENTS), "c")
+        ledger.save([log.progress for log in told if log.progress is not None], self.batch)
+        if not committed:
+            return []
+        for log in told:
+            if log.replaces is not None:
+                self.anew += 1
+                self.lake.delete(EVENTS, "c", log.replaces.where)
+        self.lake.add(EVENTS, files, application="logs", version=self.batch)
+        rows = self.lake.rows(EVENTS, "c").to_pylist()
+        rows.sort(key=lambda row: (row["line"], row["part"]))
+        return [event_of(row) for row in rows]
+
+
+def wanted(path: Path) -> list[Event]:
+    return plain(by_the_evidence(path, path.name).found.events)
+
+
+@pytest.mark.parametrize(("seed", "entries"), [(0, ENTRIES), (1, TOLD), (2, TOLD)])
+def test_a_log_that_grows_is_read_on(
+    spark: SparkSession, tmp_path: Path, seed: int, entries: Sequence[str]
+) -> None:
+    """Cut anywhere: within a line, within a stack trace; now and then a run is killed before its commit."""
+    start = [ENTRIES[7].format(s=1, ms=number, n=1).encode() for number in range(25)]
+    text = b"\n".join([*start, *mixed(200 + seed, 250, entries)])
+    random = Random(seed)
+    cuts = sorted(random.sample(range(2000, len(text)), 7))
+    path = tmp_path / "it's growing.log"
+    growing = Growing(spark, tmp_path)
+    for cut in (*cuts, len(text)):
+        path.write_bytes(text[:cut])
+        growing.take_in(path, committed=random.random() < 0.3)
+        assert plain(growing.take_in(path)) == wanted(path), cut
+    assert plain(growing.take_in(path)) == wanted(path)
+
+
+LATER = {
+    "who was away is back": (
+        ENTRIES[13]
+        + "\n"
+        + CLIENT
+        + "consumer poll timeout has expired. This means the time between calls was longer.",
+        CLIENT + "Revoke previously assigned partitions t-{n}",
+    ),
+    "the limit is told": (
+        CLIENT + "consumer poll timeout has expired. This means the time between calls was longer.",
+        ENTRIES[13],
+    ),
+    "the zone is told": (
+        ENTRIES[0],
+        "2026-11-15 22:56:00,000 DEBUG request(receivedTimeMs=1794776160000, x)",
+    ),
+    "it is not the only group": ("2026-11-15 20:56:{s:02},{ms:03} WARN Offset commit failed: no", CLIENT),
+    "the stack trace goes on": (
+        "2026-11-15 20:56:{s:02},{ms:03} ERROR org.example.Worker - Offset commit failed: no",
+        "Caused by: org.apache.kafka.common.errors.RebalanceInProgressException: yes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "later"), LATER.values(), ids=list(LATER))
+def test_what_later_lines_say_of_earlier_ones_counts(
+    spark: SparkSession, tmp_path: Path, first: str, later: str
+) -> None:
+    """Then the log is read anew, and its rows are replaced."""
+    lines = [ENTRIES[1].format(s=1, ms=number, n=1) for number in range(25)]
+    path = tmp_path / "client.log"
+    growing = Growing(spark, tmp_path)
+    lines.append(first.format(s=2, ms=0, n=1))
+    path.write_text("\n".join(lines) + "\n")
+    before = growing.take_in(path)
+    assert plain(before) == wanted(path)
+    lines.append(later.format(s=9, ms=0, n=2 if later is CLIENT else 1))
+    path.write_text("\n".join(lines) + "\n")
+    after = growing.take_in(path)
+    assert plain(after) == wanted(path)
+    assert growing.anew == 1
+    assert after[: len(before)] != before
+
+
+def test_new_lines_of_a_quiet_log_do_not_make_it_be_read_anew(spark: SparkSession, tmp_path: Path) -> None:
+    """Only what is new is read; and it goes on under another name when it was rotated."""
+    lines = [ENTRIES[number % 2].format(s=number, ms=number, n=number % 3) for number in range(58)]
+    path = tmp_path / "server.log"
+    growing = Growing(spark, tmp_path)
+    for count in (30, 31, 45, 58):
+        path.write_text("\n".join(lines[:count]) + "\n")
+        found = growing.take_in(path)
+        assert plain(found) == wanted(path)
+    assert growing.anew == 0
+    rotated = path.rename(tmp_path / "server.log.1")
+    with rotated.open("a") as file:
+        file.write(ENTRIES[0].format(s=59, ms=59, n=1) + "\n")
+    path.write_text("\n".join(line.replace("20:56", "20:57") for line in lines[:30]) + "\n")
+    everything = growing.take_in(rotated)
+    assert [it.source for it in everything[-2:]] == ["server.log:58", "server.log.1:59"]
+    assert len(growing.take_in(path)) == 59 + 30
+    assert growing.anew == 0
+
+
+def test_a_log_that_cannot_be_read_on_is_told_once_under_its_new_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Too short to know its layout for sure, and then copied away, as logrotate does it."""
+    lines = [ENTRIES[0].format(s=number, ms=number, n=1) for number in range(9)]
+    path = tmp_path / "server.log"
+    growing = Growing(spark, tmp_path)
+    path.write_text("\n".join(lines) + "\n")
+    assert len(growing.take_in(path)) == 9
+    copy = tmp_path / "server.log.1"
+    copy.write_text("\n".join([*lines, lines[5]]) + "\n")
+    path.write_text("")
+    assert plain(growing.take_in(copy)) == wanted(copy)
+    path.write_text(lines[7] + "\n")
+    assert len(growing.take_in(path)) == 11
+
+
+def test_a_log_that_was_cut_short_is_read_anew(spark: SparkSession, tmp_path: Path) -> None:
+    """The same first line, and then other ones: what is there now counts."""
+    lines = [ENTRIES[0].format(s=number, ms=number, n=1) for number in range(50)]
+    path = tmp_path / "server.log"
+    growing = Growing(spark, tmp_path)
+    path.write_text("\n".join(lines) + "\n")
+    assert len(growing.take_in(path)) == 50
+    path.write_text("\n".join([lines[0], *lines[25:]]) + "\n")
+    assert plain(growing.take_in(path)) == wanted(path)
+    assert growing.anew == 1

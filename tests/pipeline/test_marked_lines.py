@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from kelpie.pipeline.decoding import marked_lines
-from kelpie.pipeline.decoding.marked_lines import Brackets, Words, count_lines
+from kelpie.pipeline.decoding.marked_lines import Brackets, Words
 
 SURE, IN_BRACKET, OTHER = 1, 2, 4
 WORDS = {b"abab": SURE, b"abcab": OTHER, b"groupId=": IN_BRACKET, b"cabca": OTHER, b"bbbbbb": SURE}
@@ -30,7 +30,10 @@ def searched(text: bytes, known: set[bytes]) -> list[tuple[int, bytes]]:
     for it in known:
         brackets.add(it)
     words = Words.of(WORDS, bracketed=IN_BRACKET, sure=SURE)
-    return [(it.number, text[it.start : it.end]) for it in words.lines(text, LONGEST, brackets)]
+    lines = words.lines(text, LONGEST, brackets)
+    found = [(it.number, text[it.start : it.end]) for it in lines]
+    assert lines.count == len(text.removesuffix(b"\n").split(b"\n")) * bool(text)
+    return found
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -43,7 +46,6 @@ def test_search_finds_what_looking_at_every_line_finds(seed: int, monkeypatch: p
     text = b"".join(random.choices(parts, k=random.randrange(300)))
     known = {b"[x groupId=1]"} if seed % 2 else set()
     assert searched(text, known) == naive(text, known)
-    assert count_lines(text) == len(text.removesuffix(b"\n").split(b"\n")) * bool(text)
 
 
 def test_brackets_that_are_many_are_all_known() -> None:

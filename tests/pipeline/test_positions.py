@@ -190,7 +190,7 @@ def test_every_sample_meets_its_interval_once_whatever_the_width(spark: SparkSes
         [("a", at(seconds)) for seconds in (-1, 0, 3599, 7199, 7200, 7201, 99_999)],
         "key string, at timestamp",
     )
-    for width_s in (60, 3600, 100_000):
-        found = during(samples, intervals, ["key"], last=F.lit(at(200_000)), width_s=width_s)
+    for width_s, short_s in ((60, None), (3600, None), (100_000, None), (3600, 60), (7200, 3600)):
+        found = during(samples, intervals, ["key"], last=F.lit(at(200_000)), width_s=width_s, short_s=short_s)
         values = [row["value"] for row in found.orderBy("at").collect()]
         assert values == [1, 1, 1, 2, 3, 3]

@@ -12,9 +12,10 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.sources.segments import Ingested, OnSpark, ingest
+from kelpie.pipeline.sources.segments import Ingested, OnSpark
 from kelpie.pipeline.sources.segments_files import COMMITS, FILLED, GROUPS
 from kelpie.pipeline.tables import Table
+from tests.pipeline.segments import CLUSTER, ingest
 
 FLEET = Fleet(groups=60, partitions=3, days=20 / ROUNDS_A_DAY)
 PLAIN = ("cluster", "log_offset", "group", "topic", "partition", "offset", "metadata", "committed")
@@ -93,7 +94,7 @@ def test_fleet_comes_out_as_it_is(spark: SparkSession, done: tuple[Lake, Ingeste
         for group in range(FLEET.groups)
         for partition in range(FLEET.partitions)
     }
-    assert {row["cluster"] for row in rows} == {"a-fleet-for-benchmarks"}
+    assert {row["cluster"] for row in rows} == {CLUSTER}
     assert {row["replica"] for row in rows} == {1}
     assert min(row["committed"] for row in rows) == datetime.fromtimestamp(START_MS / 1000, UTC)
     (members,) = {
@@ -116,7 +117,7 @@ def test_condition_finds_its_rows_whatever_columns_have_bounds(done: tuple[Lake,
     some = table.to_pyarrow_table(filters=[("group", "=", name(7))])
     assert some.num_rows
     assert set(some["group"].to_pylist()) == {name(7)}
-    of_cluster = table.to_pyarrow_table(filters=[("cluster", "=", "a-fleet-for-benchmarks")])
+    of_cluster = table.to_pyarrow_table(filters=[("cluster", "=", CLUSTER)])
     assert of_cluster.num_rows == FLEET.commits
 
 

@@ -1,16 +1,19 @@
 """From the disks of brokers to bronze tables: what is found, what is new; nothing is lost at a seam."""
 
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from kelpie.pipeline.failures import ClusterFault
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.sources import segments
-from kelpie.pipeline.sources.segments import ingest
-from kelpie.pipeline.sources.segments_files import SeveralClusters, find
+from kelpie.pipeline.sources.segments_files import COMMITS, Outcome, Range
 from kelpie.wire.records import write_batch
 from tests.evidence import unpacked
-from tests.pipeline.segments import Here, batches, commit, offsets, rows, segment
+from tests.pipeline.segments import Here, batches, commit, ingest, offsets, rows, segment
 
 
 @pytest.fixture
@@ -28,37 +31,6 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are cut every hundred bytes, which is in the middle of a batch."""
     monkeypatch.setattr(segments, "RANGE_BYTES", 100)
     monkeypatch.setattr(segments, "_SMALLEST_TASK", 100)
-
-
-@pytest.mark.parametrize(
-    ("properties", "expected"),
-    [
-        ("version=1\nnode.id=7\ncluster.id=abc\n", (7, "abc")),
-        ("#Mon\nversion=0\nbroker.id=4\n", (4, "unknown")),
-        ("version=0\nbroker.id=\n", (3, "unknown")),
-        (None, (3, "unknown")),
-    ],
-)
-def test_broker_and_cluster_are_told_by_the_disk(
-    tmp_path: Path, properties: str | None, expected: tuple[int, str]
-) -> None:
-    """meta.properties knows both; without it, the path may tell the broker."""
-    disk = tmp_path / "broker-3"
-    segment(disk, batches(0, 1))
-    if properties is not None:
-        (disk / "meta.properties").write_text(properties)
-    (found,) = find([tmp_path])
-    assert (found.replica, found.cluster) == expected
-
-
-def test_disks_of_two_clusters_do_not_get_one_name(tmp_path: Path) -> None:
-    """Their records have the same places, and would be taken for copies of each other."""
-    for name in ("one", "other"):
-        segment(tmp_path / name, batches(0, 1))
-        (tmp_path / name / "meta.properties").write_text(f"cluster.id={name}\n")
-    assert {file.cluster for file in find([tmp_path])} == {"one", "other"}
-    with pytest.raises(SeveralClusters, match="2 clusters"):
-        find([tmp_path], "prod")
 
 
 @pytest.mark.usefixtures("small_ranges")
@@ -123,7 +95,7 @@ def test_nothing_new_makes_no_batch(lake: Lake, disk: Path) -> None:
 
 
 def test_half_a_batch_is_read_once_it_is_whole(lake: Lake, disk: Path) -> None:
-    """A torn tail is told; if its broker lives, the rest of it comes."""
+    """A torn tail is told; if its broker lives, the rest of it comes, and nothing is told any more."""
     data = batches(0, 3)
     segment(disk, data[:-7])
     ingest(lake, [disk], Here())
@@ -133,10 +105,27 @@ def test_half_a_batch_is_read_once_it_is_whole(lake: Lake, disk: Path) -> None:
     segment(disk, data)
     ingest(lake, [disk], Here())
     assert offsets(lake) == [0, 1, 2]
+    assert rows(lake, "quarantine") == []
+
+
+def test_file_with_room_at_its_end_goes_on_there(lake: Lake, disk: Path) -> None:
+    """Brokers can be told to make segments as long as they will be (log.preallocate): zeros, then records."""
+    segment(disk, batches(0, 2) + bytes(9000))
+    ingest(lake, [disk], Here())
+    segment(disk, batches(0, 4) + bytes(9000 - len(batches(2, 2))))
+    run = Here()
+    ingest(lake, [disk], run)
+    assert run.ran[0].start == len(batches(0, 2))
+    assert offsets(lake) == [0, 1, 2, 3]
+    (told,) = rows(lake, "quarantine")
+    assert (told["position"], told["size"]) == (len(batches(0, 4)), 9000 - len(batches(2, 2)))
 
 
 def test_compacted_file_is_read_anew(lake: Lake, disk: Path) -> None:
-    """Compaction puts another file in its place, under the same name: old positions mean nothing there."""
+    """Compaction puts another file in its place, under the same name: old positions mean nothing there.
+
+    What it has dropped stays in the tables, which are to know more than the disk.
+    """
     segment(disk, batches(0, 6))
     ingest(lake, [disk], Here())
     segment(disk, batches(0, 1) + batches(4, 2) + batches(9, 4))
@@ -144,6 +133,52 @@ def test_compacted_file_is_read_anew(lake: Lake, disk: Path) -> None:
     ingest(lake, [disk], run)
     assert run.ran[0].start == 0
     assert sorted(set(offsets(lake))) == [0, 1, 2, 3, 4, 5, 9, 10, 11, 12]
+
+
+def others(first: int, count: int) -> bytes:
+    """Other records at the same offsets."""
+    return b"".join(write_batch([commit(number, 7)]) for number in range(first, first + count))
+
+
+def committed(lake: Lake) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for row in rows(lake, "offset_commit"):
+        found.setdefault(row["log_offset"], set()).add(row["offset"])
+    return found
+
+
+def test_rows_of_a_log_that_was_cut_go_once_it_says_otherwise(lake: Lake, disk: Path) -> None:
+    """A broker that learns that it had diverged cuts its log, and writes what the leader has in its place."""
+    segment(disk, batches(0, 6))
+    segment(disk, batches(0, 6), partition=1)
+    ingest(lake, [disk], Here())
+    segment(disk, batches(0, 3))
+    ingest(lake, [disk], Here())
+    assert committed(lake) == {number: {10 * number} for number in range(6)}
+    segment(disk, batches(0, 3) + others(3, 1))
+    ingest(lake, [disk], Here())
+    own = [row for row in rows(lake, "offset_commit") if row["offsets_partition"] == 0]
+    assert {row["log_offset"]: row["offset"] for row in own} == {0: 0, 1: 10, 2: 20, 3: 7}
+    assert len(rows(lake, "offset_commit")) - len(own) == 6
+
+
+def test_rows_of_another_log_in_the_same_place_go(lake: Lake, disk: Path) -> None:
+    """A cluster that was made anew has folders with the same names."""
+    segment(disk, batches(0, 6))
+    ingest(lake, [disk], Here())
+    segment(disk, others(0, 3))
+    ingest(lake, [disk], Here())
+    assert committed(lake) == {0: {7}, 1: {7}, 2: {7}}
+
+
+def test_touched_file_is_not_read_again(lake: Lake, disk: Path) -> None:
+    """A copy of a disk may have other times, and be the same."""
+    path = segment(disk, batches(0, 3))
+    ingest(lake, [disk], Here())
+    os.utime(path, (1, 1))
+    run = Here()
+    assert ingest(lake, [disk], run).rows == {}
+    assert run.ran == []
 
 
 def test_offset_that_cannot_be_in_the_file_is_not_believed(lake: Lake, disk: Path) -> None:
@@ -172,6 +207,42 @@ def test_file_that_cannot_be_read_is_told(lake: Lake, disk: Path) -> None:
     assert told["reason"].startswith("not readable:")
 
 
+@dataclass
+class Blind(Here):
+    """Sees no file the first few times."""
+
+    blind: int = 1
+
+    def __call__(self, tasks: Sequence[Sequence[Range]], folders: Mapping[str, str]) -> Iterable[Outcome]:
+        self.blind -= 1
+        if self.blind < 0:
+            return super().__call__(tasks, folders)
+        elsewhere = [[part._replace(path=f"/nowhere{part.path}") for part in parts] for parts in tasks]
+        found = super().__call__(elsewhere, folders)
+        return [
+            replace(it, done=[replace(done, part=part) for done, part in zip(it.done, parts, strict=True)])
+            for it, parts in zip(found, tasks, strict=True)
+        ]
+
+
+def test_file_that_one_executor_does_not_see_is_read_by_another(lake: Lake, disk: Path) -> None:
+    """It may have joined late, and lack the file system: nothing is told as unreadable that can be read."""
+    segment(disk, batches(0, 3))
+    ingest(lake, [disk], Blind())
+    assert offsets(lake) == [0, 1, 2]
+    assert rows(lake, "quarantine") == []
+    assert len(list(lake.path(COMMITS).rglob("*.parquet"))) == 1
+
+
+def test_file_that_no_executor_sees_ends_the_run(lake: Lake, disk: Path) -> None:
+    """The next one takes it up."""
+    segment(disk, batches(0, 3))
+    with pytest.raises(ClusterFault, match="this machine can: No such file or directory, on "):
+        ingest(lake, [disk], Blind(blind=99))
+    ingest(lake, [disk], Here())
+    assert offsets(lake) == [0, 1, 2]
+
+
 def test_small_files_share_tasks_and_files(lake: Lake, disk: Path) -> None:
     """A thousand partitions with little in them must not become a thousand Parquet files."""
     for partition in range(40):
@@ -184,7 +255,7 @@ def test_small_files_share_tasks_and_files(lake: Lake, disk: Path) -> None:
 @pytest.mark.parametrize("name", ["kafka-0.9.0.1-coordinator-outage", "kafka-4.3.1-coordinator-outage"])
 def test_disks_of_real_brokers_leave_nothing_unread(lake: Lake, name: str) -> None:
     """What Kafka itself wrote, old and new; every copy has the broker that it was on."""
-    done = ingest(lake, [unpacked(name)], Here(), cluster="prod")
+    done = ingest(lake, [unpacked(name)], Here())
     assert done.rows["offset_commit"] > 100
     assert done.rows["group_metadata"] > 0
     assert done.rows["quarantine"] == 0

@@ -23,7 +23,7 @@ from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.frames import frame
 from kelpie.pipeline.group_offsets import GroupOffsets, Passing
 from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.sources import segments, topic
+from kelpie.pipeline.sources import topic
 from kelpie.pipeline.sources.topic import KELPIE, SPARK, choose, leader_epochs, open_topic, take_in
 from kelpie.pipeline.sources.topic_fetch import NotRead, read_stretch
 from kelpie.pipeline.sources.topic_reach import Epochs, ask_epochs, ask_reach
@@ -32,10 +32,9 @@ from kelpie.pipeline.sources.topic_source import OffsetsTopic
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.commits import timeline
 from kelpie.real.cluster import RealCluster
-from tests.pipeline.segments import Here, rows
+from tests.pipeline.segments import CLUSTER, Here, ingest, rows
 
 PARTITIONS = 5
-CLUSTER = "c"
 _OF_THE_DISK = {"source", "replica"}
 _OF_TRANSACTIONS = {"is_transactional"}
 _UNKNOWN_TO_SPARK = {"producer_id", "producer_epoch"}
@@ -68,7 +67,7 @@ def found(lake: Lake, table: str, *without: set[str]) -> list[dict[str, Any]]:
 
 def from_disk(lake: Lake, cluster: RealCluster) -> Lake:
     folders = [node.data for node in cluster.brokers]
-    segments.ingest(lake, folders, Here(), cluster=CLUSTER)
+    ingest(lake, folders, Here())
     return lake
 
 

@@ -73,7 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
         with (
             progress.shown(),
             spark_for(
-                arguments, brief=is_little(sources), sources=sources, into=into, announce=progress
+                arguments,
+                brief=is_little(sources),
+                sources=sources,
+                into=into,
+                keep_classes=True,
+                announce=progress,
             ) as spark,
         ):
             from kelpie.pipeline.lake import Lake  # noqa: PLC0415

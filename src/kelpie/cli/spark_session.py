@@ -62,11 +62,13 @@ def spark_for(
     sources: Sequence[Path],
     into: Path,
     topic: bool = False,
+    keep_classes: bool = False,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Any]:
     """A session, as the options say, stopped in the end; and what Spark raises meanwhile, for people.
 
     `sources`, `into`: what executors must see. `topic`: with what Spark needs to read topics.
+    `keep_classes`: see `open_context`.
     """
     try:
         from kelpie.pipeline import failures, spark_cluster  # noqa: PLC0415 - it takes a second.
@@ -88,12 +90,13 @@ def spark_for(
                 settings=dict(arguments.conf),
                 log=log,
                 announce=announce,
+                keep_classes=keep_classes,
             )
             context = spark.sparkContext
             if not spark_cluster.is_local(context.master):
                 spark_cluster.check(context, sources, into, patience_s=arguments.wait, announce=announce)
             yield spark
-        except Unavailable as error:
+        except (Unavailable, failures.SeveralClusters) as error:
             raise CommandError(str(error)) from None
         except failures.ClusterFault as error:
             raise CommandError(str(error), FAILED) from None

@@ -5,13 +5,14 @@ withdrawn: the broker answers it all the same, and the late answer is dropped.
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
 from kelpie.client.counters import Counters
 from kelpie.client.failures import ClientError, Closed, TimedOut, Unreadable
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
+from kelpie.consumer.questions.question import Question
 from kelpie.wire.apis import NAMES
 from kelpie.wire.framing import Frames, RequestHeader, decode_response, encode_request
 from kelpie.wire.malformed import Malformed
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from kelpie.client.memory import Memory
+
+Answer = TypeVar("Answer")
 
 LARGEST_ANSWER = 256 * 1024 * 1024
 """Above what a broker would send, and below what the first bytes of other protocols amount to as a length."""
@@ -86,6 +89,13 @@ class Connection(asyncio.Protocol):
                 f"{self.address} answered {NAMES[key]} v{version} with what cannot be read: {error}.",
                 self.address,
             ) from None
+
+    async def put(self, question: Question[Answer], limit_s: float | None = None, oldest: int = 0) -> Answer:
+        """The answer to a question, in the newest version that can carry it, and none before `oldest`."""
+        version = self.versions.pick(
+            question.api, at_most=question.newest, at_least=max(oldest, question.oldest)
+        )
+        return question.answer(await self.ask(question.request(version), version, limit_s), version)
 
     async def ask_frame(self, request: Any, version: int, limit_s: float | None = None) -> bytes:
         """The same, with the answer's bytes as they came."""

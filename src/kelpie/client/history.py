@@ -15,22 +15,15 @@ from dataclasses import dataclass, field
 
 from kelpie.client.failures import ClientError
 from kelpie.client.nodes import Nodes
-from kelpie.client.survey.topics import best_views, views_of
-from kelpie.client.versions import BrokerVersions
+from kelpie.client.offsets_topic import EARLIEST, LATEST, ask_offsets, ask_records, ask_views
+from kelpie.client.survey.topics import best_views
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
 from kelpie.observations.offsets_topic import OffsetsPartition, Row, add_row
-from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from kelpie.wire.api.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
+from kelpie.wire.api.list_offsets import ListOffsetsRequest
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.records import read_batches
 
@@ -41,10 +34,8 @@ _FIRST_WINDOW = 4096
 _GROWTH = 8
 _FETCH_BYTES = 1024 * 1024
 _LARGEST_BATCH = 64 * 1024 * 1024
-_LAST_BY_NAME = 12
-"""From Fetch 13 on topics go by id, which nobody needs here."""
-_CAN_FORBID_CREATION = 4
-_LATEST, _EARLIEST = -1, -2
+_NONE = -1
+"""In place of an offset: nothing is that new."""
 _NOT_ALLOWED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
@@ -111,27 +102,12 @@ async def _ask_views(nodes: Nodes) -> list[PartitionView]:
     failure: ClientError | None = None
     for node in list(nodes.brokers):
         try:
-            version = (await nodes.versions(node)).pick(MetadataRequest)
-            answer = await nodes.ask(node, _metadata(version), version)
+            return await ask_views(nodes, node, _broker(nodes, node))
         except ClientError as error:
             failure = error
-            continue
-        return [
-            view
-            for topic in answer.topics
-            if topic.name == OFFSETS_TOPIC
-            for view in views_of(topic, node, 0, _broker(nodes, node))
-        ]
     if failure is not None:
         raise failure
     return []
-
-
-def _metadata(version: int) -> MetadataRequest:
-    if version >= _CAN_FORBID_CREATION:
-        named = [MetadataRequestTopic(name=OFFSETS_TOPIC)]
-        return MetadataRequest(topics=named, allow_auto_topic_creation=False)
-    return MetadataRequest(topics=[] if version == 0 else None)
 
 
 def _wanted(
@@ -160,10 +136,10 @@ class _Reader:
         found = Observations()
         try:
             versions = await self._nodes.versions(node)
-            begins = await self._ends(node, versions, partitions, _EARLIEST)
-            ends = await self._ends(node, versions, partitions, _LATEST)
+            begins = await self._ends(node, partitions, EARLIEST)
+            ends = await self._ends(node, partitions, LATEST)
             if self._since is not None and versions.speaks(ListOffsetsRequest, at_least=1):
-                for partition, later in (await self._ends(node, versions, partitions, self._since)).items():
+                for partition, later in (await self._ends(node, partitions, self._since)).items():
                     if isinstance(later, int) and later < 0:
                         begins[partition] = ends[partition]  # Everything is older.
                     elif isinstance(later, int):
@@ -179,19 +155,11 @@ class _Reader:
 
         return found.add(*await asyncio.gather(*map(one, partitions)))
 
-    async def _ends(
-        self, node: int, versions: BrokerVersions, partitions: Sequence[int], timestamp: int
-    ) -> dict[int, int | str]:
+    async def _ends(self, node: int, partitions: Sequence[int], timestamp: int) -> dict[int, int | str]:
         """Offsets by partition, or why there is none."""
-        asked = [ListOffsetsPartition(partition_index=it, timestamp=timestamp) for it in partitions]
-        request = ListOffsetsRequest(
-            replica_id=-1, topics=[ListOffsetsTopic(name=OFFSETS_TOPIC, partitions=asked)]
-        )
-        answer = await self._nodes.ask(node, request, versions.pick(ListOffsetsRequest))
         told: dict[int, int | str] = dict.fromkeys(partitions, "The broker did not answer for it.")
-        for topic in answer.topics:
-            for partition in topic.partitions:
-                told[partition.partition_index] = _offset(partition)
+        for partition, it in (await ask_offsets(self._nodes, node, partitions, timestamp)).items():
+            told[partition] = _reason(it.error) if it.error else _NONE if it.offset is None else it.offset
         return told
 
     async def _partition(self, node: int, partition: int, begin: int | str, end: int | str) -> Observations:
@@ -242,10 +210,10 @@ class _Reader:
         window = _Window(start)
         offset, largest = start, _FETCH_BYTES
         while offset < until:
-            data = await self._fetch(node, partition, offset, largest)
-            whole, following = _whole(data.records or b"", until)
+            records = await self._fetch(node, partition, offset, largest)
+            whole, following = _whole(records, until)
             if following is None:
-                if not data.records or largest >= _LARGEST_BATCH:
+                if not records or largest >= _LARGEST_BATCH:
                     break  # Compaction has left nothing between here and the end.
                 largest *= _GROWTH  # Up to version 2 a batch that does not fit is cut off.
                 continue
@@ -256,23 +224,11 @@ class _Reader:
             offset = max(following, offset + 1)
         return window
 
-    async def _fetch(self, node: int, partition: int, offset: int, largest: int) -> PartitionData:
-        versions = await self._nodes.versions(node)
-        asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=largest)
-        request = FetchRequest(
-            max_wait_ms=0,
-            min_bytes=0,
-            max_bytes=largest,
-            topics=[FetchTopic(topic=OFFSETS_TOPIC, partitions=[asked])],
-        )
-        answer = await self._nodes.ask(node, request, versions.pick(FetchRequest, at_most=_LAST_BY_NAME))
-        for topic in answer.responses:
-            for each in topic.partitions:
-                data: PartitionData = each
-                if data.error_code:
-                    raise _Refused(_reason(data.error_code))
-                return data
-        raise _Refused(_reason(answer.error_code or ErrorCode.UNKNOWN_SERVER_ERROR))
+    async def _fetch(self, node: int, partition: int, offset: int, largest: int) -> bytes:
+        data = await ask_records(self._nodes, node, partition, offset, largest)
+        if data.error:
+            raise _Refused(_reason(data.error))
+        return data.records
 
     def _add(self, found: Observations, row: Row, partition: int) -> None:
         if isinstance(row, Unasked):
@@ -293,12 +249,6 @@ def _whole(records: bytes, until: int) -> tuple[bytes, int | None]:
     except Malformed:
         end = len(records)  # Whoever reads the batches will say what is wrong.
     return records[:end], following
-
-
-def _offset(partition: ListOffsetsPartitionResponse) -> int | str:
-    if partition.error_code:
-        return _reason(partition.error_code)
-    return partition.old_style_offsets[0] if partition.old_style_offsets else partition.offset
 
 
 def _reason(code: int) -> str:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
 from kelpie.client.connection import Connection
@@ -18,10 +18,13 @@ from kelpie.client.failures import ClientError, NoBroker, Unreachable, Unsupport
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
+from kelpie.consumer.questions.question import Question
 from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse
 
 if TYPE_CHECKING:
     from typing import Self
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,12 @@ class Nodes:
         """One broker's answer. Raises ClientError."""
         connection = await self.connection(node_id)
         return await connection.ask(request, version, limit_s)
+
+    async def put(
+        self, node_id: int, question: Question[Answer], limit_s: float | None = None, oldest: int = 0
+    ) -> Answer:
+        """One broker's answer to a question; see Connection.put. Raises ClientError."""
+        return await (await self.connection(node_id)).put(question, limit_s, oldest)
 
     async def ask_any(self, request: Any, version: int | None = None, limit_s: float | None = None) -> Any:
         """The answer of whichever broker gives one: connected ones first, then the others, one by one."""

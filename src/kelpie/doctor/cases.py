@@ -179,6 +179,8 @@ class _Material:
         told = self._told_at(group)
         committed = {name: rows[-1] for name, rows in said.items() if _when(rows[-1]) >= told}
         for name, rows in commits.items():
+            if name in committed and rows[-1].removed and _when(rows[-1]) > _when(committed[name]):
+                del committed[name]  # It was there when somebody looked, and was removed since.
             if name not in committed and (rows[-1].removed or _when(rows[-1]) > told):
                 committed[name] = _as_committed(rows[-1])
         return Case(

@@ -14,7 +14,7 @@ prove, never a guess: what they do not prove is None.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -146,7 +146,8 @@ def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
     """By time, those that tell where the log ended.
 
     A look back (where did the log end an hour ago?) that finds the first record of the log tells nothing:
-    what was there then may have been deleted since.
+    what was there then may have been deleted since. Tools tell no last stable offset: where it stood still
+    before, from look to look, it is taken to stand there still.
     """
     rows = cluster.ends.get(name, ())
     begin = next((end.earliest for end in reversed(rows) if end.earliest != NO_OFFSET and not end.error), 0)
@@ -157,7 +158,21 @@ def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
         and end.latest != NO_OFFSET
         and not (end.earliest == NO_OFFSET and begin > 0 and end.latest <= begin)
     ]
-    return tuple(sorted(ends, key=lambda end: end.at or 0))
+    return tuple(_held(sorted(ends, key=lambda end: end.at or 0)))
+
+
+def _held(ends: Iterable[LogEnds]) -> Iterator[LogEnds]:
+    """With the last stable offset where a look does not tell it and two looks before saw it held back."""
+    last: LogEnds | None = None
+    is_held = False
+    for end in ends:
+        if end.stable != NO_OFFSET:
+            is_held = last is not None and last.stable == end.stable < last.latest
+            last = end
+        elif is_held and last is not None:
+            yield end._replace(stable=last.stable)
+            continue
+        yield end
 
 
 @once

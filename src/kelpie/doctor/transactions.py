@@ -57,8 +57,11 @@ def fate_of(transaction: OpenTransaction, now: Instant, *, seen_before: bool) ->
 
 
 def open_ms(transaction: OpenTransaction, now: Instant) -> int | None:
-    """At least so long: since its last record. None: nobody knows."""
-    return None if transaction.last_written is None else max(0, now - transaction.last_written)
+    """At least so long: from its last record until somebody saw it open. None: nobody knows."""
+    if transaction.last_written is None:
+        return None
+    seen = now if transaction.at is None else min(now, transaction.at)
+    return max(0, seen - transaction.last_written)
 
 
 def transaction_text(transaction: OpenTransaction) -> str:

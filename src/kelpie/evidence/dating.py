@@ -91,6 +91,15 @@ def date_outputs(
             dated.at = dated.stretch.nearest(batches.get(dated.batch))
 
 
+def without_time(
+    outputs: Iterable[Dated], readings: Sequence[Reading], modified: Mapping[str, Instant | None]
+) -> list[Dated]:
+    """Those of which only history can tell when they were made."""
+    logs = {reading.name: reading for reading in readings}
+    trusted = file_times_tell(readings, modified)
+    return [dated for dated in outputs if _exact(dated, logs, trusted) is None]
+
+
 def _exact(dated: Dated, logs: Mapping[str, Reading], trusted: bool) -> Instant | None:
     if dated.output.times:
         return max(dated.output.times)

@@ -93,7 +93,7 @@ def _take(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> None:
     except Exception as error:  # One file of many, from anywhere: the others must not pay for it.
         reason = f"It made Kelpie stumble ({type(error).__name__}: {error}), which is a defect of Kelpie's."
     if reason is not None:
-        gathered.unasked.append(Unasked("file", file.name, reason, file.modified, file.name))
+        gathered.unasked.append(Unasked("file", file.name, reason, source=file.name))
 
 
 def _read(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> str | None:

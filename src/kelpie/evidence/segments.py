@@ -95,8 +95,7 @@ def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) ->
             found.unasked.append(Unasked("file", segment.file.name, reason, source=segment.file.name))
             continue
         by_partition[TopicPartition(segment.topic, segment.partition)][segment.disk].append(segment)
-        if segment.broker is not None:
-            _meet(found, segment)
+        meet(found, segment)
     for name, disks in sorted(by_partition.items()):
         ordered = sorted(disks.values(), key=lambda it: -sum(each.file.size for each in it))
         for replica in ordered:
@@ -117,8 +116,7 @@ def log_ends(segments: Iterable[Segment]) -> Observations:
     for segment in segments:
         if segment.topic and segment.topic not in _NO_USE and segment.partition >= 0:
             replicas[segment.topic, segment.partition, segment.disk].append(segment)
-            if segment.broker is not None:
-                _meet(found, segment)
+            meet(found, segment)
     for (topic, partition, _), replica in sorted(replicas.items()):
         replica.sort(key=lambda it: (it.base_offset, it.file.name))
         found.ends.append(_end_of(TopicPartition(topic, partition), replica, found))
@@ -261,8 +259,9 @@ def _broker_of(file: EvidenceFile, disks: Mapping[str, int]) -> int | None:
     return None
 
 
-def _meet(found: Observations, segment: Segment) -> None:
+def meet(found: Observations, segment: Segment) -> None:
     """The broker of a disk is known, though not whether it is alive."""
+    if segment.broker is None or segment.topic in _NO_USE:
+        return
     if all(broker.node_id != segment.broker for broker in found.brokers):
-        assert segment.broker is not None
         found.brokers.append(Broker(segment.broker, source=segment.disk))

@@ -4,25 +4,28 @@ First segments, then logs, then what tells nothing of its own time: outputs of t
 `cluster_snapshot` comes last, and with it the batch is done.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import TypedDict
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
 from kelpie.evidence.recognition import Kind
-from kelpie.evidence.segments import Segment
 from kelpie.observations import OFFSETS_TOPIC, EventKind, Observations, Unasked
 from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import Commit
 from kelpie.pipeline import frames, history
+from kelpie.pipeline.file_states import forget_complaints
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.sources import collected, logs, scrapes, segments, snapshots
-from kelpie.pipeline.sources.inventory import Batch, append, instant
-from kelpie.pipeline.sources.segments_files import SegmentFile
-from kelpie.pipeline.sources.staging import staged
+from kelpie.pipeline.sources.inventory import UNREADABLE, Batch, Inventory, append, instant
+from kelpie.pipeline.sources.log_progress import Ledger
+from kelpie.pipeline.sources.segments_found import described, of_offsets_topic
+from kelpie.pipeline.sources.staging import staged, staging
+from kelpie.pipeline.spark_cluster import is_local, is_readable, unseen
 from kelpie.pipeline.tables import TABLES
 
 MOST_DATED_GROUPS = 2_000
@@ -65,63 +68,80 @@ class Intake:
         """Files that could not be used, or not wholly, and why."""
         self._unasked: list[Unasked] = []
 
-    def run(self, configurations: snapshots.Configurations, unopened: Sequence[Unasked]) -> None:
-        found = snapshots.segments_of(self._batch.of(Kind.SEGMENT), configurations.disks)
-        self._segments(found)
-        of_disks = snapshots.ends_of(self._spark, [it for it in found if it.partition >= 0])
+    def run(self, configurations: snapshots.Configurations, inventory: Inventory) -> None:
+        """`inventory`: all files that there are, also those of other batches."""
+        forget_complaints(self._lake, self._batch, self._cluster)
+        of_disks = self._segments(configurations.disks, inventory)
         outputs = snapshots.Outputs(self._batch.of(Kind.OUTPUT))
         told = self._logs(outputs)
         self._scrapes()
         self._surveys()
         self._announce("outputs of tools")
-        dating = self._history(outputs)
+        dating = self._history(outputs.without_time(told, self._batch))
         everything = snapshots.together(self._batch, of_disks, told, configurations, outputs, history=dating)
-        everything.unasked += [*unopened, *self._useless(), *self._unasked]
+        everything.unasked += [*inventory.unopened, *self._useless(), *self._unasked]
         self._quarantine(everything.unasked)
+        everything.known_groups = self._not_told_yet(everything.known_groups)
         rows = snapshots.rows(
             everything,
             outputs.topic_ids,
             cluster=self._cluster,
-            snapshot=f"batch {self._batch.number:06}",
+            snapshot=self._batch.snapshot,
         )
         self._count(
             "cluster_snapshot",
             append(self._lake, TABLES["cluster_snapshot"], rows, self._cluster, **self._as),
         )
 
-    def _segments(self, found: Sequence[Segment]) -> None:
-        """Of the offsets topic every record."""
-        for segment in found:
+    def _segments(self, disks: Mapping[str, int], inventory: Inventory) -> Observations:
+        """Of the offsets topic every record; of all topics where the logs end that have grown."""
+        found = described(self._batch.of(Kind.SEGMENT), disks)
+        for _, segment in found:
             if not segment.topic or (segment.topic == OFFSETS_TOPIC and segment.partition < 0):
                 self._tell(segment.file.name, _NO_PARTITION)
-        mine = [it for it in found if it.topic == OFFSETS_TOPIC and it.partition >= 0]
-        self._announce(f"segments of the offsets topic: {len(mine)} files")
-        files = [
-            SegmentFile(str(it.file.path), self._cluster, it.partition, it.broker, it.file.size, it.file.name)
-            for it in mine
-        ]
-        if files:
-            on_spark = segments.OnSpark(self._spark.sparkContext)
-            for table, count in segments.take_in(self._lake, files, on_spark, **self._as).rows.items():
-                self._count(table, count)
+        files = of_offsets_topic(found, self._cluster)
+        self._announce(f"segments of the offsets topic: {len(files)} files")
+        # Also when there are none: a run that was killed may have left something to finish.
+        on_spark = segments.OnSpark(self._spark.sparkContext)
+        done = segments.take_in(self._lake, files, on_spark, **self._as)
+        for table, count in done.rows.items():
+            self._count(table, count)
+        grown = {(it.topic, it.partition, it.disk) for _, it in found if it.partition >= 0}
+        everything = described(inventory.of(Kind.SEGMENT), disks)
+        whole = [each for each in everything if (each[1].topic, each[1].partition, each[1].disk) in grown]
+        known = {item.file.name: done.progress[item.path] for item, _ in whole if item.path in done.progress}
+        return snapshots.ends_of(self._spark, [segment for _, segment in whole], known)
 
     def _logs(self, outputs: snapshots.Outputs) -> list[logs.Log]:
         items = self._batch.of(Kind.LOG)
         self._announce(f"logs: {len(items)} files")
         if not items:
             return []
-        rows = logs.read_logs(self._spark, items, cluster=self._cluster, zone=self._zone)
-        with staged(self._lake, f"logs-{self._batch.number}", rows) as stage:
-            told = logs.summaries(stage)
+        with staging(self._lake, f"logs-{self._batch.number}") as folder:
+            ledger = Ledger(self._lake, self._cluster, self._batch.application)
+            told = logs.read_logs(self._spark, items, folder, ledger, zone=self._zone)
+            self._require_seen((log.reading.name, log.reason) for log in told)
             also_outputs = {it.file.name for it in self._batch.of(Kind.OUTPUT)}
             for log in told:
                 if log.reason and log.reading.name not in also_outputs:
                     self._tell(log.reading.name, log.reason)
             told = [log for log in told if not log.reason]
             snapshots.settle_logs(told, self._batch, self._span())
-            events = logs.events(stage, told, self._known_groups(told, outputs))
-            self._add("log_event", events, **self._as)
+            logs.correct(told, self._known_groups(told, outputs))
+            self._add_events(told, ledger)
         return told
+
+    def _add_events(self, told: Sequence[logs.Log], ledger: Ledger) -> None:
+        table = TABLES["log_event"]
+        if self._lake.version_of(table, self._batch.application) >= self._batch.number:
+            return
+        files = logs.write_logs(self._spark, told, self._lake.path(table), self._cluster)
+        ledger.save([log.progress for log in told if log.progress is not None], self._batch.number)
+        for log in told:
+            if log.replaces is not None:
+                self._lake.delete(table, self._cluster, log.replaces.where)
+        if self._lake.add(table, files, **self._as):
+            self._count(table.name, sum(file.rows for file in files))
 
     def _scrapes(self) -> None:
         items = self._batch.of(Kind.SCRAPE)
@@ -131,6 +151,9 @@ class Intake:
         rows = scrapes.read_scrapes(self._spark, items, cluster=self._cluster)
         with staged(self._lake, f"scrapes-{self._batch.number}", rows) as stage:
             samples, damaged = stage.where("reason is null"), stage.where("reason is not null")
+            if not self._is_local:
+                unread = damaged.where(F.col("reason").startswith(UNREADABLE)).select("source", "reason")
+                self._require_seen(map(tuple, unread.limit(MOST_TORN).collect()))
             self._add("metric_sample", samples, **self._as)
             as_scrapes = _Turn(application=f"{self._batch.application}: scrapes", version=self._batch.number)
             self._add("quarantine", damaged, **as_scrapes)
@@ -146,10 +169,26 @@ class Intake:
         as_surveys = _Turn(application=f"{self._batch.application}: surveys", version=self._batch.number)
         with staged(self._lake, f"surveys-{self._batch.number}", rows) as stage:
             whole, damaged = stage.where("reason is null"), stage.where("reason is not null")
+            torn = [tuple(row) for row in damaged.select("source", "reason").limit(MOST_TORN).collect()]
+            self._require_seen(torn)
             self._add("cluster_snapshot", whole, **as_surveys)
             self._add("quarantine", damaged, **as_surveys)
-            torn = damaged.select("source", "reason").limit(MOST_TORN).collect()
-            self.unusable += [(row["source"], row["reason"]) for row in torn]
+            self.unusable += torn
+
+    @property
+    def _is_local(self) -> bool:
+        return is_local(self._spark.sparkContext.master)
+
+    def _require_seen(self, told: Iterable[tuple[str, str]]) -> None:
+        """Files that tasks could not read, and why: if this machine can, that is an executor's fault, and
+        nothing that tables should tell. Raises ClusterFault.
+        """
+        if self._is_local:
+            return
+        paths = {item.file.name: item.file.path for item in self._batch.items}
+        for name, reason in told:
+            if reason.startswith(UNREADABLE) and name in paths and is_readable(paths[name]):
+                raise unseen(paths[name], reason.removeprefix(f"{UNREADABLE}: "))
 
     def _quarantine(self, unasked: Iterable[Unasked]) -> None:
         by_name = {item.file.name: item for item in self._batch.items}
@@ -175,9 +214,19 @@ class Intake:
                 "quarantine", append(self._lake, TABLES["quarantine"], rows, self._cluster, **as_files)
             )
 
+    def _not_told_yet(self, known_groups: dict[str, str]) -> dict[str, str]:
+        """Logs name the same groups in every batch."""
+        if not known_groups:
+            return {}
+        is_known = pc.field("kind") == snapshots.KNOWN
+        of_files = pc.starts_with(pc.field("snapshot"), "batch ")
+        told = self._lake.rows(TABLES["cluster_snapshot"], self._cluster, is_known & of_files)
+        groups = set(told["group"].to_pylist())
+        return {group: source for group, source in known_groups.items() if group not in groups}
+
     def _useless(self) -> list[Unasked]:
         return [
-            Unasked("file", it.file.name, it.reason, it.file.modified, it.file.name)
+            Unasked("file", it.file.name, it.reason, source=it.file.name)
             for it in self._batch.items
             if it.reason
         ]
@@ -201,8 +250,10 @@ class Intake:
         return known | outputs.known_groups
 
     def _history(self, outputs: snapshots.Outputs) -> Observations:
-        """What logs say of leaders, and records of what outputs show."""
+        """What logs say of leaders, and records of what outputs show: that is what outputs are dated by."""
         found = Observations()
+        if not outputs.dated:
+            return found
         events = self._table("log_event").where(f"kind = '{EventKind.LEADER_CHANGED.value}'")
         found.events = [logs.event_of(row.asDict()) for row in events.collect()]
         mine = outputs.groups[:MOST_DATED_GROUPS]

@@ -25,6 +25,10 @@ class ClusterFault(Exception):
     """Something is wrong with the cluster that Spark runs on. The text says what, where, and what to do."""
 
 
+class SeveralClusters(Exception):
+    """Disks of several clusters in one run: their records would be taken for copies of each other."""
+
+
 _KNOWN: tuple[tuple[str, str], ...] = (
     (
         r'Cannot run program "([^"]+)"',

@@ -112,11 +112,7 @@ class GroupOffsets:
         try:
             nodes = await self._opened()
             node = await self._coordinator(nodes, group)
-            version = (await nodes.versions(node)).pick(
-                question.api, at_most=question.newest, at_least=max(oldest, question.oldest)
-            )
-            response = await nodes.ask(node, question.request(version), version, _COMMIT_LIMIT_S)
-            return read(question.answer(response, version))
+            return read(await nodes.put(node, question, _COMMIT_LIMIT_S, oldest))
         except _LASTING as error:
             raise Refused(error.reason) from None
         except ClientError as error:

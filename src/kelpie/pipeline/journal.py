@@ -5,8 +5,9 @@ here.
 
 1. Tasks write files. Whoever is killed now has done nothing: no table knows the files, a sweep removes them.
 2. `record` writes the page, whole or not at all. From now on the batch counts.
-3. `finish` adds the files to the tables, to each once, by the name of the application and the batch's number.
-   Whoever is killed now is finished by the next run, before it plans anything of its own.
+3. `finish` adds the files to the tables, to each once, by the name of the application and the batch's number;
+   before that, rows go that the batch has made void. Whoever is killed now is finished by the next run,
+   before it plans anything of its own.
 
 A page also says how far the sources have been read, so that the next batch begins there.
 """
@@ -15,12 +16,12 @@ import json
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kelpie.pipeline.lake import Lake
+from kelpie.pipeline.lake import BATCHES, DRAFT, Lake
 from kelpie.pipeline.parquet import NewFile
 from kelpie.pipeline.tables import TABLES
 
@@ -39,6 +40,8 @@ class Page:
     """By table."""
     progress: Mapping[str, Any]
     """How far the sources have been read: in words of the application's own."""
+    gone: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """By table: its older rows that stand no more, as clusters and conditions in SQL."""
 
     @property
     def rows(self) -> dict[str, int]:
@@ -51,7 +54,7 @@ class Journal:
     def __init__(self, lake: Lake, application: str) -> None:
         self._lake = lake
         self._application = application
-        self._folder = lake.root / "_batches" / quote(application, safe=" ")
+        self._folder = lake.root / BATCHES / quote(application, safe=" ")
 
     def newest(self) -> Page | None:
         pages = self._pages()
@@ -62,23 +65,33 @@ class Journal:
         page = self.newest()
         if page is not None:
             for name, files in page.files.items():
-                if not files:
-                    continue
-                self._lake.add(TABLES[name], files, application=self._application, version=page.number)
+                gone = page.gone.get(name, ())
+                if gone and self._lake.version_of(TABLES[name], self._application) < page.number:
+                    for cluster, where in gone:
+                        self._lake.delete(TABLES[name], cluster, where)
+                if files or gone:
+                    self._lake.add(TABLES[name], files, application=self._application, version=page.number)
             for old in self._pages()[:-_KEPT]:
                 old.unlink(missing_ok=True)
         return page
 
     def record(
-        self, number: int, files: Mapping[str, Sequence[NewFile]], progress: Mapping[str, Any] | None = None
+        self,
+        number: int,
+        files: Mapping[str, Sequence[NewFile]],
+        progress: Mapping[str, Any] | None = None,
+        gone: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     ) -> Page:
-        """A batch, numbered when it was planned. Raises Conflict if that number was taken since."""
-        page = Page(number, files, progress or {})
+        """A batch, numbered when it was planned. Raises Conflict if that number was taken since.
+
+        Tables that have something `gone` must be among those of `files`, if with none.
+        """
+        page = Page(number, files, progress or {}, gone or {})
         newest = self.newest()
         if newest is not None and newest.number >= page.number:
             raise self._conflict(page)
         self._folder.mkdir(parents=True, exist_ok=True)
-        draft = self._folder / f"draft-{uuid.uuid4()}"
+        draft = self._folder / f"{DRAFT}{uuid.uuid4()}"
         with draft.open("w") as file:
             json.dump(asdict(page), file)
             file.flush()
@@ -104,4 +117,4 @@ class Journal:
 def _read(path: Path) -> Page:
     page = json.loads(path.read_text())
     files = {name: tuple(NewFile(**file) for file in each) for name, each in page["files"].items()}
-    return Page(page["number"], files, page["progress"])
+    return Page(page["number"], files, page["progress"], page.get("gone", {}))

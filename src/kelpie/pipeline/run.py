@@ -1,4 +1,4 @@
-"""A run over a folder of evidence, in batch: files to bronze, each once; silver and gold made anew.
+"""A run over a folder of evidence, in batch: files to bronze, each once; silver and gold that follow.
 
 summary = run(spark, Lake(tables), [folder], cluster="payments", announce=print)
 """
@@ -25,8 +25,10 @@ from kelpie.evidence.recognition import Kind
 from kelpie.pipeline import coordinators, diagnosis, frames, history
 from kelpie.pipeline.bronze import Intake
 from kelpie.pipeline.clusters import Cluster
+from kelpie.pipeline.file_states import forget_earlier_states
 from kelpie.pipeline.findings import finding_row, open_row
 from kelpie.pipeline.graph import Job, waves
+from kelpie.pipeline.inputs import number_of
 from kelpie.pipeline.lake import STAGING, Lake
 from kelpie.pipeline.names import plain
 from kelpie.pipeline.parquet import NewFile, write_rows
@@ -36,8 +38,24 @@ from kelpie.pipeline.sources.snapshots import Configurations
 from kelpie.pipeline.sources.staging import staged
 from kelpie.pipeline.spark_cluster import is_local
 from kelpie.pipeline.tables import TABLES, Table
-from kelpie.pipeline.transforms.health import health
+from kelpie.pipeline.transforms.health import health, shown
 
+_JUDGED = (
+    "evidence_file",
+    "offset_commit",
+    "transaction_marker",
+    "group_metadata",
+    "log_event",
+    "cluster_snapshot",
+    "quarantine",
+    "group_generation",
+    "rebalance",
+    "commit_timeline",
+    "lag",
+)
+"""What the doctor and those who come after him read."""
+_LAST = TABLES["coordinator_outage"]
+"""The last table that is made of it: if it is up to date, the others are."""
 _AT_ONCE = 3
 """Jobs: while one is planned, another one has tasks to run."""
 
@@ -86,8 +104,8 @@ def run(
     summary = take_in(
         spark, lake, paths, cluster=cluster, zone=zone, budget=budget, announce=announce, summary=summary
     )
-    if summary.files:
-        Derived(spark, lake, summary, announce).make()
+    if summary.files and Derived(spark, lake, summary, announce).make():
+        lake.sweep()
     return summary
 
 
@@ -109,7 +127,8 @@ def take_in(
         with _stage(summary, "files", announce):
             search = Search(room, budget or Budget())
             inventory = take_inventory(paths, search, room)
-            configurations = Configurations(it for it in inventory.items if Kind.CONFIGURATION in it.kinds)
+            configurations = Configurations(inventory.of(Kind.CONFIGURATION))
+            configurations.check()
             summary.cluster = plain(cluster or _name(configurations, inventory.items, paths))
             batches = plan(lake, summary.cluster, inventory)
             summary.files = len(inventory.items)
@@ -123,7 +142,8 @@ def take_in(
                 intake.rows = summary.written
                 own = Configurations(batch.of(Kind.CONFIGURATION))
                 own.disks = configurations.disks
-                intake.run(own, inventory.unopened)
+                intake.run(own, inventory)
+                forget_earlier_states(lake, batch, summary.cluster)
                 summary.unusable += intake.unusable
                 for item in batch.items:
                     for kind in item.kinds:
@@ -134,27 +154,46 @@ def take_in(
 
 
 class Derived:
-    """Silver and gold of one cluster, replaced."""
+    """Silver and gold of one cluster, replaced where what they are made of has changed."""
 
     def __init__(self, spark: SparkSession, lake: Lake, summary: Summary, announce: Announce) -> None:
         self._spark, self._lake, self._summary, self._announce = spark, lake, summary, announce
         self._cluster = summary.cluster
 
-    def make(self) -> None:
+    def make(self) -> bool:
+        """Whether there was anything to do."""
+        did = False
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             for wave in waves():
-                with _stage(self._summary, "tables", self._announce, ", ".join(job.name for job in wave)):
-                    list(pool.map(self._job, wave))
-        with _stage(self._summary, "diagnosis", self._announce, "findings"):
-            self._diagnose()
+                # Looked at before it is read: what comes meanwhile makes the table due again.
+                due = [(job, made_of) for job in wave if (made_of := self._due(job.table, job.inputs))]
+                if due:
+                    did = True
+                    names = ", ".join(job.name for job, _ in due)
+                    with _stage(self._summary, "tables", self._announce, names):
+                        list(pool.map(lambda it: self._job(*it), due))
+        if made_of := self._due(_LAST, _JUDGED):
+            did = True
+            with _stage(self._summary, "diagnosis", self._announce, "findings"):
+                self._diagnose(made_of)
+        else:
+            self._summary.findings = self._lake.tally(TABLES["findings"], self._cluster, "severity")
         self._summary.tables = {
             table.name: self._lake.count(table, self._cluster) for table in TABLES.values()
         }
+        return did
 
-    def _job(self, job: Job) -> None:
-        self._replace(job.table, job.function(*map(self._table, job.inputs)))
+    def _due(self, table: Table, inputs: Sequence[str]) -> int:
+        """The number of its inputs if they have changed since it was made, else 0."""
+        number = number_of(self._lake, self._cluster, inputs)
+        return 0 if self._lake.made_of(table, self._cluster) == number else number
 
-    def _diagnose(self) -> None:
+    def _job(self, job: Job, made_of: int) -> None:
+        rows = job.function(*map(self._table, job.inputs))
+        files = frames.write(self._lake, job.table, rows, self._cluster)
+        self._put(job.table, files, made_of)
+
+    def _diagnose(self, made_of: int) -> None:
         files = self._table("evidence_file")
         commit = self._table("offset_commit")
         # Kept, on disk if need be: they are looked at three times.
@@ -198,9 +237,8 @@ class Derived:
             if home is not None:
                 by_home.setdefault(home, []).append(group)
         self._rows("coordinator_timeline", coordinators.timeline(view, self._cluster))
-        self._rows("coordinator_outage", coordinators.outages(view, self._cluster, by_home))
-        counted = self._table("findings").groupBy("severity").count().collect()
-        self._summary.findings = {row["severity"]: row["count"] for row in counted}
+        self._rows(_LAST.name, coordinators.outages(view, self._cluster, by_home), made_of)
+        self._summary.findings = self._lake.tally(TABLES["findings"], self._cluster, "severity")
 
     def _with(self, stage: DataFrame, what: str, rows: list[dict[str, Any]], name: str) -> DataFrame:
         """What tasks found, and what was found of the cluster as a whole."""
@@ -218,15 +256,16 @@ class Derived:
             rebalances=self._table("rebalance"),
             timeline=self._table("commit_timeline"),
             lag=self._table("lag"),
+            shown=shown(self._table("cluster_snapshot")),
             now=F.lit(moment(now)),
         )
         self._replace(TABLES["group_health"], rows)
 
-    def _rows(self, name: str, rows: list[dict[str, Any]]) -> None:
+    def _rows(self, name: str, rows: list[dict[str, Any]], made_of: int | None = None) -> None:
         """Few, and held by the driver: no job is needed to write them."""
         table = TABLES[name]
         self._lake.open(table)
-        self._put(table, write_rows(table, self._lake.path(table), self._cluster, rows))
+        self._put(table, write_rows(table, self._lake.path(table), self._cluster, rows), made_of)
 
     def _table(self, name: str) -> DataFrame:
         return frames.frame(self._spark, self._lake, TABLES[name], self._cluster)
@@ -234,8 +273,8 @@ class Derived:
     def _replace(self, table: Table, rows: DataFrame) -> None:
         self._put(table, frames.write(self._lake, table, rows, self._cluster))
 
-    def _put(self, table: Table, files: Sequence[NewFile]) -> None:
-        self._lake.replace(table, self._cluster, files)
+    def _put(self, table: Table, files: Sequence[NewFile], made_of: int | None = None) -> None:
+        self._lake.replace(table, self._cluster, files, made_of=made_of)
         self._summary.tables[table.name] = sum(file.rows for file in files)
 
 
@@ -249,7 +288,7 @@ def _place_to_unpack(spark: SparkSession, lake: Lake) -> Path | None:
 
 
 def _name(configurations: Configurations, items: Sequence[Item], paths: Sequence[Path]) -> str:
-    ids = configurations.clusters | clusters_of([it for it in items if Kind.SURVEY in it.kinds])
+    ids = set(configurations.clusters) | clusters_of([it for it in items if Kind.SURVEY in it.kinds])
     if len(ids) == 1:
         return next(iter(ids))
     return paths[0].absolute().name or "cluster"

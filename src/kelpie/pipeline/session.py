@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from pyspark import SparkConf, SparkContext
 
-from kelpie.pipeline import shipping, spark_cluster
+from kelpie.pipeline import class_archive, shipping, spark_cluster, worker_daemon
 from kelpie.real import fetch, java, releases, spark_connector
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ _LOCAL = {
     **_LOOPBACK,
     "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
+    "spark.python.daemon.module": worker_daemon.MODULE,
+    # Workers read ranges of many megabytes, one after the other: what one had, the next may have.
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(128 << 20),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
 }
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -100,12 +104,15 @@ def open_context(
     settings: Mapping[str, str] | None = None,
     log: Path | None = None,
     announce: Callable[[str], None] | None = None,
+    queries: bool = False,
+    keep_classes: bool = False,
 ) -> SparkContext:
     """Spark on `master`; on all cores of this machine if nobody says where. The one that is open, if one is.
 
     `brief`: for runs of a minute, in which the JVM has little to do.
     `jars`: DELTA, KAFKA; fetched when they are first needed. `archives`: a Python environment for executors.
-    `log`: where to put what the JVM says; on stderr if nobody says.
+    `log`: where to put what the JVM says; on stderr if nobody says. `queries`: whether there will be any.
+    `keep_classes`: for later starts on this machine; Java takes some seconds longer to end, once.
     Raises `Unavailable`, `ClusterFault`, and what Spark raises (`failures.SPARK`).
     """
     submitted = submitted_to()
@@ -131,7 +138,13 @@ def open_context(
         if local or _loopback(master):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("PYSPARK_PYTHON", shipping.python_of(archives))
-        java_options = [JAVA_LOG, _BRIEF_JAVA if brief else "", everything.get(_JAVA_OPTIONS, "")]
+        classes = class_archive.options(spark_home() / "jars", queries=queries, make=keep_classes)
+        java_options = [
+            JAVA_LOG,
+            _BRIEF_JAVA if brief else "",
+            classes if local else "",
+            everything.get(_JAVA_OPTIONS, ""),
+        ]
         everything[_JAVA_OPTIONS] = " ".join(filter(None, java_options))
     conf = SparkConf()
     for name, value in everything.items():
@@ -154,12 +167,21 @@ def open_session(
     settings: Mapping[str, str] | None = None,
     log: Path | None = None,
     announce: Callable[[str], None] | None = None,
+    keep_classes: bool = False,
 ) -> "SparkSession":
     """The same, for queries."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second, for those who need it.
 
     open_context(
-        master, brief=brief, jars=jars, archives=archives, settings=settings, log=log, announce=announce
+        master,
+        brief=brief,
+        jars=jars,
+        archives=archives,
+        settings=settings,
+        log=log,
+        announce=announce,
+        queries=True,
+        keep_classes=keep_classes,
     )
     return SparkSession.builder.getOrCreate()
 

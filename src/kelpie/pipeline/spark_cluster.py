@@ -113,6 +113,23 @@ def judge(sights: Sequence[Sight], master: str | None) -> None:
         )
 
 
+def is_readable(path: str | Path) -> bool:
+    """Here, where the driver is."""
+    try:
+        with open(path, "rb"):
+            return True
+    except OSError:
+        return False
+
+
+def unseen(path: str | Path, reason: str) -> ClusterFault:
+    """An executor that came after the check may not see what the others see."""
+    return ClusterFault(
+        f"A task cannot read {path}, and this machine can: {reason.rstrip('.')}. Evidence must be on a file "
+        "system that all machines have under the same path. What this run has begun, the next one ends."
+    )
+
+
 def _hosts(sights: Sequence[Sight]) -> str:
     hosts = sorted({sight.host for sight in sights})
     more = f" and {len(hosts) - _MOST_TOLD} more" if len(hosts) > _MOST_TOLD else ""

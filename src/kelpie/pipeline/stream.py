@@ -8,7 +8,11 @@ The topic is a query of Structured Streaming. It writes each of its batches into
 Spark's checkpoint gave it, by way of the journal: a batch that was begun by a run that was killed is ended
 under the same number, or not counted. Files of folders are known by the list of those that a table has
 (`sources.inventory`), which also knows a log that has grown; Spark's own source of files would read it once.
-Tables that follow are made by the same graph as in a batch run, whenever bronze has changed.
+
+Tables that follow are made by the same graph as in a batch run, of all that a cluster has in bronze. That
+takes the longer the more there is, so it is not done in every round: after it has taken a minute, the next
+time is three minutes later at the earliest, while bronze goes on being filled. In the end it is always done.
+Who is killed before need make up for nothing else: tables know what they were made of (`inputs`).
 """
 
 import json
@@ -25,6 +29,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import StreamingQueryException
 
 from kelpie.client.failures import ClientError
+from kelpie.pipeline.inputs import number_of
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.names import plain
 from kelpie.pipeline.run import Derived, Summary, take_in
@@ -37,8 +42,10 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 5.0
 _LONGEST_PATIENCE_S = 60.0
+_PAUSE = 3.0
+"""So many times as long as it took to make tables, they are not made again: a quarter of the time at most."""
 _MOST_FILES = 64
-_AN_HOUR = timedelta(hours=1)
+_BETWEEN_SWEEPS = timedelta(minutes=15)
 _MOST_RECORDS = 5_000_000
 
 
@@ -74,8 +81,9 @@ class Stream:
         self._spark, self._lake, self._cluster = spark, lake, plain(cluster)
         self._folders, self._topic = folders, topic
         self._every_s, self._zone, self._announce = every_s, zone, announce
-        self._made: tuple[int, ...] | None = None
-        """The versions of bronze that the other tables were last made of."""
+        self._made: int | None = None
+        """What the other tables were last made of."""
+        self._make_again_at = 0.0
         self._swept = time.monotonic()
         self._from_topic: Counter[str] = Counter()
         """Rows by table."""
@@ -96,19 +104,23 @@ class Stream:
         return self.summary
 
     def run(self, stopped: threading.Event) -> None:
-        """Rounds until somebody stops it. A query that fails is started again, and the reason is told."""
+        """Rounds until somebody stops it, then tables of all that has come.
+
+        A query that fails is started again, and the reason is told.
+        """
         query, failed, again_at, patience_s = None, "", 0.0, _PATIENCE_S
         try:
             while not stopped.is_set():
                 began = time.monotonic()
                 if query is None and self._topic is not None and began >= again_at:
                     try:
-                        query, failed = self._start(), ""
+                        query, failed, patience_s = self._start(), "", _PATIENCE_S
                     except TopicFailed as failure:
                         failed = self._tell_failure(str(failure), failed)
                         again_at, patience_s = began + patience_s, min(2 * patience_s, _LONGEST_PATIENCE_S)
                 self._take_in()
-                self._derive()
+                if time.monotonic() >= self._make_again_at:
+                    self._derive()
                 self._tidy()
                 if query is not None and not query.isActive:
                     failed = self._tell_failure(_reason(query.exception()), failed)
@@ -117,6 +129,7 @@ class Stream:
         finally:
             if query is not None:
                 query.stop()
+        self._derive()
 
     def _tell_failure(self, reason: str, told: str) -> str:
         if reason != told:
@@ -176,23 +189,26 @@ class Stream:
         self.summary = summary
 
     def _derive(self) -> None:
-        now = self._versions()
-        if now == self._made or not any(now):
+        """All tables whose inputs have changed."""
+        bronze = [table.name for table in BRONZE]
+        now = number_of(self._lake, self._cluster, bronze)
+        if now == self._made or not any(self._lake.files(table, self._cluster) for table in BRONZE):
             return
-        Derived(self._spark, self._lake, self.summary, lambda _: None).make()
-        self._made = now
-        worst = ", ".join(f"{count} {word}" for word, count in sorted(self.summary.findings.items()))
-        self._announce(f"{self.summary.tables['commit_timeline']:,} commits; findings: {worst or 'none'}")
-
-    def _versions(self) -> tuple[int, ...]:
-        return tuple(self._lake.open(table).version() for table in BRONZE)
+        began = time.monotonic()
+        did = Derived(self._spark, self._lake, self.summary, lambda _: None).make()
+        self._made, ended = now, time.monotonic()
+        self._make_again_at = ended + _PAUSE * (ended - began)
+        if did:
+            worst = ", ".join(f"{count} {word}" for word, count in sorted(self.summary.findings.items()))
+            told = f"{self.summary.tables['commit_timeline']:,} commits; findings: {worst or 'none'}"
+            self._announce(f"{told} ({ended - began:.1f} s)")
 
     def _tidy(self) -> None:
         """Many small files become few; those that no table knows any more go."""
         for table in BRONZE:
-            if len(self._lake.files(table, self._cluster)) > _MOST_FILES:
+            if self._lake.fragments(table, self._cluster) > _MOST_FILES:
                 self._lake.compact(table, self._cluster)
-        if time.monotonic() - self._swept > _AN_HOUR.total_seconds():
+        if time.monotonic() - self._swept > _BETWEEN_SWEEPS.total_seconds():
             self._lake.sweep()
             self._swept = time.monotonic()
 

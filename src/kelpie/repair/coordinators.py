@@ -7,11 +7,13 @@ for by FindCoordinator, which creates the offsets topic where there is none. Err
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kelpie.client.failures import ClientError, Unsupported
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
+from kelpie.consumer.questions.offset_commit import AskToCommit
+from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffsets
 from kelpie.doctor.case import ClusterView
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
@@ -28,18 +30,7 @@ from kelpie.wire.api.consumer_group_describe import (
 )
 from kelpie.wire.api.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from kelpie.wire.api.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from kelpie.wire.api.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchResponse,
-)
+from kelpie.wire.api.offset_fetch import OffsetFetchRequest
 
 T = TypeVar("T")
 
@@ -61,9 +52,11 @@ _HINTS = {
 _PAUSE_S = 0.1
 _COMMIT_LIMIT_S = 10.0
 """A coordinator may wait five seconds for a follower that has just died before it says so."""
-_BY_NAME = 9
-"""Later versions of OffsetCommit and OffsetFetch know topics by their ids."""
-_MANY_GROUPS, _ALL_TOPICS, _WAITS_FOR_TRANSACTIONS = 8, 2, 7
+_OLDEST_COMMIT = 2
+"""Before, a commit told its own time."""
+_ALL_TOPICS = 2
+"""Older versions of OffsetFetch must be told which partitions."""
+_NO_GENERATION = -1
 _MOST_PER_COMMIT = 5_000
 
 
@@ -158,12 +151,11 @@ class Coordinators:
         """All offsets of a group. Kafka 0.9 and 0.10.1 tell only of partitions that are named."""
 
         async def ask(node: int) -> dict[TopicPartition, Claim]:
-            version = (await self._nodes.versions(node)).pick(
-                OffsetFetchRequest, at_most=_BY_NAME, at_least=1
-            )
-            request = _offset_fetch(group, version, partitions)
-            response: OffsetFetchResponse = await self._nodes.ask(node, request, version)
-            return _claims(group, response, self.cluster.broker_name(node), wall_clock())
+            tells_all = (await self._nodes.versions(node)).speaks(OffsetFetchRequest, at_least=_ALL_TOPICS)
+            # What a transaction is about to commit is waited for: it decides where the group goes on.
+            question = AskCommitted(group, None if tells_all else tuple(sorted(set(partitions))))
+            answer = await self._nodes.put(node, question)
+            return _claims(group, answer, self.cluster.broker_name(node), wall_clock())
 
         return await self._patiently(group, ask)
 
@@ -184,26 +176,11 @@ class Coordinators:
                 raise Broken(f"{refused}{done}") from None
 
     async def _commit(self, node: int, group: str, claims: Sequence[Claim]) -> None:
-        version = (await self._nodes.versions(node)).pick(OffsetCommitRequest, at_most=_BY_NAME, at_least=2)
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for claim in claims:
-            topics.setdefault(claim.partition.topic, []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=claim.partition.partition,
-                    committed_offset=claim.offset,
-                    committed_leader_epoch=claim.leader_epoch,
-                    committed_metadata=claim.metadata,
-                )
-            )
-        request = OffsetCommitRequest(
-            group_id=group,
-            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in topics.items()],
-        )
-        response: OffsetCommitResponse = await self._nodes.ask(node, request, version, _COMMIT_LIMIT_S)
-        for topic in response.topics:
-            for it in topic.partitions:
-                what = f"{TopicPartition(topic.name, it.partition_index)} cannot be committed for {group}"
-                _check(what, it.error_code, _HINTS.get(it.error_code, ""))
+        offsets = {it.partition: (it.offset, it.leader_epoch, it.metadata) for it in claims}
+        question = AskToCommit(group, _NO_GENERATION, "", None, offsets)
+        answer = await self._nodes.put(node, question, _COMMIT_LIMIT_S, _OLDEST_COMMIT)
+        for name, error in answer.items():
+            _check(f"{name} cannot be committed for {group}", error, _HINTS.get(error, ""))
 
     async def delete(self, group: str) -> None:
         """Deletes a group without members, offsets and all. Raises Broken, ClientError."""
@@ -258,48 +235,21 @@ def _check(what: str, error: int, message: str = "") -> None:
         raise Refused(what, error, message)
 
 
-def _offset_fetch(group: str, version: int, partitions: Iterable[TopicPartition]) -> OffsetFetchRequest:
-    # What a transaction is about to commit is waited for: it decides where the group goes on.
-    stable = version >= _WAITS_FOR_TRANSACTIONS
-    if version >= _MANY_GROUPS:
-        return OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=group, topics=None)], require_stable=stable
-        )
-    if version >= _ALL_TOPICS:
-        return OffsetFetchRequest(group_id=group, topics=None, require_stable=stable)
-    topics: dict[str, list[int]] = {}
-    for partition in sorted(set(partitions)):
-        topics.setdefault(partition.topic, []).append(partition.partition)
-    return OffsetFetchRequest(
-        group_id=group,
-        topics=[
-            OffsetFetchRequestTopic(name=name, partition_indexes=parts) for name, parts in topics.items()
-        ],
-    )
-
-
-def _claims(group: str, response: OffsetFetchResponse, source: str, at: int) -> dict[TopicPartition, Claim]:
-    what = f"The offsets of group {group} cannot be fetched"
-    _check(what, response.error_code)
-    topics: list[Any] = list(response.topics)
-    for told in response.groups:
-        _check(what, told.error_code)
-        topics += told.topics
+def _claims(group: str, answer: CommittedOffsets, source: str, at: int) -> dict[TopicPartition, Claim]:
+    _check(f"The offsets of group {group} cannot be fetched", answer.error)
     found = {}
-    for topic in topics:
-        for it in topic.partitions:
-            if it.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                continue  # Kafka 0.9 was asked for a partition that is gone.
-            name = TopicPartition(topic.name, it.partition_index)
-            _check(f"The offset of {name} of group {group} cannot be fetched", it.error_code)
-            if it.committed_offset != NO_OFFSET:
-                found[name] = Claim(
-                    name,
-                    it.committed_offset,
-                    source,
-                    at,
-                    Kind.COORDINATOR,
-                    leader_epoch=it.committed_leader_epoch,
-                    metadata=it.metadata or "",
-                )
+    for name, it in answer.partitions.items():
+        if it.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            continue  # Kafka 0.9 was asked for a partition that is gone.
+        _check(f"The offset of {name} of group {group} cannot be fetched", it.error)
+        if it.offset != NO_OFFSET:
+            found[name] = Claim(
+                name,
+                it.offset,
+                source,
+                at,
+                Kind.COORDINATOR,
+                leader_epoch=-1 if it.epoch is None else it.epoch,
+                metadata=it.metadata or "",
+            )
     return found

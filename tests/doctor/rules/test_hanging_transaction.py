@@ -110,3 +110,20 @@ def test_a_producer_that_is_silent_for_a_minute_is_told_of_at_the_first_look() -
     """Its coordinator will end it, in 15 minutes perhaps; until then readers wait, and wonder why."""
     silent = _transaction(state="Ongoing", timeout_ms=15 * MINUTE, last_written=NOW - 2 * MINUTE)
     assert found(judge(_case(transactions=[silent]))).severity is Severity.NOTICE
+
+
+def test_a_tool_that_was_run_later_does_not_hide_what_surveys_saw() -> None:
+    """kafka-consumer-groups tells no last stable offset; it stood still from look to look before."""
+    seen = [an_end(400, stable=300, at=NOW - 6 * MINUTE), an_end(450, stable=300, at=NOW - 4 * MINUTE)]
+    tool = an_end(500, earliest=-1, stable=-1)
+    hanging = _transaction(at=NOW - 4 * MINUTE)
+    assert found(judge(_case(*seen, tool, transactions=[hanging]))).severity is Severity.CRITICAL
+    moved = [seen[0], an_end(450, stable=450, at=NOW - 4 * MINUTE)]
+    assert missing(judge(_case(*moved, tool, transactions=[hanging])))
+
+
+def test_a_transaction_is_no_older_than_when_it_was_seen() -> None:
+    """Near miss: logs go on for long after the last survey, and the transaction may have ended since."""
+    seen = NOW - 20 * MINUTE
+    young = _transaction(state="Ongoing", timeout_ms=60_000, last_written=seen - 5 * SECOND, at=seen)
+    assert judge(_case(an_end(500, stable=300, at=seen), transactions=[young])) is ABSENT

@@ -99,7 +99,6 @@ class Driver:
             self.do(lambda now: self._machine.answered(ask.token, answer, now))
 
     async def _answer(self, ask: Ask) -> Any:
-        question = ask.question
         limit_s = ask.limit_ms / 1000
         begun = self._loop.time()
         try:
@@ -108,10 +107,7 @@ class Driver:
         except TimeoutError:
             reason = f"{ask.place} could not be connected to within {limit_s:g} s."
             raise TimedOut(reason, Address(ask.place.host, ask.place.port)) from None
-        version = connection.versions.pick(question.api, at_most=question.newest, at_least=question.oldest)
-        left_s = max(0.05, limit_s - (self._loop.time() - begun))
-        response = await connection.ask(question.request(version), version, left_s)
-        return question.answer(response, version)
+        return await connection.put(ask.question, max(0.05, limit_s - (self._loop.time() - begun)))
 
     async def _connection(self, place: Place) -> Connection:
         opening = self._opening.get(place)

@@ -15,9 +15,10 @@ ago by its timeout. A transaction that its coordinator still waits for is only a
 notice, and only if two looks saw it at the same place, or its last record is a
 minute old: it ends with its timeout.
 Where brokers cannot tell of producers (before 2.8), a last stable offset that
-stood still for longer than transaction.max.timeout.ms is as good. Groups whose
-offset is behind the last stable offset read uncommitted records and are not
-concerned.
+stood still for longer than transaction.max.timeout.ms is as good. Kafka's own
+tools tell no last stable offset: where one was run last, that of the looks before
+counts, if it stood still between them. Groups whose offset is behind the last
+stable offset read uncommitted records and are not concerned.
 
 What to do: start the producer again with its transactional id: that ends what it
 left open, if the coordinator knows of it. Otherwise abort the transaction; the

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kelpie.observations import Event
 
-_OF_SERVERS = ("broker: ", "controller: ")
+OF_SERVERS = ("broker: ", "controller: ")
 _NAME_OF_CLIENT = re.compile(r"(?i)^(?:client|consumer|group|app)[-_.](?P<group>.+)$")
 _ENDINGS = re.compile(r"(?i)(?:\.(?:log|txt|out|err|json|\d+|before|during|after|\d{4}-\d\d-\d\d))+$")
 
@@ -92,7 +92,7 @@ class Groups:
 
 
 def is_of_server(event: Event) -> bool:
-    return event.kind.value.startswith(_OF_SERVERS)
+    return event.kind.value.startswith(OF_SERVERS)
 
 
 def by_file_name(events: Iterable[Event], name: str, known: Mapping[str, str]) -> list[Event]:

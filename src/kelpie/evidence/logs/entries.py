@@ -25,9 +25,12 @@ class Entry:
 
     def add(self, line: str) -> None:
         """A line without a head that follows; of so many that nobody could read them all, the first."""
-        limit = _LONGEST_DUMP if self.head.message.rstrip().endswith("values:") else _LONGEST_TRACE
-        if len(self.trace) < limit:
+        length = len(self.trace)
+        if length < _LONGEST_TRACE or (length < _LONGEST_DUMP and self._is_dump()):
             self.trace.append(line)
+
+    def _is_dump(self) -> bool:
+        return self.head.message.rstrip().endswith("values:")
 
 
 def begin(number: int, line: str, head: Head, time: str) -> Entry:

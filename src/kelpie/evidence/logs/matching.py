@@ -77,6 +77,8 @@ class Found:
 
 
 Also = Callable[[Found, Message], Sequence[Found]]
+Fields = dict[str, str | int]
+Fill = Callable[[Fields, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,9 @@ class Pattern:
     longest: str
     """The longest fixed part of the template: cheaper to look for than the whole."""
     regex: re.Pattern[str]
+    names: tuple[str, ...]
+    """Of its holes; none twice."""
+    fill: tuple[Fill | None, ...]
     within: tuple[str, ...]
     not_within: tuple[str, ...]
     error: int | None
@@ -104,36 +109,17 @@ class Pattern:
         match = self.regex.match(message.text)
         if match is None:
             return None
-        found = self._found(match.groupdict(), message)
+        found = self._found(match.groups(), message)
         return [found] if self.then is None else self.then(found, message)
 
-    def _found(self, values: Mapping[str, str | None], message: Message) -> Found:
+    def _found(self, values: Sequence[str | None], message: Message) -> Found:
         fields: dict[str, str | int] = {}
         details: dict[str, str] = {}
-        for name, value in values.items():
+        for name, fill, value in zip(self.names, self.fill, values, strict=True):
             if value is None:
                 continue
-            if name == "node":
-                number = node_in(value)
-                if number is not None:
-                    fields["node"] = number
-            elif name == "tp":
-                fields |= partition_in(value)
-            elif name == "position":
-                offset = _OFFSET.search(value)
-                if offset is not None:
-                    fields["offset"] = int(offset[1] or offset[2])
-            elif name in ("generation", "offset"):
-                fields[name] = int(value)
-            elif name == "p":
-                fields |= {"topic": "__consumer_offsets", "partition": int(value)}
-            elif name in ("group", "member", "reason", "client_id"):
-                if value not in ("", "null"):
-                    fields[name] = value
-            elif name == "instance_id":
-                fields[name] = _OPTIONAL.sub(r"\1", value)
-            elif name == "error":
-                fields["reason"] = value
+            if fill is not None:
+                fill(fields, name, value)
             elif value:
                 details[name] = value
         error = self.error
@@ -145,6 +131,61 @@ class Pattern:
         if self.reason:
             fields["reason"] = self.reason
         return Found(self.kind, fields, details)
+
+
+def _fill_node(fields: Fields, name: str, value: str) -> None:
+    number = node_in(value)
+    if number is not None:
+        fields[name] = number
+
+
+def _fill_partition(fields: Fields, _: str, value: str) -> None:
+    fields.update(partition_in(value))
+
+
+def _fill_position(fields: Fields, _: str, value: str) -> None:
+    offset = _OFFSET.search(value)
+    if offset is not None:
+        fields["offset"] = int(offset[1] or offset[2])
+
+
+def _fill_number(fields: Fields, name: str, value: str) -> None:
+    fields[name] = int(value)
+
+
+def _fill_coordinator(fields: Fields, _: str, value: str) -> None:
+    fields["topic"] = "__consumer_offsets"
+    fields["partition"] = int(value)
+
+
+def _fill_name(fields: Fields, name: str, value: str) -> None:
+    if value not in ("", "null"):
+        fields[name] = value
+
+
+def _fill_instance(fields: Fields, name: str, value: str) -> None:
+    fields[name] = _OPTIONAL.sub(r"\1", value)
+
+
+def _fill_reason(fields: Fields, _: str, value: str) -> None:
+    fields["reason"] = value
+
+
+_FILL: Mapping[str, Fill] = {
+    "node": _fill_node,
+    "tp": _fill_partition,
+    "position": _fill_position,
+    "generation": _fill_number,
+    "offset": _fill_number,
+    "p": _fill_coordinator,
+    "group": _fill_name,
+    "member": _fill_name,
+    "reason": _fill_name,
+    "client_id": _fill_name,
+    "instance_id": _fill_instance,
+    "error": _fill_reason,
+}
+"""What a hole of this name fills; others are details."""
 
 
 def says(
@@ -166,11 +207,15 @@ def says(
         regex += ".*"
     elif text.endswith("."):
         regex = regex.removesuffix(r"\.") + r"\.?"
+    compiled = re.compile(regex + r"\s*\Z", re.DOTALL)
+    names = tuple(compiled.groupindex)
     return Pattern(
         kind,
         parts[0],
         max((part.rstrip(".") for part in parts[::2]), key=len),
-        re.compile(regex + r"\s*\Z", re.DOTALL),
+        compiled,
+        names,
+        tuple(map(_FILL.get, names)),
         (within,) if isinstance(within, str) else within,
         (not_within,) if isinstance(not_within, str) else not_within,
         error,

@@ -5,25 +5,35 @@ then. When it comes back, it finds its partitions gone, and says so: the time in
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, Setting
 
 BACK = (EventKind.REVOKED, EventKind.JOINING, EventKind.COMMIT_FAILED)
 _SETTING = "max.poll.interval.ms"
 _SENSIBLE = re.compile(r"[0-9]{1,12}$")
 
+Client = tuple[str | None, str | None, str | None]
+"""Its group, its id, and its name among the instances of librdkafka."""
+Returns = Mapping[Client, Instant | None]
+"""When a client was back; None: it was, and nobody knows when."""
 
-def with_pauses(events: Sequence[Event], settings: Iterable[Setting]) -> list[Event]:
-    """Events of one file, with limit_ms and pause_ms among the details where they can be known."""
-    limits = limits_of(settings)
+
+def with_pauses(
+    events: Sequence[Event], limits: Mapping[str, str], later: Returns | None = None
+) -> list[Event]:
+    """Events of one file, with limit_ms and pause_ms among the details where they can be known.
+
+    `limits` by group. `later`: who is back first in what follows these events.
+    """
     told: list[Event] = []
-    back: dict[object, Event] = {}
+    back = dict(later or {})
     for event in reversed(events):
         client = (event.group, event.client_id, event.details.get("instance"))
         if event.kind in BACK:
-            back[client] = event
+            back[client] = event.at
         elif event.kind is EventKind.POLL_INTERVAL_EXCEEDED:
             event = _with_pause(event, back.get(client), limits.get(event.group or ""))  # noqa: PLW2901
         told.append(event)
@@ -39,11 +49,11 @@ def limits_of(settings: Iterable[Setting]) -> dict[str, str]:
     }
 
 
-def _with_pause(event: Event, back: Event | None, configured: str | None) -> Event:
+def _with_pause(event: Event, back: Instant | None, configured: str | None) -> Event:
     limit = event.details.get("limit_ms") or configured
     if limit is None:
         return event
     pause = int(event.details.get("pause_ms", limit))
-    if back is not None and back.at is not None and event.at is not None and back.at >= event.at:
-        pause += back.at - event.at
+    if back is not None and event.at is not None and back >= event.at:
+        pause += back - event.at
     return replace(event, details={**event.details, "limit_ms": limit, "pause_ms": str(pause)})

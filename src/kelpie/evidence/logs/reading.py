@@ -13,7 +13,7 @@ from kelpie.evidence.logs.configurations import BROKER_DUMP, CONSUMER_DUMP, read
 from kelpie.evidence.logs.entries import Entries, Entry
 from kelpie.evidence.logs.exceptions import find_exception
 from kelpie.evidence.logs.matching import Found, Message, Table, says, split_prefix
-from kelpie.evidence.logs.pauses import with_pauses
+from kelpie.evidence.logs.pauses import limits_of, with_pauses
 from kelpie.evidence.logs.prefixes import facts_of
 from kelpie.evidence.logs.times import Clock, Float, Stamp
 from kelpie.model.time import Instant
@@ -90,6 +90,7 @@ class LogReader:
         self.groups = Groups()
         self._events: list[tuple[Event, Stamp | None]] = []
         self._counts: Counter[EventKind] = Counter()
+        self.left_out: Counter[EventKind] = Counter()
         self.gone: set[int] = set()
         self.settings: list[Setting] = []
         self.release = ""
@@ -185,6 +186,7 @@ class LogReader:
             return
         self._counts[found.kind] += 1
         if self._counts[found.kind] > self._most:
+            self.left_out[found.kind] += 1
             return
         fields = {**facts, **found.fields}
         details = dict(found.details)
@@ -233,7 +235,7 @@ class LogReader:
             replace(event, at=None if stamp is None else stamp.at + self._offset(stamp))
             for event, stamp in self._events
         ]
-        found.events = with_pauses(self.groups.attribute(events), self.settings)
+        found.events = with_pauses(self.groups.attribute(events), limits_of(self.settings))
         last = self.last()
         reading.first = None if self.first is None else self.first.at + self._offset(self.first)
         reading.last = None if last is None else last.at + self._offset(last)
@@ -245,10 +247,9 @@ class LogReader:
             found.brokers = [replace(it, at=reading.last) for it in found.brokers]
         for group, where in self.groups.named.items():
             found.known_groups.setdefault(group, where)
-        for kind, count in self._counts.items():
-            if count > self._most:
-                reason = f"{count - self._most} further lines of the kind {kind.value} were left out."
-                found.unasked.append(Unasked("file", reading.name, reason, source=reading.name))
+        for kind, count in self.left_out.items():
+            reason = f"{count} further lines of the kind {kind.value} were left out."
+            found.unasked.append(Unasked("file", reading.name, reason, source=reading.name))
 
 
 def _shifted(at: Instant | None, by: int | None) -> Instant | None:
@@ -263,6 +264,8 @@ def _bounded(text: str) -> str:
 def quoted(entry: Entry) -> str:
     """The line as it stands, and of its stack trace the lines that name exceptions."""
     line = entry.line if len(entry.line) <= _LONGEST_TEXT else entry.line[:_LONGEST_TEXT] + "…"
+    if not entry.trace:
+        return line
     causes = [each[:_LONGEST_TEXT] for each in entry.trace if _EXCEPTION_LINE.match(each)]
     return "\n".join((line, *causes[:3]))
 

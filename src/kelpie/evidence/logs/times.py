@@ -34,6 +34,7 @@ _MONTHS = {
         ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), start=1
     )
 }
+_MOST_SEEN = 1000
 _SOME_YEAR = 2001
 _DAY_MS = 86_400_000
 _YEAR_MS = 365 * _DAY_MS
@@ -109,20 +110,25 @@ class Clock:
 
     def _cached(self, text: str) -> Stamp | None:
         """Minutes repeat, and so do whole times in a busy second."""
-        if len(text) == _EXACT and text[4] == "-" and text[16] == ":" and text[19] in ",." and text.isascii():
+        if len(text) == _EXACT and text[19] in ",." and text.isascii():
             second, fraction = text[17:19], text[20:]
             if second < "60" and second.isdecimal() and fraction.isdecimal():
-                minute = self._cached(f"{text[:17]}00")
+                minute = self._whole(f"{text[:17]}00")
                 if minute is not None:
                     return Stamp(minute.at + int(second) * 1000 + int(fraction), minute.float)
-        if text not in self._seen:
-            if len(self._seen) > 1000:
-                self._seen.clear()
-            try:
-                self._seen[text] = self._parse(text)
-            except (ValueError, OverflowError, KeyError):
-                self._seen[text] = None
-        return self._seen[text]
+        return self._whole(text)
+
+    def _whole(self, text: str) -> Stamp | None:
+        seen = self._seen
+        if text in seen:
+            return seen[text]
+        if len(seen) > _MOST_SEEN:
+            seen.clear()
+        try:
+            seen[text] = self._parse(text)
+        except (ValueError, OverflowError, KeyError):
+            seen[text] = None
+        return seen[text]
 
     def _parse(self, text: str) -> Stamp | None:
         if match := _ISO.match(text):

@@ -197,6 +197,8 @@ class Walk:
     """Where the first entry began."""
     torn: int = -1
     """Where an entry began that the end of the file cuts off."""
+    tail: int = -1
+    """Where the end of the file begins that holds no whole entry, cut off or not."""
     _lost: int = -1
     _reason: int = 0
     _budget: int = 0
@@ -238,7 +240,8 @@ class Walk:
             self.first = int(entries["position"][0])
         if self.at >= self.stop and self._lost >= 0:
             last = np.array([(self._lost, self.stop - self._lost, self._reason)], GAP)
-            if self._reason == TORN and self.stop == self.whole:
-                self.torn = self._lost
+            if self.stop == self.whole:
+                self.tail = self._lost
+                self.torn = self._lost if self._reason == TORN else -1
             gaps, self._lost = np.concatenate([gaps, last]), -1
         return entries, gaps

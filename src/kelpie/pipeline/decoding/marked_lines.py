@@ -2,12 +2,14 @@
 
 Wu and Manber's way: no word is shorter than `width`, so a window of that width is enough to see whether one
 can begin here; the last three bytes of the window tell by how much it can go on. In a log, that is some four
-bytes at a step. Which line a word is in is known from the places of all newlines.
+bytes at a step. Of each word the part is looked for that is rarest in logs, so that few windows need a
+second look. Which line a word is in is known from the places of all newlines.
 
 Some lines say the same as others do, in a bracket that comes a thousand times: a word may be marked as one of
 a bracket, and a line with a bracket that is known already (`Brackets`) is not told again.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,10 +21,22 @@ from kelpie.pipeline.decoding.compiled import compiled
 from kelpie.pipeline.decoding.compiled import word as eight_bytes
 
 _BLOCK = 1 << 20
+_FIRST_BLOCK = 1 << 15
+"""Blocks grow: what one makes known, the next need not tell."""
 _GRAM = 3
 _BITS = 15
-_NEWLINE, _OPEN, _CLOSE = 10, 91, 93
+_NEWLINE, _OPEN, _CLOSE, _BRACE = 10, 91, 93, 123
 _COLON, _COMMA, _SPACE = 58, 44, 32
+_OFTEN = (
+    b"[2026-01-01 00:00:00,000] INFO DEBUG WARN ERROR TRACE [Consumer clientId=consumer-, groupId=] "
+    b"org.apache.kafka.clients.consumer.internals.ConsumerCoordinator AbstractCoordinator AbstractFetch "
+    b"FetchSessionHandler NetworkClient kafka.coordinator.group.GroupCoordinator GroupMetadataManager "
+    b"kafka.server.ReplicaFetcherThread kafka.log.UnifiedLog LogCleaner kafka.request.logger partition "
+    b"offset request response fetch node broker leader topic generation member group coordinator connection "
+    b"session received sent sending completed successful heartbeat committed position epoch timeout error "
+    b"correlationId apiKey version state replica segment with for from the and in of to at is not was "
+)
+"""What is common in logs of Kafka's. It decides how fast a search is, never what it finds."""
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -65,6 +79,8 @@ class Words:
     order: NDArray[np.int32]
     text: NDArray[np.uint8]
     starts: NDArray[np.int32]
+    leads: NDArray[np.int32]
+    """How far into the word its window begins."""
     marks: NDArray[np.uint8]
     bracketed: int
     """The mark of words that stand in brackets."""
@@ -78,11 +94,13 @@ class Words:
         assert width > _GRAM
         shifts = np.full(1 << _BITS, width - _GRAM + 1, np.uint8)
         by_gram: dict[int, list[int]] = {}
-        for number, word in enumerate(words):
-            for place in range(width - _GRAM + 1):
-                gram = _gram_of(word[place : place + _GRAM])
+        often = Counter(_grams(_OFTEN))
+        leads = [_rarest(word, width, often) for word in words]
+        for number, (word, lead) in enumerate(zip(words, leads, strict=True)):
+            grams = _grams(word[lead : lead + width])
+            for place, gram in enumerate(grams):
                 shifts[gram] = min(int(shifts[gram]), width - _GRAM - place)
-            by_gram.setdefault(_gram_of(word[width - _GRAM : width]), []).append(number)
+            by_gram.setdefault(grams[-1], []).append(number)
         counts = np.zeros((1 << _BITS) + 1, np.int32)
         for gram, numbers in by_gram.items():
             counts[gram + 1] = len(numbers)
@@ -94,86 +112,91 @@ class Words:
             np.array(order, np.int32),
             np.frombuffer(b"".join(words), np.uint8),
             np.cumsum([0, *map(len, words)], dtype=np.int32),
+            np.array(leads, np.int32),
             np.array(list(words.values()), np.uint8),
             bracketed,
             sure,
         )
 
-    def lines(self, text: bytes, longest: int, known: Brackets) -> Iterator[Marked]:
+    def lines(self, text: bytes, longest: int, known: Brackets) -> "Lines":
         """Lines with words in them, those longer than `longest`, and those of JSON with escapes.
 
         While these are looked at, brackets may become known.
         """
-        start = number = 0
+        return Lines(self, text, longest, known)
+
+
+class Lines:
+    """The lines of interest, one after the other."""
+
+    def __init__(self, words: Words, text: bytes, longest: int, known: Brackets) -> None:
+        self._words, self._text, self._longest, self._known = words, text, longest, known
+        self.count = 0
+        """All lines so far; the last one may lack its end."""
+
+    def __iter__(self) -> Iterator[Marked]:
+        text = self._text
+        start, size = 0, min(_FIRST_BLOCK, _BLOCK)
         while start < len(text):
-            end = text.find(b"\n", min(start + _BLOCK, len(text) - 1))
+            end = text.find(b"\n", min(start + size, len(text) - 1))
             end = len(text) if end < 0 else end + 1
             block = np.frombuffer(text, np.uint8, end - start, start)
             room = np.empty(len(block) + 1, np.int64)
             ends = room[: _newlines(block, room)]
-            yield from self._of_block(text, block, ends, start, number, longest, known)
-            number += len(ends)
-            start = end
+            found = self._found(block, ends, start)
+            self.count += len(ends)
+            yield from found
+            start, size = end, min(2 * size, _BLOCK)
 
-    def _of_block(
-        self,
-        text: bytes,
-        block: NDArray[np.uint8],
-        ends: NDArray[np.int64],
-        start: int,
-        number: int,
-        longest: int,
-        known: Brackets,
-    ) -> Iterator[Marked]:
+    def _found(self, block: NDArray[np.uint8], ends: NDArray[np.int64], start: int) -> Iterator[Marked]:
+        words, known = self._words, self._known
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
         marks = np.zeros(len(ends), np.uint8)
         _search(
             block,
             ends,
             marks,
-            self.shifts,
-            self.buckets,
-            self.order,
-            self.text,
-            self.starts,
-            self.marks,
-            self.width,
-            self.bracketed,
-            self.sure,
+            words.shifts,
+            words.buckets,
+            words.order,
+            words.text,
+            words.starts,
+            words.leads,
+            words.marks,
+            words.width,
+            words.bracketed,
+            words.sure,
             known.table,
         )
         marks &= np.uint8(255 & ~known.ignored)
-        wanted = (marks != 0) | (ends - starts > longest)
-        for at in self._escaped(text, start, start + len(block)):
-            wanted[int(np.searchsorted(ends, at - start))] = True
+        wanted = (marks != 0) | (ends - starts > self._longest)
+        for line in np.flatnonzero(block[np.minimum(starts, len(block) - 1)] == _BRACE):
+            # Any word may hide behind an escape.
+            wanted[line] |= self._text.find(b"\\", start + starts[line], start + ends[line]) >= 0
         lines = np.flatnonzero(wanted)
-        table = np.stack((starts[lines] + start, ends[lines] + start, lines + number, marks[lines]), axis=1)
-        yield from map(Marked._make, table.tolist())
-
-    @staticmethod
-    def _escaped(text: bytes, start: int, end: int) -> Iterator[int]:
-        """Lines that begin with a brace and have escapes: any word may hide there."""
-        at = start if text.startswith(b"{", start) else text.find(b"\n{", start, end) + 1
-        while at > 0 or (at == 0 and text.startswith(b"{")):
-            close = text.find(b"\n", at, end)
-            close = end if close < 0 else close
-            if text.find(b"\\", at, close) >= 0:
-                yield at
-            if close >= end:
-                return
-            at = text.find(b"\n{", close, end) + 1
-            if at == 0:
-                return
+        table = np.stack(
+            (starts[lines] + start, ends[lines] + start, lines + self.count, marks[lines]), axis=1
+        )
+        return map(Marked._make, table.tolist())
 
 
-def count_lines(text: bytes) -> int:
-    """The last one may lack its end."""
-    return text.count(b"\n") + (not text.endswith(b"\n") if text else 0)
+def _grams(text: bytes) -> list[int]:
+    return [_gram_of(text[place : place + _GRAM]) for place in range(len(text) - _GRAM + 1)]
 
 
 def _gram_of(three: bytes) -> int:
     number = three[0] | three[1] << 8 | three[2] << 16
     return (number * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - _BITS)
+
+
+def _rarest(word: bytes, width: int, often: Mapping[int, int]) -> int:
+    """Where the window of a word begins. Its last gram needs a second look wherever it comes."""
+
+    def cost(lead: int) -> int:
+        *others, last = [often.get(gram, 0) for gram in _grams(word[lead : lead + width])]
+        return sum(others) + 3 * last
+
+    return min(range(len(word) - width + 1), key=cost)
 
 
 @compiled
@@ -267,6 +290,7 @@ def _search(  # type: ignore[no-untyped-def]
     order: Any,
     words: Any,
     starts: Any,
+    leads: Any,
     marks: Any,
     width: Any,
     bracketed: Any,
@@ -275,18 +299,17 @@ def _search(  # type: ignore[no-untyped-def]
 ):
     size = np.uint64(len(text))
     window = np.uint64(width)
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    one = np.uint64(1)
+    before_tail = np.int64(text.ctypes.data) + width - 8
+    multiplier, last_three = np.uint64(0x9E3779B1), np.uint64(40)
     at = np.uint64(0)
     line = 0
     in_bracket = -1
     while at + window <= size:
-        tail = at + window
-        number = (
-            np.uint32(text[tail - three])
-            | np.uint32(text[tail - two]) << np.uint32(8)
-            | np.uint32(text[tail - one]) << np.uint32(16)
-        )
-        gram = np.uint32(number * np.uint32(0x9E3779B1)) >> np.uint32(32 - _BITS)
+        # Eight bytes up to the window's end. They may begin before the text, where the header of its
+        # object is.
+        number = eight_bytes(before_tail + np.int64(at)) >> last_three
+        gram = np.uint32(number * multiplier) >> np.uint32(32 - _BITS)
         shift = shifts[gram]
         if shift != 0:
             at += np.uint64(shift)
@@ -296,11 +319,13 @@ def _search(  # type: ignore[no-untyped-def]
             word = order[place]
             first = starts[word]
             length = starts[word + 1] - first
-            if at + np.uint64(length) > size:
+            lead = np.uint64(leads[word])
+            if at < lead or at - lead + np.uint64(length) > size:
                 continue
+            begins = at - lead
             same = True
             for letter in range(length):
-                if text[at + np.uint64(letter)] != words[first + letter]:
+                if text[begins + np.uint64(letter)] != words[first + letter]:
                     same = False
                     break
             if not same:

@@ -73,6 +73,10 @@ class Reader:
     """Whether the range may begin in the middle of an entry."""
     lowest: int | None = None
     """The first offset of the file, by its name."""
+    offsets: tuple[int, int] | None = field(init=False, default=None)
+    """Of the first record, and behind the last one."""
+    newest: int = field(init=False, default=-1)
+    """When the newest record was written, in milliseconds; −1: nothing tells."""
     _walk: Walk = field(init=False)
     _data: NDArray[np.uint8] = field(init=False, default_factory=lambda: np.empty(0, np.uint8))
 
@@ -92,9 +96,9 @@ class Reader:
         return self._walk.at
 
     @property
-    def torn(self) -> int:
-        """Where an entry begins that goes on behind the file's end; the end of the range if none does."""
-        return self._walk.torn if self._walk.torn >= 0 else max(self._walk.stop, self._walk.at)
+    def tail(self) -> int:
+        """Where the end of the file begins that holds no whole entry; that of the range if all is whole."""
+        return self._walk.tail if self._walk.tail >= 0 else max(self._walk.stop, self._walk.at)
 
     def __iter__(self) -> Iterator[Read]:
         walk = self._walk
@@ -103,10 +107,18 @@ class Reader:
             begin = walk.at
             size = self._load(begin, min(wanted, walk.whole - begin))
             entries, gaps = walk.step(self._data, size)
+            self._note(entries)
             wanted = PIECE_BYTES
             if walk.at == begin < walk.stop:  # One entry is longer than the piece.
                 wanted = HEADER + int.from_bytes(self._data[8:HEADER].tobytes(), "big")
             yield from _tables(self._data, entries, [self._gap(*gap) for gap in gaps.tolist()])
+
+    def _note(self, entries: NDArray[Any]) -> None:
+        if len(entries):
+            first, last = entries["base_offset"].min(), (entries["base_offset"] + entries["last_delta"]).max()
+            known = self.offsets or (int(first), -1)
+            self.offsets = min(known[0], int(first)), max(known[1], int(last) + 1)
+            self.newest = max(self.newest, int(entries["max_timestamp"].max()))
 
     def _load(self, start: int, size: int) -> int:
         """The next bytes into `_data`: how many there are."""

@@ -3,7 +3,8 @@
 Files that go in together are a batch. Its list is written down (`evidence_file`) before anything is read, and
 every table that it fills is told its number: a run that was killed is taken up with the same files under the
 same number, and what was written then is not written again. A file is known by its path, its size and when it
-was last changed; one that has grown is read anew, as what it is now.
+was last changed; one that has changed goes in again, as what it is now. (Of segments of the offsets topic and
+of logs, only what is new: `segments`, `log_progress`.)
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,8 @@ from kelpie.pipeline.tables import TABLES, Table
 
 FILES, LAST = TABLES["evidence_file"], TABLES["cluster_snapshot"]
 """`LAST` is what a batch fills at its end: a batch that it has is done."""
+UNREADABLE = "It cannot be read"
+"""How the reason begins of what cannot be opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,20 @@ class Inventory:
     unopened: list[Unasked] = field(default_factory=list)
     """What could not even be opened."""
 
+    def of(self, kind: Kind) -> list[Item]:
+        return [item for item in self.items if kind in item.kinds]
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     application: str
     number: int
     items: tuple[Item, ...]
+
+    @property
+    def snapshot(self) -> str:
+        """What its files tell of a cluster is a look of this name."""
+        return f"batch {self.number:06}"
 
     def of(self, kind: Kind) -> list[Item]:
         return [item for item in self.items if kind in item.kinds]
@@ -77,7 +88,7 @@ def take_inventory(paths: Iterable[Path], search: Search, room: Path) -> Invento
             what = recognise(file)
             item = Item(file, path, what.kinds, what.reason, what.encoding)
         except OSError as error:
-            item = Item(file, path, reason=f"It cannot be read: {error.strerror or error}.")
+            item = Item(file, path, reason=f"{UNREADABLE}: {error.strerror or error}.")
         # Segments are known by their head where no name tells what they are; the others need it no more.
         if Kind.SEGMENT not in item.kinds:
             item = replace(item, file=replace(file, head=b""))

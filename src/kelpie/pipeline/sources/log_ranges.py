@@ -1,4 +1,4 @@
-"""A log, or a range of one, to events: only the lines that may mean something are taken apart.
+"""A range of a log to events: only the lines that may mean something are taken apart.
 
     bytes ─► lines with words of interest (compiled) ─► the entries that they are of ─► the evidence's reader
 
@@ -6,68 +6,41 @@ What comes out is what `kelpie.evidence.logs` says of the whole file; that reade
 every entry that reaches it here. A range begins at the first line that begins an entry, and ends where the
 next range begins. What a range cannot know is left open and told with it: numbers of lines, which group a
 client belongs to, the zone of times (see `log_parts`).
-
-Some logs must be read from their beginning, line by line: those without a date, those that containers
-wrapped. `Whole` says so.
 """
 
-import gc
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import tzinfo
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from kelpie.evidence.logs import LogReader
-from kelpie.evidence.logs.entries import ALONE, Entries, Entry, begin
-from kelpie.evidence.logs.java_broker import GONE
+from kelpie.evidence.logs.entries import ALONE, begin
 from kelpie.evidence.logs.layouts import Head, parse_head
-from kelpie.evidence.logs.lines import LARGEST_LINE
 from kelpie.evidence.logs.markers import BRACKETED, LONGEST_SURE, Why, markers
-from kelpie.evidence.logs.matching import Found, split_prefix
-from kelpie.evidence.logs.reading import quoted
-from kelpie.evidence.logs.times import Stamp
-from kelpie.observations import EventKind
-from kelpie.pipeline.decoding.marked_lines import Brackets, Marked, Words, count_lines
+from kelpie.evidence.logs.matching import split_prefix
+from kelpie.pipeline.decoding.marked_lines import Brackets, Marked, Words
+from kelpie.pipeline.sources.log_reader import (
+    BOM,
+    MOST_BYTES_OF_A_LINE,
+    RowReader,
+    Whole,
+    decoded,
+    end_of_line,
+    read_beginning,
+)
 
-RANGE_BYTES = 32 << 20
-_MOST_AT_ONCE = 8 * RANGE_BYTES
-_BEGINNING = 1 << 20
-_UNBOUNDED = 1 << 62
-_BOM = b"\xef\xbb\xbf"
-_MOST_BYTES_OF_A_LINE = 4 * LARGEST_LINE + 4
+_MOST_AT_ONCE = 1 << 28
+_LAST_BYTES = 1 << 16
 _LEVELS = b"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "
 _SURE_HEAD = re.compile(
     rb"\[[ -~]{4}-[ -~]{2}-[ -~]{15}\] " + _LEVELS + rb"|%[0-7]\|\d{10}\.\d{1,9}\|[A-Z_0-9]+\|[^|\n]*\| "
     rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})? " + _LEVELS
 )
 """The usual layouts: a line like this has a head, and nobody needs to take it apart to know."""
+_NO_HEADS = (b"\t", b" ", b"}", b"*", b"\n")
 _MEANS, _MOMENT, _GUESS = int(Why.MEANS), int(Why.MOMENT), int(Why.GUESS)
 _INSTANCE, _IN_BRACKET = int(Why.INSTANCE), int(Why.BRACKET)
-_NUMBERED = re.compile(r":(\d+)$")
-
-
-class Whole(Exception):
-    """This log cannot be read in parts, or without its lines that mean nothing."""
-
-
-@dataclass(slots=True)
-class Row:
-    """An event, before it is known which group it is of, if it does not say."""
-
-    stamp: Stamp | None
-    line: int
-    kind: EventKind
-    fields: dict[str, str | int]
-    details: dict[str, str]
-    text: str
-    part: int
-    once: int | None
-    """A broker that is gone, if nothing in this range says so before: perhaps an earlier range does."""
 
 
 @cache
@@ -76,42 +49,9 @@ def _words() -> Words:
     return Words.of(marks, bracketed=_IN_BRACKET, sure=_MEANS)
 
 
-class RangeReader(LogReader):
-    """The evidence's reader, with rows in place of events; what only a whole file can tell is left open."""
-
-    def __init__(self, name: str, zone: tzinfo | None) -> None:
-        super().__init__(name, zone, most=_UNBOUNDED)
-        self.rows: list[Row] = []
-        self.brokers_told: set[int] = set()
-        """Brokers that came or went in this range."""
-        self._once: int | None = None
-
-    def _repeats(self, found: Found) -> bool:
-        self._once = None
-        node = found.fields.get("node")
-        if found.kind in (EventKind.BROKER_FENCED, EventKind.BROKER_UNFENCED) and isinstance(node, int):
-            gone = found.kind is EventKind.BROKER_FENCED and found.fields.get("reason") == GONE
-            if gone and node not in self.brokers_told:
-                self._once = node
-            self.brokers_told.add(node)
-        return super()._repeats(found)
-
-    def _keep(
-        self,
-        kind: EventKind,
-        fields: dict[str, str | int],
-        details: dict[str, str],
-        entry: Entry,
-        stamp: Stamp | None,
-    ) -> None:
-        number = entry.number
-        part = self.rows[-1].part + 1 if self.rows and self.rows[-1].line == number else 0
-        self.rows.append(Row(stamp, number, kind, fields, details, quoted(entry), part, self._once))
-
-
 def read_range(
     path: Path, name: str, zone: tzinfo | None, begins: int, ends: int, *, encoding: str = "utf-8"
-) -> RangeReader:
+) -> RowReader:
     """What the entries say that begin in this range of bytes. Raises Whole, OSError."""
     if encoding not in ("utf-8", "utf-8-sig"):
         raise Whole
@@ -122,78 +62,23 @@ def read_range(
             raise Whole
         file.seek(start)
         text = file.read(end - start) if start < min(end, ends) else b""
-    reader = RangeReader(name, zone)
+    reader = RowReader(name, zone)
+    offset = number = 0
     if begins == 0:
-        text = text.removeprefix(_BOM)
-        offset, number = _read_beginning(reader, text)
-    else:
-        offset, number = 0, 0
-    _Region(reader, text[offset:] if offset else text, number).read()
-    reader.reading.lines = count_lines(text)
+        text = text.removeprefix(BOM)
+        offset, number = read_beginning(reader, text)
+        reader.is_plain = offset < len(text)
+    region = _Region(reader, text[offset:] if offset else text, number)
+    reader.reading.lines = number + region.read()
     if reader.in_sequence:
         raise Whole
     return reader
 
 
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """For whoever reads many ranges: rows have no cycles, and looking for some takes long."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def can_be_split(path: Path, encoding: str) -> bool:
-    """Whether a log can be read in ranges, as far as its beginning tells."""
-    if encoding not in ("utf-8", "utf-8-sig"):
-        return False
-    with path.open("rb") as file:
-        beginning = file.read(_BEGINNING).removeprefix(_BOM)
-    reader = RangeReader("", None)
-    try:
-        offset, _ = _read_beginning(reader, beginning)
-    except Whole:
-        return False
-    return offset < len(beginning) and not reader.in_sequence
-
-
-def shifted(where: str, by: int) -> str:
-    """A place in a file, which ends with the number of a line, when `by` lines stand before."""
-    return _NUMBERED.sub(lambda match: f":{int(match[1]) + by}", where)
-
-
-def _read_beginning(reader: RangeReader, text: bytes) -> tuple[int, int]:
-    """Every line, until it is sure that lines stand for themselves; where that is, after how many lines."""
-    entries = Entries()
-    at = number = 0
-
-    def lines() -> Iterator[tuple[int, str]]:
-        nonlocal at, number
-        while at < len(text):
-            end = _end_of_line(text, at)
-            line = _decoded(text, at, end)
-            if entries.is_plain and parse_head(line) is not None:
-                return
-            number += 1
-            at = end + 1
-            yield number, line
-
-    for entry in entries.read_numbered(lines()):
-        if entries.wrapper:
-            raise Whole
-        reader.entry(entry)
-    reader.reading.heads = entries.heads
-    return min(at, len(text)), number
-
-
 class _Region:
     """Bytes that begin with the head of an entry; entries are given to the reader, those of interest only."""
 
-    def __init__(self, reader: RangeReader, text: bytes, lines_before: int) -> None:
+    def __init__(self, reader: RowReader, text: bytes, lines_before: int) -> None:
         self._reader, self._text, self._before = reader, text, lines_before
         self._next = 0
         """Where the first entry begins that was not looked at."""
@@ -205,14 +90,17 @@ class _Region:
         self._noted: set[str] = set()
         self._parsed: tuple[int, Head | None] = (-1, None)
 
-    def read(self) -> None:
+    def read(self) -> int:
+        """How many lines there are."""
         reader = self._reader
         while reader.first is None and self._next < len(self._text):
             self._entry(self._next, self._number)
-        for line in _words().lines(self._text, LONGEST_SURE, self._known):
+        lines = _words().lines(self._text, LONGEST_SURE, self._known)
+        for line in lines:
             if line.start >= self._next and self._is_wanted(line):
                 self._entry(*self._beginning_of(line))
         self._find_last_time()
+        return lines.count
 
     def _is_wanted(self, line: Marked) -> bool:
         why, reader = line.why, self._reader
@@ -238,8 +126,8 @@ class _Region:
     def _entry(self, start: int, number: int) -> None:
         """Give this entry to the reader, with all its lines."""
         text = self._text
-        end = _end_of_line(text, start)
-        line = _decoded(text, start, end)
+        end = end_of_line(text, start)
+        line = decoded(text, start, end)
         head = self._head(start, line)
         if head is None:
             time = self._time_before(start)
@@ -250,8 +138,8 @@ class _Region:
         at = end + 1
         number += 1
         while at < len(text) and not self._begins(at):
-            end = _end_of_line(text, at)
-            entry.add(_decoded(text, at, end))
+            end = end_of_line(text, at)
+            entry.add(decoded(text, at, end))
             at = end + 1
             number += 1
         self._next, self._number = min(at, len(text)), number
@@ -271,11 +159,11 @@ class _Region:
                 self._known.add(f"[{who}]".encode())
 
     def _begins(self, start: int) -> bool:
+        if self._text.startswith(_NO_HEADS, start):
+            return False
         if _SURE_HEAD.match(self._text, start) is not None:
             return True
-        if self._text[start : start + 1] in (b" ", b"\t", b"}", b"*", b"\n", b""):
-            return False
-        line = _decoded(self._text, start, _end_of_line(self._text, start))
+        line = decoded(self._text, start, end_of_line(self._text, start))
         return self._head(start, line) is not None or line.startswith(ALONE)
 
     def _head(self, start: int, line: str) -> Head | None:
@@ -287,7 +175,7 @@ class _Region:
         """The time of the entry before: what tools print among the lines of a log has none of its own."""
         while start > self._next:
             start = self._line_before(start)
-            head = parse_head(_decoded(self._text, start, _end_of_line(self._text, start)))
+            head = parse_head(decoded(self._text, start, end_of_line(self._text, start)))
             if head is not None:
                 return head.time
         return self._last_time
@@ -296,26 +184,13 @@ class _Region:
         start = len(self._text)
         while start > self._next:
             start = self._line_before(start)
-            head = parse_head(_decoded(self._text, start, _end_of_line(self._text, start)))
+            head = parse_head(decoded(self._text, start, end_of_line(self._text, start)))
             if head is not None and head.time:
                 self._reader.last_time = head.time
                 return
 
     def _line_before(self, start: int) -> int:
         return self._text.rfind(b"\n", 0, start - 1) + 1
-
-
-def _end_of_line(text: bytes, start: int) -> int:
-    end = text.find(b"\n", start)
-    return len(text) if end < 0 else end
-
-
-def _decoded(text: bytes, start: int, end: int) -> str:
-    """As `lines.read_lines` hands a line out."""
-    if end - start > _MOST_BYTES_OF_A_LINE:
-        end = start + _MOST_BYTES_OF_A_LINE
-    line = text[start:end].decode("utf-8", "replace")
-    return line[:LARGEST_LINE].rstrip("\r\n")
 
 
 def _first_head(file: BinaryIO, at: int, limit: int | None) -> int:
@@ -325,17 +200,33 @@ def _first_head(file: BinaryIO, at: int, limit: int | None) -> int:
         _pass_line(file)
     while limit is None or file.tell() < limit:
         start = file.tell()
-        beginning = file.readline(_MOST_BYTES_OF_A_LINE)
+        beginning = file.readline(MOST_BYTES_OF_A_LINE)
         if not beginning:
             return start
         if not beginning.endswith(b"\n"):
             _pass_line(file)
         beginning = beginning.removesuffix(b"\n")
-        if parse_head(_decoded(beginning, 0, len(beginning))) is not None:
+        if parse_head(decoded(beginning, 0, len(beginning))) is not None:
             return start
     return file.tell()
 
 
 def _pass_line(file: BinaryIO) -> None:
-    while (part := file.readline(_MOST_BYTES_OF_A_LINE)) and not part.endswith(b"\n"):
+    while (part := file.readline(MOST_BYTES_OF_A_LINE)) and not part.endswith(b"\n"):
         pass
+
+
+def last_head(path: Path, begins: int, ends: int) -> int | None:
+    """Where the last entry begins, of those that begin in this range. Raises OSError."""
+    with path.open("rb") as file:
+        start = max(begins, ends - _LAST_BYTES)
+        file.seek(start)
+        text = file.read(ends - start)
+    line = len(text)
+    while line > 0:
+        line = text.rfind(b"\n", 0, line - 1) + 1
+        if line == 0 and start > begins:
+            return None  # Perhaps not where that line begins.
+        if parse_head(decoded(text, line, end_of_line(text, line))) is not None:
+            return start + line
+    return None

@@ -2,59 +2,41 @@
 
 Lines tell whose they are by what came before, some logs tell no more than the time of day, and a big log is
 read in ranges at once. What only a whole file tells (`log_parts`), or only all files together (the date of a
-log without one, a group that nothing but the name of the file gives away), is set right afterwards, before
-the rows reach the table. A log that cannot be read in ranges is read by the evidence's own reader, in one
-task.
+log without one, a group that nothing but the name of the file gives away), is set right by a second round of
+tasks, which writes the files of the table. So the driver sees what logs say of clients and groups, and no
+row; and the JVM sees nothing of it.
+
+A log that cannot be read in ranges is read in one task, line by line. One that has grown is read on from
+where it was left (`log_progress`).
 """
 
-import base64
-import json
-import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
-from pyspark.sql.pandas.types import from_arrow_schema
+from typing import TYPE_CHECKING, Any
 
 from kelpie.evidence.folder import NOTHING_KNOWN
-from kelpie.evidence.logs import Float, Reading, read_log
-from kelpie.evidence.logs.attribution import group_in_name, is_of_server
-from kelpie.evidence.logs.lines import read_lines
+from kelpie.evidence.logs import Reading
+from kelpie.evidence.logs.attribution import group_in_name
 from kelpie.model.time import Instant
 from kelpie.observations import Event
-from kelpie.observations.encoding import add, decode, encode, rows_of
+from kelpie.observations.encoding import decode
+from kelpie.pipeline.parquet import NewFile
 from kelpie.pipeline.sources.inventory import Item, instant
-from kelpie.pipeline.sources.log_parts import Merged, Unjoinable, merged, part_of
-from kelpie.pipeline.sources.log_ranges import (
-    RANGE_BYTES,
-    Whole,
-    can_be_split,
-    read_range,
-    without_collector,
-)
-from kelpie.pipeline.sources.log_rows import PIECE, STAGED, SUMMARY, batches, finished, row_of, summary_batch
-from kelpie.pipeline.sources.log_settling import settled
+from kelpie.pipeline.sources.log_parts import Part, Unjoinable, folded, merged
+from kelpie.pipeline.sources.log_plan import Outcome, Piece, Task
+from kelpie.pipeline.sources.log_progress import Found, Ledger, Progress, check_of
+from kelpie.pipeline.sources.log_reader import can_be_split
+from kelpie.pipeline.sources.log_rows import rows_of_line, settled, staged
 
-_WHOLE = -1
-_TASKS = "name string, path string, encoding string, piece int, pieces int, begins bigint, ends bigint"
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-
-class _Task(NamedTuple):
-    """A range of a file, or all of it."""
-
-    name: str
-    path: str
-    encoding: str
-    piece: int = _WHOLE
-    pieces: int = 1
-    begins: int = 0
-    ends: int = 0
+RANGE_BYTES = 32 << 20
+_ROWS_A_TASK = 50_000
+_TASKS_PER_CORE = 3
 
 
 @dataclass(slots=True)
@@ -69,245 +51,210 @@ class Log:
     """Whether there are events of clients that nothing in the file gives a group."""
     began: Instant | None = None
     """Its first time, before its date was settled."""
-    merged: Merged | None = None
-    """Of a log that was read in ranges: what its rows still lack."""
-    again: Mapping[str, Any] | None = None
-    """Of a log that had to be read anew, as a whole: how."""
+    pieces: Sequence[Piece] = ()
+    progress: Progress | None = None
+    """Where to go on when it has grown."""
+    replaces: Progress | None = None
+    """Whose rows have to go before those of its pieces come."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A log to be read: from where it was left, or from its beginning; as a whole if nothing else helps."""
+
+    item: Item
+    found: Found
+    whole: bool = False
+
+    @property
+    def anew(self) -> "_Work":
+        if self.found.go_on is not None:
+            return replace(self, found=self.found._replace(go_on=None))
+        return replace(self, whole=True)
 
 
 def read_logs(
-    spark: SparkSession,
+    spark: "SparkSession",
     items: Sequence[Item],
+    staging: Path,
+    ledger: Ledger,
     *,
-    cluster: str,
     zone: tzinfo | None = None,
     range_bytes: int = RANGE_BYTES,
-) -> DataFrame:
-    """Rows of log_event, and a row for each range with a `summary`; see `summaries`."""
-    tasks = [task for item in items for task in _tasks(item, range_bytes)]
-    return _read_tasks(spark, tasks, cluster, zone)
+) -> list[Log]:
+    """What logs say, by name, as files are gone through; their rows wait in the folder `staging`."""
+    logs: dict[str, Log] = {}
+    todo = [_Work(item, _found(ledger, item)) for item in items]
+    while todo:
+        tasks = [task for work in todo for task in _tasks(work, range_bytes)]
+        outcomes = _by_name(_run(spark, tasks, staging, zone))
+        again = []
+        for work in todo:
+            name = work.item.file.name
+            log = _log(work, outcomes[name])
+            if log is None:
+                again.append(work.anew)
+            else:
+                logs[name] = log
+        todo = again
+    return sorted(logs.values(), key=lambda it: it.reading.name.split("/"))
 
 
-def _tasks(item: Item, range_bytes: int) -> list[_Task]:
-    name, path, encoding = item.file.name, str(item.file.path), item.encoding
-    size = item.file.size
-    if size <= range_bytes:
-        return [_Task(name, path, encoding, 0, 1, 0, size)]
+def correct(logs: Sequence[Log], known: Mapping[str, str]) -> None:
+    """What all files together tell: dates, and groups by names of files.
+
+    `known`: groups that somebody knows of; what is learned from names of files is noted with each log.
+    """
+    for log in logs:
+        reading = log.reading
+        shift: int | None = 0
+        if log.began is not None:
+            shift = None if reading.first is None else reading.first - log.began
+        named = None
+        if log.ungrouped and not reading.found.known_groups:
+            named = group_in_name(reading.name, known)
+        if named is not None:
+            reading.found.known_groups[named] = f"the name of {reading.name}"
+        log.pieces = [
+            replace(piece, known=replace(piece.known, shift_ms=shift, named=named)) for piece in log.pieces
+        ]
+
+
+def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Path, cluster: str) -> list[NewFile]:
+    """Files with the rows of all these logs in the folder of the table; no commit knows them yet."""
+    pieces = [piece for log in logs for piece in log.pieces]
+    tasks: list[list[Piece]] = []
+    rows = _ROWS_A_TASK
+    for piece in pieces:
+        if rows >= _ROWS_A_TASK:
+            tasks.append([])
+            rows = 0
+        tasks[-1].append(piece)
+        rows += piece.count
+
+    def task(some: Sequence[Piece]) -> list[NewFile]:
+        from kelpie.pipeline.sources.log_task import write  # noqa: PLC0415 - not in the driver.
+
+        return write(some, str(folder), cluster)
+
+    if not tasks:
+        return []
+    return spark.sparkContext.parallelize(tasks, len(tasks)).flatMap(task).collect()
+
+
+def _found(ledger: Ledger, item: Item) -> Found:
     try:
-        splits = can_be_split(item.file.path, encoding)
+        return ledger.find(item.path, item.file.path)
+    except OSError:
+        return Found("")  # The task will say why.
+
+
+def _tasks(work: _Work, range_bytes: int) -> list[Task]:
+    file, go_on = work.item.file, work.found.go_on
+    begins = 0 if go_on is None else go_on.end
+    task = Task(file.name, str(file.path), work.item.encoding, begins=begins, ends=file.size)
+    if work.whole:
+        return [task._replace(whole=True)]
+    if file.size - begins <= range_bytes:
+        return [task]
+    try:
+        splits = go_on is not None or can_be_split(file.path, work.item.encoding)
     except OSError:
         splits = False  # The task will say why.
     if not splits:
-        return [_Task(name, path, encoding)]
-    bounds = [*range(0, size, range_bytes), size]
+        return [task._replace(whole=True)]
+    bounds = [*range(begins, file.size, range_bytes), file.size]
     return [
-        _Task(name, path, encoding, number, len(bounds) - 1, begins, ends)
+        task._replace(piece=number, pieces=len(bounds) - 1, begins=begins, ends=ends)
         for number, (begins, ends) in enumerate(pairwise(bounds))
     ]
 
 
-def _read_tasks(spark: SparkSession, tasks: Sequence[_Task], cluster: str, zone: tzinfo | None) -> DataFrame:
-    def task(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with without_collector():
-            for batch in rows:
-                for row in batch.to_pylist():
-                    yield from _read(_Task(**row), cluster, zone)
+def _run(spark: "SparkSession", tasks: Sequence[Task], staging: Path, zone: tzinfo | None) -> list[Outcome]:
+    def task(it: Task) -> list[Outcome]:
+        from kelpie.pipeline.sources.log_task import read  # noqa: PLC0415 - not in the driver.
 
-    slices = max(1, min(len(tasks), spark.sparkContext.defaultParallelism * 8))
-    frame = spark.createDataFrame(list(tasks), _TASKS).repartition(slices)
-    return frame.mapInArrow(task, from_arrow_schema(STAGED, prefer_timestamp_ntz=False))
+        return read(it, str(staging), zone)
 
-
-def summaries(staged: DataFrame) -> list[Log]:
-    """By name, as files are gone through."""
-    found = _collected(staged)
-    redone = {name for name, log in found.items() if log.again is not None}
-    for name in redone:
-        again = found[name].again
-        assert again is not None
-        found[name] = _collected(_again(staged.sparkSession, again))[name]
-        found[name].again = again
-    return sorted(found.values(), key=lambda it: it.reading.name.split("/"))
+    if not tasks:
+        return []
+    context = spark.sparkContext
+    slices = min(len(tasks), context.defaultParallelism * _TASKS_PER_CORE)
+    return context.parallelize(tasks, slices).flatMap(task).collect()
 
 
-def _collected(staged: DataFrame) -> dict[str, Log]:
-    by_name: dict[str, list[dict[str, Any]]] = {}
-    for row in staged.where(f"{SUMMARY} is not null").select(SUMMARY).collect():
-        data = json.loads(row[0])
-        by_name.setdefault(data["name"], []).append(data)
-    return {name: _log(sorted(parts, key=lambda it: int(it["piece"]))) for name, parts in by_name.items()}
+def _by_name(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    found: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.task.name, []).append(outcome)
+    return found
 
 
-def _log(parts: Sequence[dict[str, Any]]) -> Log:
-    name = parts[0]["name"]
-    if "found" in parts[0]:
-        return _unpacked(parts[0])
-    again = next((part["again"] for part in parts if part["again"]), None)
-    if again is None:
-        broken = next((part["reason"] for part in parts if part["reason"]), "")
-        if broken:
-            return Log(Reading(name), broken)
-        try:
-            joined = merged([part["part"] for part in parts])
-        except Unjoinable:
-            again = parts[0]["whole"]
-        else:
-            reading = joined.reader.reading
-            return Log(reading, "", joined.ungrouped, reading.first, joined)
-    return Log(Reading(name), again=again)
-
-
-def _again(spark: SparkSession, how: Mapping[str, Any]) -> DataFrame:
-    zone = pickle.loads(base64.b64decode(how["zone"]))
-    return _read_tasks(spark, [_Task(how["name"], how["path"], how["encoding"])], how["cluster"], zone)
-
-
-def events(staged: DataFrame, logs: Sequence[Log], known: Mapping[str, str]) -> DataFrame:
-    """The rows of log_event, with all that only whole files, and all files together, tell.
-
-    `known`: groups that somebody knows of; what is learned from names of files is noted with each log.
-    """
-    rows = staged.where(f"{SUMMARY} is null")
-    redone = [log for log in logs if log.again is not None]
-    if redone:
-        rows = rows.where(~F.col("source").isin([log.reading.name for log in redone]))
-    in_ranges = {log.reading.name: log.merged for log in logs if log.merged is not None}
-    if in_ranges:
-        rows = settled(rows, in_ranges)
-    for log in redone:
-        assert log.again is not None
-        rows = rows.unionByName(_again(staged.sparkSession, log.again).where(f"{SUMMARY} is null"))
-    return _corrected(rows.drop(SUMMARY, PIECE, "zoned", "once"), logs, known)
-
-
-def _corrected(rows: DataFrame, logs: Sequence[Log], known: Mapping[str, str]) -> DataFrame:
-    corrections = [it for it in (_correction(log, known) for log in logs) if it[1:] != (0, False, None)]
-    if not corrections:
-        return rows
-    table = rows.sparkSession.createDataFrame(
-        corrections, "source string, shift_ms bigint, dateless boolean, named string"
-    )
-    of_server = F.col("kind").rlike("^(broker|controller): ")
-    named = F.when(F.col("group").isNull() & ~of_server, F.col("named"))
-    told = F.map_from_arrays(
-        F.array(F.lit("group_from")), F.array(F.concat(F.lit("the name of "), F.col("source")))
-    )
-    shifted = F.timestamp_millis(F.unix_millis("at") + F.col("shift_ms"))
-    return (
-        rows.join(F.broadcast(table), "source", "left")
-        .withColumn(
-            "at",
-            F.when(F.coalesce("dateless", F.lit(False)), F.lit(None))
-            .when(F.coalesce("shift_ms", F.lit(0)) != 0, shifted)
-            .otherwise(F.col("at")),
-        )
-        .withColumn(
-            "details", F.when(named.isNotNull(), F.map_concat("details", told)).otherwise(F.col("details"))
-        )
-        .withColumn("group", F.coalesce("group", named))
-    )
-
-
-def _correction(log: Log, known: Mapping[str, str]) -> tuple[str, int, bool, str | None]:
-    reading = log.reading
-    shift = 0
-    if log.began is not None and reading.first is not None:
-        shift = reading.first - log.began
-    dateless = log.began is not None and reading.first is None
-    group = group_in_name(reading.name, known) if log.ungrouped and not reading.found.known_groups else None
-    if group is not None:
-        reading.found.known_groups[group] = f"the name of {reading.name}"
-    return reading.name, shift, dateless, group
-
-
-def _read(task: _Task, cluster: str, zone: tzinfo | None) -> Iterator[pa.RecordBatch]:
-    how = {
-        "name": task.name,
-        "path": task.path,
-        "encoding": task.encoding,
-        "cluster": cluster,
-        "zone": base64.b64encode(pickle.dumps(zone)).decode(),
-    }
-    head = {"name": task.name, "piece": task.piece}
+def _log(work: _Work, outcomes: Sequence[Outcome]) -> Log | None:
+    """None: it must be read anew, from further back."""
+    name, go_on = work.item.file.name, work.found.go_on
+    broken = next((it.reason for it in outcomes if it.reason), "")
+    if broken:
+        return Log(Reading(name), broken)
+    parts = [it.part for it in outcomes if it.part is not None]
+    if len(parts) < len(outcomes):
+        return None
+    before = [] if go_on is None or go_on.part is None else [go_on.part]
     try:
-        if task.piece == _WHOLE:
-            yield from _read_whole(task, cluster, zone)
-            return
-        try:
-            reader = read_range(
-                Path(task.path), task.name, zone, task.begins, task.ends, encoding=task.encoding
-            )
-        except Whole:
-            if task.pieces == 1:
-                yield from _read_whole(task, cluster, zone)
-            else:
-                yield summary_batch(cluster, task.name, {**head, "again": how, "reason": ""})
-            return
-        part = part_of(reader)
-        if task.pieces > 1:
-            yield from batches((row_of(it) for it in reader.rows), cluster, task.name, task.piece)
-            data = {**head, "again": None, "reason": "", "part": part, "whole": how}
-            yield summary_batch(cluster, task.name, data)
-            return
-        joined = merged([part])
-        rows = finished(reader, joined)
-        yield from batches(rows, cluster, task.name, None)
-        reading = joined.reader.reading
-        reason = "" if reading.heads or rows else NOTHING_KNOWN
-        yield summary_batch(
-            cluster, task.name, {**head, **_packed(reading, reason, ungrouped=joined.ungrouped)}
-        )
-    except OSError as error:
-        reason = f"It cannot be read: {error.strerror or error}."
-        yield summary_batch(
-            cluster, task.name, {**head, **_packed(Reading(task.name), reason), "again": None}
-        )
-    except Exception as error:  # One file of many, from anywhere: the others must not pay for it.
-        reason = f"It made Kelpie stumble ({type(error).__name__}: {error})."
-        yield summary_batch(
-            cluster, task.name, {**head, **_packed(Reading(task.name), reason), "again": None}
-        )
+        whole = merged([*before, *parts])
+    except Unjoinable:
+        return None
+    whole.reading.name = name
+    known = whole.known[len(before) :]
+    pieces = [
+        Piece(name, work.found.log, it.rows, it.count, each)
+        for it, each in zip(outcomes, known, strict=True)
+        if it.count
+    ]
+    log = Log(whole.reading, "", whole.ungrouped, whole.reading.first, pieces)
+    if go_on is None:
+        log.replaces = work.found.replaces
+        log.reason = "" if whole.reading.heads or pieces else NOTHING_KNOWN
+    elif whole.known[0] != go_on.known or not _is_as_written(go_on, log):
+        return None
+    log.progress = _progress(work, outcomes, [*before, *parts], log)
+    return log
 
 
-def _read_whole(task: _Task, cluster: str, zone: tzinfo | None) -> Iterator[pa.RecordBatch]:
-    """By the evidence's own reader, line by line."""
-    reading = read_log(read_lines(Path(task.path), task.encoding), task.name, zone)
-    reason = "" if reading.heads or reading.found.events else NOTHING_KNOWN
-    rows = reading.found.events
-    ungrouped = any(it.group is None and not is_of_server(it) for it in rows)
-    reading.found.events = []
-    yield from batches(_rows_of(rows), cluster, task.name, None)
-    data = {"name": task.name, "piece": task.piece, **_packed(reading, reason, ungrouped=ungrouped)}
-    yield summary_batch(cluster, task.name, data)
+def _is_as_written(go_on: Progress, log: Log) -> bool:
+    """Whether the entry that was the last one tells what it told; then that need not be told again."""
+    assert go_on.part is not None
+    place, written = go_on.part.lines + 1, go_on.last
+    if written is None:
+        return True
+    if not log.pieces:
+        return False
+    piece, *others = log.pieces
+    if rows_of_line(settled(staged(piece.rows), piece.known, piece.source), place) != written:
+        return False
+    log.pieces = [replace(piece, skip=len(written["line"])), *others]
+    return True
 
 
-def _rows_of(found: Sequence[Event]) -> Iterator[list[Any]]:
-    place, part = -1, 0
-    for event in found:
-        line = int(event.source.rpartition(":")[2])
-        part = part + 1 if line == place else 0
-        place = line
-        yield [
-            event.at,
-            line,
-            event.kind.value,
-            event.group,
-            event.member,
-            event.instance_id,
-            event.client_id,
-            event.node,
-            event.topic,
-            event.partition,
-            event.offset,
-            event.generation,
-            event.error,
-            event.reason,
-            event.details,
-            event.text,
-            part,
-            None,
-            None,
-        ]
+def _progress(work: _Work, outcomes: Sequence[Outcome], parts: Sequence[Part], log: Log) -> Progress:
+    """Where to go on, if it can be."""
+    name, path, file = work.item.file.name, work.item.path, work.item.file
+    last_entry = outcomes[-1].last_entry
+    goes_on = last_entry is not None and not log.ungrouped
+    end = last_entry if last_entry is not None and goes_on else file.size
+    try:
+        check = check_of(file.path, end)
+    except OSError:
+        return Progress(path, name, work.found.log)
+    if not goes_on:
+        return Progress(path, name, work.found.log, end, check)
+    part = folded(parts[:-1])
+    known = merged([part, parts[-1]]).known[0]
+    last = None
+    if outcomes[-1].count:
+        piece = log.pieces[-1]
+        last = settled(staged(piece.rows), piece.known, name)
+    return Progress(path, name, work.found.log, end, check, part, known, last)
 
 
 def event_of(row: Mapping[str, Any]) -> Event:
@@ -334,34 +281,3 @@ def event_of(row: Mapping[str, Any]) -> Event:
         },
     )
     return event
-
-
-def _packed(reading: Reading, reason: str, *, ungrouped: bool = False) -> dict[str, Any]:
-    return {
-        "found": [(kind, encode(row)) for kind, row in rows_of(reading.found)],
-        "lines": reading.lines,
-        "heads": reading.heads,
-        "unknown": reading.unknown,
-        "first": reading.first,
-        "last": reading.last,
-        "missing": reading.missing.value,
-        "known": reading.found.known_groups,
-        "reason": reason,
-        "ungrouped": ungrouped,
-    }
-
-
-def _unpacked(data: Mapping[str, Any]) -> Log:
-    reading = Reading(
-        data["name"],
-        lines=data["lines"],
-        heads=data["heads"],
-        unknown=data["unknown"],
-        first=data["first"],
-        last=data["last"],
-        missing=Float(data["missing"]),
-    )
-    for kind, row in data["found"]:
-        add(reading.found, kind, decode(kind, row))
-    reading.found.known_groups = dict(data["known"])
-    return Log(reading, data["reason"], data["ungrouped"], data["first"])

@@ -1,12 +1,15 @@
 """Log segments of the offsets topic, off the disks of brokers, also dead ones, into bronze tables.
 
-The driver finds files, and plans (segments_files.py). A task decodes ranges of files in compiled code,
-writes Parquet files itself, and tells the driver which (segments_task.py); nothing of the data crosses to
-the JVM. The driver writes the batch into the journal, and adds the files to the tables, one commit each.
+The driver plans (segments_files.py). A task decodes ranges of files in compiled code, writes Parquet files
+itself, and tells the driver which (segments_task.py); nothing of the data crosses to the JVM. The driver
+writes the batch into the journal, and adds the files to the tables, one commit each.
 
 A big file is cut anywhere, and a task finds the first entry behind the cut by itself. The driver looks
 whether that is where the range before has ended. If not (an entry may be broken there, or hold what looks
 like an entry), the range is read again, from where it should have begun.
+
+The journal also says how far each file was read. One that has grown goes on there; one that has become
+another is read anew, and rows of the old one go where the new one says otherwise (segments_again.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,39 +17,46 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from kelpie.pipeline.journal import Journal
+from kelpie.pipeline.journal import Journal, Page
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.parquet import NewFile
+from kelpie.pipeline.sources import segments_again
 from kelpie.pipeline.sources.segments_files import (
     FILLED,
     RANGE_BYTES,
+    Done,
     Outcome,
     Progress,
     Range,
     SegmentFile,
-    find,
     packed,
     progress_of,
     ranges,
     what_is_new,
 )
+from kelpie.pipeline.spark_cluster import is_readable, unseen
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-APPLICATION = "segments"
 _SMALLEST_TASK = 16 * 1024 * 1024
 _TASKS_PER_CORE = 4
+_TRIES = 3
+"""For a file that a task does not see and the driver does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What a run added."""
+    """What a batch added."""
 
     files: int = 0
+    """How many had something new."""
     bytes: int = 0
+    """How much of them was new."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """By table."""
+    progress: Mapping[str, Progress] = field(default_factory=dict)
+    """By what a file is known by, how far it has been read: those of earlier batches, too."""
 
 
 class Runner(Protocol):
@@ -79,37 +89,33 @@ class OnSpark:
         return self.context.parallelize(tasks, len(tasks)).map(task).collect()
 
 
-def ingest(lake: Lake, folders: Iterable[Path], run: Runner, *, cluster: str | None = None) -> Ingested:
-    """Read what is new below these folders, as one batch, exactly once.
-
-    `cluster`: its name; if nobody says, its id, where the disks know it. Raises SeveralClusters and Conflict.
-    """
-    journal = Journal(_made(lake), APPLICATION)
-    page = journal.finish()
-    before = {} if page is None else {path: Progress(**it) for path, it in page.progress.items()}
-    todo = list(what_is_new(find(folders, cluster), before))
-    if not todo:
-        return Ingested()
-    outcomes = _read(lake, run, todo)
-    progress = {path: asdict(it) for path, it in (_kept(before) | _progress(outcomes)).items()}
-    page = journal.record(0 if page is None else page.number + 1, _files(outcomes), progress)
-    journal.finish()
-    return Ingested(len(todo), sum(file.size - start for file, start in todo), page.rows)
-
-
 def take_in(
     lake: Lake, files: Sequence[SegmentFile], run: Runner, *, application: str, version: int
 ) -> Ingested:
-    """Read these files, whole, as a batch that somebody else has numbered; only once, whoever calls again.
+    """Read what is new in these files, as one batch; only once, whoever calls again with that number.
 
-    For those who know themselves which files are new. Raises Conflict.
+    `files`: those that are new or have changed, whatever has changed about them. Raises Conflict, and
+    ClusterFault where executors do not see what the driver sees.
     """
     journal = Journal(_made(lake), application)
     page = journal.finish()
+    before = _progress_in(page)
+    todo: list[tuple[SegmentFile, int]] = []
     if page is None or page.number < version:
-        page = journal.record(version, _files(_read(lake, run, [(file, 0) for file in files])))
+        todo = list(what_is_new(files, before))
+    if todo:
+        outcomes = _read(lake, run, todo)
+        done = _by_path(outcomes)
+        progress = _kept(before) | _progress(todo, done, before)
+        page = journal.record(
+            version,
+            _files(outcomes),
+            {key: asdict(it) for key, it in progress.items()},
+            segments_again.void(lake, todo, before, outcomes),
+        )
         journal.finish()
-    return Ingested(len(files), sum(file.size for file in files), page.rows if page.number == version else {})
+    rows = page.rows if page is not None and page.number == version else {}
+    return Ingested(len(todo), sum(file.size - start for file, start in todo), rows, _progress_in(page))
 
 
 def _made(lake: Lake) -> Lake:
@@ -131,16 +137,46 @@ def _files(outcomes: Sequence[Outcome]) -> dict[str, list[NewFile]]:
 
 def _seamless(lake: Lake, run: Runner, tasks: Sequence[Sequence[Range]]) -> list[Outcome]:
     """All tasks done, and every range begun where the one before it has ended."""
-    folders = {table.name: str(lake.path(table)) for table in FILLED}
-    outcomes = list(run(tasks, folders))
+    outcomes = _seen(lake, run, tasks)
     while wrong := _misread(outcomes):
         for place in wrong:
-            for table in FILLED:
-                lake.discard(table, outcomes[place].files[table.name])
-        again = run([[part] for part in wrong.values()], folders)
+            _discard(lake, outcomes[place])
+        again = _seen(lake, run, [[part] for part in wrong.values()])
         for place, outcome in zip(wrong, again, strict=True):
             outcomes[place] = outcome
     return outcomes
+
+
+def _seen(lake: Lake, run: Runner, tasks: Sequence[Sequence[Range]]) -> list[Outcome]:
+    """All tasks done, and no file passed by that is there. Raises ClusterFault.
+
+    A file may be gone for all, as when a broker deletes it: that is told in the tables. If this machine sees
+    it, whoever did not may be an executor that lacks the file system; another one may have it.
+    """
+    folders = {table.name: str(lake.path(table)) for table in FILLED}
+    outcomes = list(run(tasks, folders))
+    for _ in range(_TRIES):
+        missed = {place: part for place, it in enumerate(outcomes) if (part := _passed_by(it)) is not None}
+        if not missed:
+            return outcomes
+        for place in missed:
+            _discard(lake, outcomes[place])
+        again = run([tasks[place] for place in missed], folders)
+        for place, outcome in zip(missed, again, strict=True):
+            outcomes[place] = outcome
+    part = next((part for it in outcomes if (part := _passed_by(it)) is not None), None)
+    if part is None:
+        return outcomes
+    raise unseen(part.part.path, part.error)
+
+
+def _passed_by(outcome: Outcome) -> Done | None:
+    return next((it for it in outcome.done if it.error and is_readable(it.part.path)), None)
+
+
+def _discard(lake: Lake, outcome: Outcome) -> None:
+    for table in FILLED:
+        lake.discard(table, outcome.files[table.name])
 
 
 def _misread(outcomes: Sequence[Outcome]) -> dict[int, Range]:
@@ -162,15 +198,33 @@ def _misread(outcomes: Sequence[Outcome]) -> dict[int, Range]:
     return wrong
 
 
-def _progress(outcomes: Sequence[Outcome]) -> dict[str, Progress]:
-    ends = {done.part.path: done for outcome in outcomes for done in outcome.done}
+def _by_path(outcomes: Sequence[Outcome]) -> dict[str, list[Done]]:
+    found: dict[str, list[Done]] = {}
+    for outcome in outcomes:
+        for done in outcome.done:
+            found.setdefault(done.part.path, []).append(done)
+    return found
+
+
+def _progress(
+    todo: Sequence[tuple[SegmentFile, int]],
+    done: Mapping[str, Sequence[Done]],
+    before: Mapping[str, Progress],
+) -> dict[str, Progress]:
     found = {}
-    for path, done in ends.items():
+    for file, _ in todo:
+        parts = done.get(file.path, ())
+        if not parts or any(part.error for part in parts):
+            continue  # As far as it was read before, if it was: the rest comes when it can be read.
         try:
-            found[path] = progress_of(path, done.part.stop, min(done.end, done.torn))
+            found[file.key] = progress_of(file.path, parts, before.get(file.key))
         except OSError:
             continue  # Gone: if it comes back, it is read anew.
     return found
+
+
+def _progress_in(page: Page | None) -> dict[str, Progress]:
+    return {} if page is None else {key: Progress(**it) for key, it in page.progress.items()}
 
 
 def _kept(before: Mapping[str, Progress]) -> dict[str, Progress]:

@@ -1,28 +1,19 @@
-"""Segment files of the offsets topic: where they lie, whose they are, and what of them is new.
+"""Segment files of the offsets topic: what of them is new, and how they are cut for tasks.
 
-A broker's folder tells by `meta.properties` which broker and which cluster it is of; where that file is
-missing, the path may tell the broker. What was read before is known by the journal. A file grows at its end
-while it is written, and is replaced by another one when it is compacted: so a file goes on only if the
-bytes that were read last are still there, and is otherwise read anew. (Records that come again by that
-count once all the same.)
+What was read before is known by the journal. A file grows at its end while it is written, and is replaced by
+another one when it is compacted: so a file goes on only if the bytes that were read last are still there, and
+is otherwise read anew. (Records that come again by that count once all the same.)
 """
 
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from kelpie.pipeline.names import plain
 from kelpie.pipeline.parquet import NewFile
 from kelpie.pipeline.tables import TABLES
 
-_FOLDER = re.compile(r"__consumer_offsets-(\d+)")
-_SEGMENT = re.compile(r"\d{20}\.log")
-_BROKER = re.compile(r"(?:broker|kafka|node|logs)[-_.]?(\d+)", re.IGNORECASE)
 _LOOKED_AT = 4096
-UNKNOWN_CLUSTER = "unknown"
 
 RANGE_BYTES = 128 * 1024 * 1024
 """So much is read by one task: about 1.5 million records."""
@@ -33,10 +24,6 @@ COMMITS, MARKERS, GROUPS, QUARANTINE = FILLED = tuple(
 )
 
 
-class SeveralClusters(Exception):
-    """Disks of several clusters under one name: their records would be taken for copies of each other."""
-
-
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
     path: str
@@ -45,7 +32,13 @@ class SegmentFile:
     replica: int | None
     size: int
     source: str = ""
-    """What people know it by, where that is not its path: a file out of an archive."""
+    """What rows call it, where that is not its path."""
+    known_as: str = ""
+    """What it is known by the next time, where that is not its path: a file out of an archive."""
+
+    @property
+    def key(self) -> str:
+        return self.known_as or self.path
 
 
 class Range(NamedTuple):
@@ -71,8 +64,14 @@ class Done:
     """Where its first entry began."""
     end: int
     """Behind its last entry."""
-    torn: int
-    """Where the tail of the file begins that is not whole yet; its end if there is none."""
+    tail: int
+    """Where the end of the file begins that holds no whole entry yet; that of the range if all is whole."""
+    offsets: tuple[int, int] | None = None
+    """Of the first record, and behind the last one; none: it has no records."""
+    newest: int = -1
+    """When the newest record was written, in milliseconds; −1: nothing tells."""
+    error: str = ""
+    """Why it could not be read, and where that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,58 +80,6 @@ class Outcome:
 
     done: Sequence[Done]
     files: Mapping[str, Sequence[NewFile]]
-
-
-def find(folders: Iterable[Path], cluster: str | None = None) -> list[SegmentFile]:
-    """Segment files of the offsets topic below these folders. Raises SeveralClusters.
-
-    `cluster`: its name; if nobody says, its id, where the disks know it.
-    """
-    found: list[SegmentFile] = []
-    ids: dict[str, Path] = {}
-    disks: dict[Path, Mapping[str, str]] = {}
-    for folder in folders:
-        for file in sorted(folder.rglob("*.log")) if folder.is_dir() else [folder]:
-            partition = _FOLDER.fullmatch(file.parent.name)
-            if not partition or not _SEGMENT.fullmatch(file.name):
-                continue
-            disk = file.parent.parent
-            if disk not in disks:
-                disks[disk] = _properties(disk / "meta.properties")
-            known = disks[disk]
-            if "cluster.id" in known:
-                ids.setdefault(known["cluster.id"], disk)
-            named = plain(cluster or known.get("cluster.id") or UNKNOWN_CLUSTER)
-            found.append(
-                SegmentFile(str(file), named, int(partition[1]), _replica(file, known), file.stat().st_size)
-            )
-    if cluster is not None and len(ids) > 1:
-        places = ", ".join(f"{disk} of {name}" for name, disk in sorted(ids.items()))
-        raise SeveralClusters(
-            f"these folders hold disks of {len(ids)} clusters ({places}), all to be called {cluster!r}. "
-            "Read one cluster at a time, or give no name: then each goes by its id."
-        )
-    return found
-
-
-def _properties(path: Path) -> dict[str, str]:
-    try:
-        lines = path.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return {}
-    pairs = (line.partition("=") for line in lines if "=" in line and not line.lstrip().startswith("#"))
-    return {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
-
-
-def _replica(file: Path, known: Mapping[str, str]) -> int | None:
-    for name in ("node.id", "broker.id"):
-        if known.get(name, "").isdecimal():
-            return int(known[name])
-    for part in reversed(file.parts[:-2]):
-        found = _BROKER.search(part)
-        if found:
-            return int(found[1])
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +92,31 @@ class Progress:
     """Behind the last entry that was there as a whole."""
     mark: int
     """A checksum of its first bytes, and of the last ones before `done`."""
+    next_offset: int = -1
+    """Behind the last record that it held then; −1: it had none."""
+    newest: int = -1
+    """When the newest of them was written, in milliseconds; −1: nothing tells."""
+    known_to: int = -1
+    """Behind the highest record that was ever read from it, also when it has been cut since."""
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether its end held no whole entry yet."""
+        return self.done < self.size
 
 
-def progress_of(path: str, size: int, done: int) -> Progress:
-    return Progress(size, done, _mark(path, done))
+def progress_of(path: str, parts: Sequence[Done], before: Progress | None = None) -> Progress:
+    """After these ranges of a file, which are all that was read of it, in their order. Raises OSError."""
+    last = parts[-1]
+    done = min(last.end, last.tail)
+    next_offset = max((part.offsets[1] for part in parts if part.offsets is not None), default=-1)
+    newest = max(part.newest for part in parts)
+    known_to = next_offset
+    if before is not None:
+        known_to = max(known_to, before.known_to)
+        if parts[0].part.start > 0:
+            next_offset, newest = max(next_offset, before.next_offset), max(newest, before.newest)
+    return Progress(last.part.stop, done, _mark(path, done), next_offset, newest, known_to)
 
 
 def _mark(path: str, done: int) -> int:
@@ -161,14 +129,21 @@ def _mark(path: str, done: int) -> int:
 def what_is_new(
     files: Iterable[SegmentFile], before: Mapping[str, Progress]
 ) -> Iterator[tuple[SegmentFile, int]]:
-    """The files of which something was not read yet, and where that begins."""
+    """The files of which something was not read yet, and where that begins. All are new, or have changed."""
     for file in files:
-        known = before.get(file.path)
-        if known is None or file.size < known.done or _mark(file.path, known.done) != known.mark:
+        known = before.get(file.key)
+        if known is None or file.size < known.done or not _goes_on(file, known):
             if file.size:
                 yield file, 0
-        elif file.size != known.size:
+        elif file.size != known.size or known.is_torn:
             yield file, known.done
+
+
+def _goes_on(file: SegmentFile, known: Progress) -> bool:
+    try:
+        return _mark(file.path, known.done) == known.mark
+    except OSError:
+        return False  # The task will say why.
 
 
 def ranges(todo: Iterable[tuple[SegmentFile, int]], size: int = RANGE_BYTES) -> Iterator[Range]:

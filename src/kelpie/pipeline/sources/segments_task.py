@@ -4,6 +4,7 @@ This runs in the workers, and only there: the driver has no use for compiled cod
 second.
 """
 
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -48,11 +49,13 @@ def write(parts: Sequence[Range], folders: Mapping[str, str]) -> Outcome:
                 for read in reader:
                     for table, rows in tables_of(read):
                         writers[table, part.cluster].write(rows, constants)
-                done.append(Done(part, reader.first, reader.end, reader.torn))
+                seen = reader.first, reader.end, reader.tail, reader.offsets, reader.newest
+                done.append(Done(part, *seen))
         except OSError as error:  # Gone since it was found, or not ours to read.
             unread = Unread(part.start, part.stop - part.start, f"not readable: {error.strerror}", b"")
             writers[QUARANTINE.name, part.cluster].write(quarantine([unread]), constants)
-            done.append(Done(part, part.start, part.stop, part.start))
+            told = f"{error.strerror or error}, on {socket.gethostname()}"
+            done.append(Done(part, part.start, part.stop, part.start, error=told))
     files: dict[str, list[NewFile]] = {table.name: [] for table in FILLED}
     for (name, _), writer in writers.items():
         files[name] += writer.close()

@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any
 from kelpie.evidence import properties
 from kelpie.evidence.collected import take
 from kelpie.evidence.dateless import settle_dates
-from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped
+from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped, without_time
 from kelpie.evidence.describes import read_output
 from kelpie.evidence.joining import join_states
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.looks import earlier_rows, failed_row
 from kelpie.evidence.recognition import Kind
-from kelpie.evidence.segments import Segment, describe_segment, log_ends
+from kelpie.evidence.segments import Segment, log_ends, meet
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
-from kelpie.observations import Observations, Unasked
+from kelpie.observations import OFFSETS_TOPIC, LogEnds, Observations, Unasked
 from kelpie.observations.encoding import add, dumps, loads, rows_of
 from kelpie.observations.positions import NO_OFFSET
+from kelpie.pipeline.failures import SeveralClusters
 from kelpie.pipeline.sources.inventory import Batch, Item, moment
 from kelpie.pipeline.sources.logs import Log
+from kelpie.pipeline.sources.segments_files import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +36,7 @@ KNOWN, TOPIC_ID, SURVEY = "known", "topic-id", "survey"
 snapshot that `kelpie collect` took."""
 EARLIER, FAILED = "earlier ", "failed "
 """Before the kind of a row: it is of an earlier look than the newest, or of a round that nobody answered."""
-_META = "meta.properties"
+_META, _BROKER = "meta.properties", "broker"
 
 
 class Configurations:
@@ -42,8 +44,8 @@ class Configurations:
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.disks: dict[str, int] = {}
-        self.clusters: set[str] = set()
-        """Ids of clusters that disks are of."""
+        self.clusters: dict[str, str] = {}
+        """Ids of clusters that disks are of, with the file that says so."""
         self.found = Observations()
         for item in items:
             read = properties.read_properties(read_lines(item.file.path, item.encoding))
@@ -51,9 +53,19 @@ class Configurations:
             if item.file.base == _META or "cluster.id" in read:
                 if node is not None:
                     self.disks[item.file.folder] = node
-                self.clusters |= {read["cluster.id"]} if "cluster.id" in read else set()
+                if "cluster.id" in read:
+                    self.clusters.setdefault(read["cluster.id"], item.file.name)
             else:
                 self.found.add(properties.observe(read, item.file.name))
+
+    def check(self) -> None:
+        """Raises SeveralClusters."""
+        if len(self.clusters) > 1:
+            places = ", ".join(f"{file} is of {name}" for name, file in sorted(self.clusters.items()))
+            raise SeveralClusters(
+                f"There are disks of {len(self.clusters)} clusters here: {places}. Their records have the "
+                "same places, and would be taken for copies of each other. Read one cluster at a time."
+            )
 
 
 class Outputs:
@@ -64,6 +76,12 @@ class Outputs:
             Dated(read_output(read_lines(it.file.path, it.encoding), it.file.name), it.file.modified)
             for it in items
         ]
+
+    def without_time(self, logs: Sequence[Log], batch: Batch) -> "Outputs":
+        """Those that history has to date: nothing else tells when they were made."""
+        found = Outputs(())
+        found.dated = without_time(self.dated, [log.reading for log in logs], _modified(batch))
+        return found
 
     @property
     def groups(self) -> list[str]:
@@ -89,35 +107,53 @@ class Outputs:
         return {topic_id: name for it in self.dated for topic_id, name in it.output.topic_ids.items()}
 
 
-def segments_of(items: Iterable[Item], disks: Mapping[str, int]) -> list[Segment]:
-    return [describe_segment(item.file, disks) for item in items]
+def ends_of(
+    spark: "SparkSession", segments: Sequence[Segment], progress: Mapping[str, Progress]
+) -> Observations:
+    """Where logs end, by disk, and whose disks they are.
 
-
-def ends_of(spark: "SparkSession", segments: Sequence[Segment]) -> Observations:
-    """Where logs end, by disk. Only the first and the newest segment of each are looked at, in tasks."""
+    Of the offsets topic, those who have read it know (`progress`, by the name of the file). Of other topics,
+    only the first and the newest segment of each log are looked at, in tasks.
+    """
     replicas: dict[tuple[str, int, str], list[Segment]] = {}
     for segment in segments:
         replicas.setdefault((segment.topic, segment.partition, segment.disk), []).append(segment)
     todo = []
+    found = Observations()
     for own in replicas.values():
         own.sort(key=lambda it: (it.base_offset, it.file.name))
-        todo.append([_light(it) for it in ([own[0], own[-1]] if len(own) > 1 else own)])
-    found = Observations()
-    if not todo:
-        return found
+        meet(found, own[0])
+        known = progress.get(own[-1].file.name)
+        if own[0].topic != OFFSETS_TOPIC:
+            todo.append([_light(it) for it in ([own[0], own[-1]] if len(own) > 1 else own)])
+        elif known is not None:
+            found.ends.append(_end_of(own, known))
 
     def task(own: Sequence[Segment]) -> list[tuple[str, str]]:
         return [(kind, dumps(each)) for kind, each in rows_of(log_ends(own))]
 
-    context = spark.sparkContext
-    tasks = max(1, min(len(todo), context.defaultParallelism * 4))
-    for kind, body in context.parallelize(todo, tasks).flatMap(task).collect():
-        add(found, kind, loads(kind, body))
+    if todo:
+        context = spark.sparkContext
+        tasks = max(1, min(len(todo), context.defaultParallelism * 4))
+        for kind, body in context.parallelize(todo, tasks).flatMap(task).collect():
+            if kind != _BROKER:
+                add(found, kind, loads(kind, body))
     found.ends.sort(key=lambda it: (it.topic, it.partition, it.at or -1, it.latest))
-    for segment in segments:
-        if segment.broker is not None and all(it.node_id != segment.broker for it in found.brokers):
-            found.brokers += log_ends([segment]).brokers[:1]
     return found
+
+
+def _end_of(own: Sequence[Segment], known: Progress) -> LogEnds:
+    newest = own[-1]
+    at = known.newest if known.newest >= 0 else None
+    return LogEnds(
+        newest.topic,
+        newest.partition,
+        own[0].base_offset,
+        max(known.next_offset, newest.base_offset),
+        last_written=at,
+        at=at,
+        source=newest.file.name,
+    )
 
 
 def settle_logs(logs: Sequence[Log], batch: Batch, history: Observations) -> None:

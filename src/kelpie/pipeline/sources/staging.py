@@ -20,11 +20,20 @@ ROWS_A_BATCH = 10_000
 
 
 @contextmanager
-def staged(lake: Lake, name: str, frame: "DataFrame") -> Iterator["DataFrame"]:
-    """The rows, computed once, to be read as often as needed; gone in the end."""
+def staging(lake: Lake, name: str) -> Iterator[Path]:
+    """A folder for what tasks leave to other tasks; empty at first, and gone in the end."""
     folder: Path = lake.root / STAGING / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        frame.write.mode("overwrite").parquet(str(folder))
-        yield frame.sparkSession.read.schema(frame.schema).parquet(literally(folder))
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def staged(lake: Lake, name: str, frame: "DataFrame") -> Iterator["DataFrame"]:
+    """The rows, computed once, to be read as often as needed; gone in the end."""
+    with staging(lake, name) as folder:
+        frame.write.mode("overwrite").parquet(str(folder))
+        yield frame.sparkSession.read.schema(frame.schema).parquet(literally(folder))

@@ -13,14 +13,15 @@ import pyarrow as pa
 from kelpie.client.failures import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
+from kelpie.client.offsets_topic import EARLIEST, READ_COMMITTED, ask_records
 from kelpie.client.settings import Settings
+from kelpie.consumer.questions.fetch import FetchedPartition
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.decoding.pairs import Fetched, read_fetched
 from kelpie.pipeline.decoding.segment import Unread
-from kelpie.pipeline.sources.topic_reach import EARLIEST, READ_COMMITTED, ask_offsets, views
+from kelpie.pipeline.sources.topic_reach import offsets_of, views
 from kelpie.pipeline.sources.topic_rows import Stretch
-from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 
 PATIENCE_S = 60.0
 """So long a stretch waits for a leader."""
@@ -28,8 +29,6 @@ _SHORT_LOG_S = 10.0
 """So long it waits for a new leader to find out how far its log is good."""
 _FETCH_BYTES, _GROWTH, _LARGEST_BATCH = 4 * 1024 * 1024, 8, 128 * 1024 * 1024
 _FETCH_LIMIT_S = 30.0
-_LAST_BY_NAME = 12
-"""From Fetch 13 on topics go by id, which nobody needs here."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
@@ -119,45 +118,29 @@ class _Fetching:
         if self._leader < 0:
             self._trouble = "it has no leader"
             return None
-        data = await self._fetch(nodes)
-        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        data = await ask_records(
+            nodes,
+            self._leader,
+            self._partition,
+            self._at,
+            self._bytes,
+            isolation_level=READ_COMMITTED,
+            limit_s=_FETCH_LIMIT_S,
+        )
+        if data.error == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._skip_deleted(nodes)
-        elif data.error_code:
+        elif data.error:
             self._leader = -1
-            self._trouble = f"{describe(data.error_code)}. {info(data.error_code).meaning}"
+            self._trouble = f"{describe(data.error)}. {info(data.error).meaning}"
         elif not data.records:
             self._skip_compacted(data)
         else:
             return self._read(data)
         return None
 
-    async def _fetch(self, nodes: Nodes) -> PartitionData:
-        version = (await nodes.versions(self._leader)).pick(FetchRequest, at_most=_LAST_BY_NAME)
-        asked = FetchPartition(
-            partition=self._partition, fetch_offset=self._at, partition_max_bytes=self._bytes
-        )
-        request = FetchRequest(
-            max_wait_ms=0,
-            min_bytes=0,
-            max_bytes=self._bytes,
-            isolation_level=READ_COMMITTED,
-            topics=[FetchTopic(topic=OFFSETS_TOPIC, partitions=[asked])],
-        )
-        response: FetchResponse = await nodes.ask(self._leader, request, version, _FETCH_LIMIT_S)
-        for topic in response.responses:
-            for data in topic.partitions:
-                return data
-        return PartitionData(
-            partition_index=self._partition,
-            error_code=response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR,
-            high_watermark=-1,
-            records=None,
-        )
-
-    def _read(self, data: PartitionData) -> Fetched | None:
-        records = bytes(data.records or b"")
-        aborted = [(it.producer_id, it.first_offset) for it in data.aborted_transactions or ()]
-        fetched = read_fetched(records, aborted, self._at, self._stop)
+    def _read(self, data: FetchedPartition) -> Fetched | None:
+        records = bytes(data.records)
+        fetched = read_fetched(records, data.aborted, self._at, self._stop)
         if fetched.following is None and self._bytes < _LARGEST_BATCH:
             self._bytes *= _GROWTH  # Up to 0.10 a message that does not fit is cut off.
             return None
@@ -166,7 +149,7 @@ class _Fetching:
             self._lost.append(Unread(self._at, len(records), reason, records[:4096]))
         return fetched
 
-    def _skip_compacted(self, data: PartitionData) -> None:
+    def _skip_compacted(self, data: FetchedPartition) -> None:
         """Nothing is left from here on; if the leader knows yet where its log ends."""
         if data.high_watermark >= self._stop:
             self._at = self._stop
@@ -176,7 +159,7 @@ class _Fetching:
             self._short_since = asyncio.get_running_loop().time()
 
     async def _skip_deleted(self, nodes: Nodes) -> None:
-        first = (await ask_offsets(nodes, self._leader, [self._partition], EARLIEST))[self._partition]
+        first = (await offsets_of(nodes, self._leader, [self._partition], EARLIEST))[self._partition]
         if isinstance(first, str):
             self._trouble, self._leader = first, -1
         elif first > self._at:

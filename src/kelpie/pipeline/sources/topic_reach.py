@@ -12,17 +12,11 @@ from dataclasses import dataclass, field
 from kelpie.client.failures import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
+from kelpie.client.offsets_topic import EARLIEST, LATEST, READ_COMMITTED, ask_offsets, ask_views
 from kelpie.client.settings import Settings
-from kelpie.client.survey.topics import best_views, views_of
+from kelpie.client.survey.topics import best_views
 from kelpie.errors import describe
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
-from kelpie.wire.api.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
-from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kelpie.wire.api.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
@@ -30,10 +24,6 @@ from kelpie.wire.api.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 
-LATEST, EARLIEST = -1, -2
-READ_COMMITTED = 1
-_CAN_FORBID_CREATION = 4
-_KNOWS_ISOLATION = 2
 _FOR_CLIENTS = 2
 _MOST_EPOCHS = 100
 """Of one partition: older ones are few records, if compaction has left any."""
@@ -87,8 +77,8 @@ async def _reach(settings: Settings, tells_versions: bool | None) -> Reach:
 
         async def ask(leader: int, partitions: Sequence[int]) -> None:
             try:
-                first = await ask_offsets(nodes, leader, partitions, EARLIEST)
-                last = await ask_offsets(nodes, leader, partitions, LATEST)
+                first = await offsets_of(nodes, leader, partitions, EARLIEST)
+                last = await offsets_of(nodes, leader, partitions, LATEST)
             except ClientError as error:
                 missing.update(dict.fromkeys(partitions, f"its leader, broker {leader}: {error.reason}"))
                 return
@@ -113,7 +103,7 @@ async def _epochs(settings: Settings) -> Epochs:
 
         async def ask(leader: int, newest: Mapping[int, int]) -> None:
             try:
-                first = await ask_offsets(nodes, leader, list(newest), EARLIEST)
+                first = await offsets_of(nodes, leader, list(newest), EARLIEST)
                 version = (await nodes.versions(leader)).pick(
                     OffsetForLeaderEpochRequest, at_least=_FOR_CLIENTS
                 )
@@ -158,20 +148,16 @@ async def _ask_epoch_ends(
 
 
 async def views(nodes: Nodes) -> dict[int, PartitionView]:
-    """Who leads each partition, by who knows most. To ask must not create the topic: old ones tell of all."""
+    """Who leads each partition, by who knows most."""
     found: list[PartitionView] = []
     failures: list[ClientError] = []
 
     async def ask(node: int) -> bool:
         try:
-            version = (await nodes.versions(node)).pick(MetadataRequest)
-            response: MetadataResponse = await nodes.ask(node, _metadata(version), version)
+            found.extend(await ask_views(nodes, node))
         except ClientError as error:
             failures.append(error)
             return False
-        for topic in response.topics:
-            if topic.name == OFFSETS_TOPIC:
-                found.extend(views_of(topic, node, 0, ""))
         return True
 
     if nodes.memory.tells_versions is False:
@@ -185,32 +171,15 @@ async def views(nodes: Nodes) -> dict[int, PartitionView]:
     return {name.partition: view for name, view in best_views(found).items()}
 
 
-def _metadata(version: int) -> MetadataRequest:
-    if version >= _CAN_FORBID_CREATION:
-        named = [MetadataRequestTopic(name=OFFSETS_TOPIC)]
-        return MetadataRequest(topics=named, allow_auto_topic_creation=False)
-    return MetadataRequest(topics=[] if version == 0 else None)
-
-
-async def ask_offsets(
+async def offsets_of(
     nodes: Nodes, node: int, partitions: Sequence[int], timestamp: int
 ) -> dict[int, int | str]:
     """By partition: an offset, or why there is none."""
-    version = (await nodes.versions(node)).pick(ListOffsetsRequest)
-    asked = [ListOffsetsPartition(partition_index=it, timestamp=timestamp) for it in partitions]
-    request = ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=READ_COMMITTED if version >= _KNOWS_ISOLATION else 0,
-        topics=[ListOffsetsTopic(name=OFFSETS_TOPIC, partitions=asked)],
-        timeout_ms=int(nodes.settings.request_timeout_s * 1000),
-    )
-    response: ListOffsetsResponse = await nodes.ask(node, request, version)
     told: dict[int, int | str] = dict.fromkeys(partitions, f"broker {node} does not tell its ends")
-    for topic in response.topics:
-        for it in topic.partitions:
-            if it.error_code:
-                told[it.partition_index] = f"broker {node} answers {describe(it.error_code)}"
-            else:
-                offsets = it.old_style_offsets
-                told[it.partition_index] = offsets[0] if offsets else it.offset
+    answer = await ask_offsets(nodes, node, partitions, timestamp, isolation_level=READ_COMMITTED)
+    for partition, it in answer.items():
+        if it.error:
+            told[partition] = f"broker {node} answers {describe(it.error)}"
+        elif it.offset is not None:
+            told[partition] = it.offset
     return told

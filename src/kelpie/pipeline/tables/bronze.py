@@ -145,8 +145,9 @@ LOG_EVENT = Table(
         Column("details", LABELS, "what only this kind has"),
         required("text", STRING, "the line as it stands there"),
         Column("part", INT, "which one, of several events that a line tells of"),
+        Column("log", STRING, "which log it is: files of one name have held others before"),
     ),
-    ("cluster", "source", "line", "part"),
+    ("cluster", "source", "log", "line", "part"),
 )
 
 METRIC_SAMPLE = Table(

@@ -15,6 +15,8 @@
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from kelpie.pipeline.transforms.windows import following
+
 _PARTITION = ["cluster", "offsets_partition"]
 _PLACE = ["cluster", "offsets_partition", "log_offset"]
 _POSITION = ["cluster", "group", "topic", "partition"]
@@ -32,7 +34,7 @@ def _standing(records: DataFrame) -> DataFrame:
         .groupBy(*_PARTITION, "log_epoch")
         .agg(F.min("log_offset").alias("epoch_began"))
     )
-    newer = Window.partitionBy(*_PARTITION).orderBy("log_epoch").rowsBetween(1, Window.unboundedFollowing)
+    newer = following(Window.partitionBy(*_PARTITION).orderBy(F.desc("log_epoch")))
     ends = epochs.select(*_PARTITION, "log_epoch", F.min("epoch_began").over(newer).alias("epoch_ended"))
     # One row per partition and election: small whatever the records are.
     judged = records.join(F.broadcast(ends), [*_PARTITION, "log_epoch"], "left")
@@ -90,10 +92,8 @@ def _committed(commits: DataFrame, markers: DataFrame) -> DataFrame:
     ends = markers.select(*_PLACE, "producer_id", F.col("is_commit").alias("ending"))
     # Plain tombstones end what is pending for their key, whatever the marker says.
     tombstones = commits.where(~F.col("is_transactional") & F.col("offset").isNull())
-    by_producer = (
-        Window.partitionBy("cluster", "offsets_partition", "producer_id")
-        .orderBy("log_offset")
-        .rowsBetween(Window.currentRow, Window.unboundedFollowing)
+    by_producer = following(
+        Window.partitionBy("cluster", "offsets_partition", "producer_id").orderBy(F.desc("log_offset"))
     )
     judged = (
         pending.withColumn("ending", F.lit(None).cast("boolean"))
@@ -116,4 +116,5 @@ def _committed(commits: DataFrame, markers: DataFrame) -> DataFrame:
 
 
 def _next(name: str, window: WindowSpec, value: Column | None = None) -> Column:
-    return F.first(F.col(name) if value is None else value, ignorenulls=True).over(window)
+    """The first that there is behind a row. `window`: of `following`."""
+    return F.last(F.col(name) if value is None else value, ignorenulls=True).over(window)

@@ -4,7 +4,7 @@ Brokers say who left, and pass on the reason that a Java client of 3.x and later
 their own logs say that they were too long between polls, right before they left.
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 LEFT = "left"
@@ -18,13 +18,17 @@ _RIGHT_BEFORE_MS = 5_000
 
 def departures(log_events: DataFrame) -> DataFrame:
     """cluster, group, member_id, how: one row per member. Ids of members are never given twice."""
-    told = log_events.where(F.col("kind").isin(_LEFT, _EXPIRED, _FENCED) & F.col("member").isNotNull())
+    told = log_events.where(
+        F.col("kind").isin(_LEFT, _EXPIRED, _FENCED) & F.col("member").isNotNull()
+    ).withColumn("slot", _slot())
+    near = F.array(_slot() - 1, _slot(), _slot() + 1)
     paused = log_events.where((F.col("kind") == _PAUSED) & F.col("client_id").isNotNull()).select(
-        *_GROUP, F.col("client_id").alias("who"), F.col("at").alias("paused")
+        *_GROUP, F.col("client_id").alias("who"), F.col("at").alias("paused"), F.explode(near).alias("slot")
     )
-    # Classic members are called by their client and a random id.
+    # Classic members are called by their client and a random id. By slot as well: a group may have left and
+    # paused thousands of times, and not all of these are to be held against each other.
     same_one = [
-        *(told[name] == paused[name] for name in _GROUP),
+        *(told[name] == paused[name] for name in (*_GROUP, "slot")),
         F.col("member").startswith(F.concat("who", F.lit("-"))),
         F.abs(F.unix_millis("at") - F.unix_millis("paused")) <= _RIGHT_BEFORE_MS,
     ]
@@ -39,3 +43,8 @@ def departures(log_events: DataFrame) -> DataFrame:
     return both.groupBy(*(told[name] for name in _GROUP), F.col("member").alias("member_id")).agg(
         F.min_by(how, "at").alias("how")
     )
+
+
+def _slot() -> Column:
+    """What is near enough lies in the same slot of time, or in one beside it."""
+    return F.call_function("div", F.unix_millis("at"), F.lit(_RIGHT_BEFORE_MS).cast("bigint"))

@@ -12,9 +12,9 @@ def ends(snapshot: DataFrame) -> DataFrame:
         "topic",
         "partition",
         "at",
-        _offset("earliest").alias("start_offset"),
-        _offset("latest").alias("end_offset"),
-        _offset("stable").alias("stable_offset"),
+        number("earliest").alias("start_offset"),
+        number("latest").alias("end_offset"),
+        number("stable").alias("stable_offset"),
     ).where(F.col("end_offset").isNotNull())
     # Several disks, or outputs, may tell of the same moment: the furthest end is the log's.
     return rows.groupBy("cluster", "topic", "partition", "at").agg(
@@ -24,5 +24,6 @@ def ends(snapshot: DataFrame) -> DataFrame:
     )
 
 
-def _offset(name: str) -> Column:
+def number(name: str) -> Column:
+    """A field of the body."""
     return F.get_json_object("body", f"$.{name}").cast("bigint")

@@ -152,11 +152,11 @@ def _lives(found: DataFrame) -> DataFrame:
 
 def dated(records: DataFrame, commits: DataFrame) -> DataFrame:
     """With `began`: the record's own time, else that of the newest commit before it."""
-    clock = once(commits).select(
-        "cluster", "offsets_partition", "log_offset", F.col("committed").alias("tick")
-    )
-    undated = records.where(F.col("written").isNull()).select("cluster", "offsets_partition").distinct()
-    ticks = clock.join(undated, ["cluster", "offsets_partition"], "left_semi")
+    partition = ["cluster", "offsets_partition"]
+    undated = records.where(F.col("written").isNull()).select(*partition).distinct()
+    # Seldom any; and where none is, no commit has to be looked at.
+    clock = once(commits.join(F.broadcast(undated), partition, "left_semi"))
+    ticks = clock.select(*partition, "log_offset", F.col("committed").alias("tick"))
     by_partition = Window.partitionBy("cluster", "offsets_partition").orderBy("log_offset")
     newest = F.last("tick", ignorenulls=True).over(by_partition)
     return (

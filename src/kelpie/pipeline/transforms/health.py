@@ -3,8 +3,20 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kelpie.pipeline.transforms.ends import number
+
 _GROUP = ["cluster", "group"]
 _RANK = ("notice", "warning", "critical")
+
+
+def shown(snapshot: DataFrame) -> DataFrame:
+    """cluster, group, topic, partition, offset: what a group had committed by the newest look at it."""
+    position = [*_GROUP, "topic", "partition"]
+    told = snapshot.where((F.col("kind") == "committed") & F.col("group").isNotNull())
+    rows = told.select(*position, "snapshot", "at", number("offset").alias("offset"))
+    newest = rows.groupBy(*_GROUP).agg(F.max(F.struct("at", "snapshot")).alias("newest"))
+    looked = rows.join(newest, _GROUP).where(F.col("snapshot") == F.col("newest.snapshot"))
+    return looked.where(F.col("offset") >= 0).groupBy(*position).agg(F.max("offset").alias("offset"))
 
 
 def health(
@@ -15,21 +27,28 @@ def health(
     rebalances: DataFrame,
     timeline: DataFrame,
     lag: DataFrame,
+    shown: DataFrame,
     now: Column,
 ) -> DataFrame:
-    """Rows of group_health. `cases`: what the doctor knows of each group beside its findings."""
+    """Rows of group_health. `cases`: what the doctor knows of each group beside its findings.
+
+    `shown`: where those saw a group who looked at it; see there.
+    """
     position = [*_GROUP, "topic", "partition"]
     last = timeline.groupBy(*position).agg(
         F.max_by("offset", F.struct("offsets_partition", "log_offset")).alias("offset"),
         F.max("committed").alias("committed"),
     )
-    committed = last.groupBy(*_GROUP).agg(
-        F.max("committed").alias("last_commit"), F.count("offset").cast("int").alias("partitions")
-    )
     newest = lag.groupBy(*position).agg(
         F.max_by("lag", "at").alias("lag"), F.max_by("lag_ms", "at").alias("lag_ms")
     )
     behind = newest.groupBy(*_GROUP).agg(F.sum("lag").alias("lag"), F.max("lag_ms").alias("lag_ms"))
+    # Positions whose commits were read are as these say; others as those saw them who looked at the group.
+    others = shown.join(last.select(*position), position, "left_anti")
+    positions = last.unionByName(others, allowMissingColumns=True)
+    committed = positions.groupBy(*_GROUP).agg(
+        F.max("committed").alias("last_commit"), F.count("offset").cast("int").alias("partitions")
+    )
     epochs = generations.groupBy(*_GROUP).agg(
         F.max_by("generation", F.struct("incarnation", "generation")).alias("generation"),
         F.max_by("members", F.struct("incarnation", "generation")).alias("written_members"),

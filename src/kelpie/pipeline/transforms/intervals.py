@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 HOUR_S = 3600
-_BUCKET = "bucket"
+_BUCKET, _WIDTH = "bucket", "width"
 
 
 def during(
@@ -24,22 +24,40 @@ def during(
     ended: str = "ended",
     last: Column,
     width_s: int = HOUR_S,
+    short_s: int | None = None,
 ) -> DataFrame:
     """Samples with the columns of the interval [began, ended) of the same key that they fall into.
 
     An interval without an end goes on to `last`. Samples that fall into none are left out. `width_s` should
     be near the usual length of an interval: longer ones are multiplied, shorter ones meet too many samples.
+    `short_s`: where most are far shorter than some, those get buckets of this width, and samples both kinds.
     """
-    first = _number(F.unix_micros(began), width_s)
     end = F.coalesce(F.unix_micros(ended) - 1, F.unix_micros(last))  # The end itself is in the next interval.
-    touched = F.sequence(first, F.greatest(first, _number(end, width_s)))
-    spread = intervals.withColumn(_BUCKET, F.explode(touched))
-    numbered = samples.withColumn(_BUCKET, _number(F.unix_micros(at), width_s))
-    joined = numbered.join(spread.hint("SHUFFLE_HASH"), [*keys, _BUCKET])
+    if short_s is None:
+        buckets = [_BUCKET]
+        touched = F.explode(_touched(began, end, width_s))
+        spread = intervals.withColumn(_BUCKET, touched)
+        numbered = samples.withColumn(_BUCKET, _number(F.unix_micros(at), width_s))
+    else:
+        buckets = [_BUCKET, _WIDTH]
+        is_short = end - F.unix_micros(began) < short_s * 1_000_000
+        touched = F.when(is_short, _touched(began, end, short_s)).otherwise(_touched(began, end, width_s))
+        width = F.when(is_short, F.lit(short_s)).otherwise(F.lit(width_s))
+        spread = intervals.withColumn(_WIDTH, width).withColumn(_BUCKET, F.explode(touched))
+        numbered = samples.withColumn(_WIDTH, F.explode(F.array(F.lit(short_s), F.lit(width_s)))).withColumn(
+            _BUCKET, _number(F.unix_micros(at), F.col(_WIDTH))
+        )
+    joined = numbered.join(spread.hint("SHUFFLE_HASH"), [*keys, *buckets])
     inside = (F.col(at) >= F.col(began)) & (F.col(ended).isNull() | (F.col(at) < F.col(ended)))
-    return joined.where(inside).drop(_BUCKET)
+    return joined.where(inside).drop(*buckets)
 
 
-def _number(micros: Column, width_s: int) -> Column:
+def _touched(began: str, end: Column, width_s: int) -> Column:
+    first = _number(F.unix_micros(began), width_s)
+    return F.sequence(first, F.greatest(first, _number(end, width_s)))
+
+
+def _number(micros: Column, width_s: int | Column) -> Column:
     """Which bucket: later moments never lie in earlier ones, and all but the one at 1970 are equally wide."""
-    return F.call_function("div", micros, F.lit(width_s * 1_000_000).cast("bigint"))
+    width = width_s if isinstance(width_s, Column) else F.lit(width_s)
+    return F.call_function("div", micros, width.cast("bigint") * 1_000_000)

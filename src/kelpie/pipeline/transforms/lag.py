@@ -3,9 +3,11 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kelpie.pipeline.transforms.ends import number
 from kelpie.pipeline.transforms.intervals import HOUR_S, during
 
 _POSITION = ["cluster", "topic", "partition"]
+_SHORT_S = 300
 SURVEYED = "survey "
 """How the names of snapshots begin that `kelpie collect` took."""
 
@@ -18,21 +20,17 @@ def told(snapshot: DataFrame) -> DataFrame:
     surveyed = snapshot.where(F.col("snapshot").startswith(SURVEYED) & F.col("at").isNotNull())
     place = ["cluster", "snapshot", "topic", "partition"]
     # What a survey tells of earlier times has no beginning of the log.
-    now = surveyed.where((F.col("kind") == "ends") & _number("earliest").isNotNull())
+    now = surveyed.where((F.col("kind") == "ends") & number("earliest").isNotNull())
     ends = now.groupBy(*place).agg(
         F.max("at").alias("at"),
-        F.max(_number("latest")).alias("end_offset"),
-        F.max(_number("stable")).alias("stable_offset"),
+        F.max(number("latest")).alias("end_offset"),
+        F.max(number("stable")).alias("stable_offset"),
     )
     positions = surveyed.where(F.col("kind") == "committed").select(
-        *place, "group", _number("offset").alias("offset")
+        *place, "group", number("offset").alias("offset")
     )
     found = positions.where(F.col("offset") >= 0).join(ends, place)
     return found.where(F.col("end_offset").isNotNull()).drop("snapshot")
-
-
-def _number(name: str) -> Column:
-    return F.get_json_object("body", f"$.{name}").cast("bigint")
 
 
 def lags(
@@ -49,7 +47,8 @@ def lags(
     newest = ends.groupBy(*_POSITION).agg(F.max("at").alias("last"))
     # A position that nobody left is held for as long as anybody looked at the log.
     known = held.where(F.col("began").isNotNull() & F.col("offset").isNotNull()).join(newest, _POSITION)
-    rows = during(ends, known, _POSITION, last=F.col("last"), width_s=width_s)
+    # Groups commit every few seconds, and some stand still for months.
+    rows = during(ends, known, _POSITION, last=F.col("last"), width_s=width_s, short_s=_SHORT_S)
     if told is not None:
         read = timeline.select(*_POSITION, "group").distinct()
         rows = rows.unionByName(told.join(read, [*_POSITION, "group"], "left_anti"), allowMissingColumns=True)

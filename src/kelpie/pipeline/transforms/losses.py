@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kelpie.pipeline.transforms.ends import ends
+from kelpie.pipeline.transforms.windows import following
 
 _GROUP = ["cluster", "group"]
 _POSITION = [*_GROUP, "topic", "partition"]
@@ -39,14 +40,12 @@ def losses(
 
 def _removed(timeline: DataFrame, snapshot: DataFrame, log_events: DataFrame) -> DataFrame:
     # Of a position's commits only removals count here, and the first commit after each.
-    following = (
-        Window.partitionBy(*_POSITION)
-        .orderBy("offsets_partition", "log_offset")
-        .rowsBetween(1, Window.unboundedFollowing)
+    behind = following(
+        Window.partitionBy(*_POSITION).orderBy(F.desc("offsets_partition"), F.desc("log_offset"))
     )
-    next_one = F.first(
+    next_one = F.last(
         F.when(F.col("offset").isNotNull(), F.struct("offset", "committed")), ignorenulls=True
-    ).over(following)
+    ).over(behind)
     gone = (
         timeline.where(F.col("offset").isNull() | F.col("previous_offset").isNull())
         .withColumn("next", next_one)

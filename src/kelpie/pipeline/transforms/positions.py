@@ -3,19 +3,23 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from kelpie.pipeline.transforms.windows import following
+
 _POSITION = ["cluster", "group", "topic", "partition"]
 
 
 def regressions(timeline: DataFrame) -> DataFrame:
     """Rows of offset_regression: commits that went back, and when the group was back where it had been."""
     by_position = Window.partitionBy(*_POSITION).orderBy("offsets_partition", "log_offset")
-    behind = by_position.rowsBetween(1, Window.unboundedFollowing)
+    behind = following(
+        Window.partitionBy(*_POSITION).orderBy(F.desc("offsets_partition"), F.desc("log_offset"))
+    )
     # A commit further than all before it: the first such after a rewind says when it was made good.
     high = F.max("offset").over(by_position.rowsBetween(Window.unboundedPreceding, -1))
     marked = timeline.withColumn("high", high).withColumn(
         "beyond", F.when(F.col("offset") >= F.col("high"), F.col("committed"))
     )
-    regained = F.first("beyond", ignorenulls=True).over(behind)
+    regained = F.last("beyond", ignorenulls=True).over(behind)
     # Who sets offsets from outside tells no leader epoch. Old clients never do, so of theirs nobody knows.
     by_member = F.col("leader_epoch").isNotNull() | F.col("is_transactional")
     by = F.when(by_member, F.lit("member")).when(F.col("previous_leader_epoch").isNotNull(), F.lit("reset"))

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from kelpie.pipeline.transforms.departures import LEFT, departures
 from kelpie.pipeline.transforms.generations import CONSUMER
+from kelpie.pipeline.transforms.windows import following
 
 _GROUP = ["cluster", "group"]
 _STARTED = "broker: rebalance-started"
@@ -56,10 +57,10 @@ def rebalances(generations: DataFrame, log_events: DataFrame) -> DataFrame:
     own_end = F.when(F.col("is_newer"), F.col("recorded")).otherwise(F.coalesce("recorded", "log_ended"))
     by_group = Window.partitionBy(*_GROUP, "incarnation").orderBy("to_generation")
     before = F.coalesce(F.lag("to_generation").over(by_group), "from_recorded", F.col("to_generation") - 1)
-    following = by_group.rowsBetween(Window.currentRow, Window.unboundedFollowing)
+    behind = following(Window.partitionBy(*_GROUP, "incarnation").orderBy(F.desc("to_generation")))
     return (
         both.withColumn("ended", own_end)
-        .withColumn("ended", F.first("ended", ignorenulls=True).over(following))
+        .withColumn("ended", F.coalesce("ended", F.last("ended", ignorenulls=True).over(behind)))
         .withColumn("started", F.coalesce("began", "ended"))
         .where(F.col("started").isNotNull())
         .select(

@@ -94,10 +94,7 @@ class Joining:
         try:
             address = Address(place.host, place.port)
             async with await Connection.open(address, self._settings, memory=self._memory) as connection:
-                question = AskToDelete(self._group)
-                version = connection.versions.pick(question.api)
-                response = await connection.ask(question.request(version), version)
-                error = question.answer(response, version)
+                error = await connection.put(AskToDelete(self._group))
         except Unsupported:
             return "It has left; this release forgets an empty group by itself."
         except ClientError as failure:

@@ -217,9 +217,9 @@ class Probe:
             times += 1
             begun, begun_at = loop.time(), int(time.time() * 1000)
             question: Question[GroupSeen] = AskGroup(group)
-            seen = await _put(connection, question)
+            seen = await connection.put(question)
             if not seen.exists and connection.versions.speaks(AskNewerGroup.api):
-                newer = await _put(connection, AskNewerGroup(group))
+                newer = await connection.put(AskNewerGroup(group))
                 if not newer.error:
                     seen, question = newer, AskNewerGroup(group)
             again = seen.error and info(seen.error).retriable
@@ -234,7 +234,7 @@ class Probe:
 
     async def _committed_topics(self, connection: Connection, group: str) -> set[str]:
         try:
-            committed = await _put(connection, AskCommitted(group, None, require_stable=False))
+            committed = await connection.put(AskCommitted(group, None, require_stable=False))
         except Unsupported:  # Kafka 0.9 tells of partitions that are named only; so all are named.
             everything: MetadataResponse = await connection.ask(MetadataRequest(topics=[]), 0)
             named = tuple(
@@ -242,7 +242,7 @@ class Probe:
                 for topic in everything.topics
                 for row in topic.partitions
             )
-            committed = await _put(connection, AskCommitted(group, named))
+            committed = await connection.put(AskCommitted(group, named))
         return {partition.topic for partition, row in committed.partitions.items() if row.offset >= 0}
 
     # The topics.
@@ -310,12 +310,12 @@ class Probe:
         failures: list[ClientError] = []
         for node_id in sorted(self._nodes.brokers):
             try:
-                return await _put(await self._nodes.connection(node_id), question)
+                return await self._nodes.put(node_id, question)
             except ClientError as error:
                 failures.append(error)
         for introduction in self._nodes.introduced():  # Reached, though not by the address it announces.
             try:
-                return await _put(introduction.connection, question)
+                return await introduction.connection.put(question)
             except ClientError as error:
                 failures.append(error)
         raise failures[0] if failures else Unreachable("The cluster names no broker.")
@@ -335,11 +335,6 @@ class Probe:
         self.journey.chapters.append(chapter)
         if self._tell is not None:
             self._tell(chapter)
-
-
-async def _put(connection: Connection, question: Question[A]) -> A:
-    version = connection.versions.pick(question.api, at_most=question.newest, at_least=question.oldest)
-    return question.answer(await connection.ask(question.request(version), version), version)
 
 
 def _failed(name: str, title: str, why: str, needed: str) -> Chapter:

@@ -1,0 +1,172 @@
+"""Tables that follow from others: made again where what they are made of has changed, and only there."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kelpie.pipeline import stream
+from kelpie.pipeline.lake import Lake
+from kelpie.pipeline.run import Summary, run, take_in
+from kelpie.pipeline.sources import snapshots
+from kelpie.pipeline.stream import Stream
+from kelpie.pipeline.tables import TABLES
+
+LINE = (
+    "[2026-11-15 18:24:{second:02},001] INFO [GroupCoordinator 0]: Stabilized group {group} generation "
+    "{generation} (__consumer_offsets-4) (kafka.coordinator.GroupCoordinator)\n"
+)
+DERIVED = [name for name, table in TABLES.items() if table.layer != "bronze"]
+
+
+class Killed(BaseException):
+    """No code of ours catches it."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "broker-0.log").write_text("".join(lines(1, 2)))
+    return folder
+
+
+def lines(*generations: int, group: str = "g") -> Iterator[str]:
+    for number in generations:
+        yield LINE.format(second=number, group=group, generation=number)
+
+
+def versions(lake: Lake) -> dict[str, int]:
+    return {name: lake.open(TABLES[name]).version() for name in DERIVED}
+
+
+def contents(lake: Lake, *names: str) -> dict[str, list[str]]:
+    """Without what tells how it came in."""
+    found = {}
+    for name in names:
+        left_out = {"snapshot", "ordinal"} if name == "cluster_snapshot" else set()
+        rows = lake.rows(TABLES[name], "c").to_pylist()
+        found[name] = sorted(repr([it for at, it in row.items() if at not in left_out]) for row in rows)
+    return found
+
+
+@pytest.mark.long
+def test_tables_are_made_again_only_where_their_inputs_have_changed(
+    spark: SparkSession, tmp_path: Path, folder: Path
+) -> None:
+    """Nothing new costs nothing, nor does another cluster; and events of a log say nothing of commits."""
+    lake = Lake(tmp_path / "tables")
+    summary = run(spark, lake, [folder], cluster="c")
+    before = versions(lake)
+    take_in(spark, lake, [folder], cluster="another")
+    again = run(spark, lake, [folder], cluster="c")
+    assert versions(lake) == before
+    assert (again.tables, again.findings) == (summary.tables, summary.findings)
+    (folder / "other.log").write_text("".join(lines(5, group="h")))
+    run(spark, lake, [folder], cluster="c")
+    after = versions(lake)
+    assert {name for name in DERIVED if after[name] == before[name]} == {
+        "commit_timeline",
+        "offset_regression",
+        "traffic",
+    }
+    assert {"h"} < {row["group"] for row in lake.rows(TABLES["group_health"], "c").to_pylist()}
+
+
+@pytest.mark.long
+def test_stream_that_was_killed_between_bronze_and_the_rest_makes_the_rest(
+    spark: SparkSession, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing new has come when it starts again; and what was made before the kill is not made again."""
+    lake, whole = Lake(tmp_path / "tables"), Lake(tmp_path / "whole")
+    run(spark, whole, [folder], cluster="c")
+    replace, done = Lake.replace, list[str]()
+
+    def killed(self: Lake, table: Any, *arguments: Any, **named: Any) -> None:
+        if table.name in ("findings", "lag"):
+            raise Killed
+        done.append(table.name)
+        replace(self, table, *arguments, **named)
+
+    watch = Stream(spark, lake, cluster="c", folders=[folder])
+    with monkeypatch.context() as patched:
+        patched.setattr(Lake, "replace", killed)
+        with pytest.raises(Killed):
+            watch.once()
+    before = versions(lake)
+    summary = Stream(spark, lake, cluster="c", folders=[folder]).once()
+    assert summary.new_files == 0
+    assert done
+    assert all(versions(lake)[name] == before[name] for name in done)
+    assert contents(lake, *TABLES) == contents(whole, *TABLES)
+
+
+def test_list_of_files_keeps_the_newest_state_of_a_log(
+    spark: SparkSession, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log grows in every round, for months; also when the round that read it was killed."""
+    lake, log = Lake(tmp_path / "tables"), folder / "it's_0.log"
+    log.write_text("".join(lines(3, group="first")))
+    take_in(spark, lake, [folder], cluster="c")
+    log.write_text("".join(lines(3, 4, group="first")))
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshots, "rows", _killed)
+        with pytest.raises(Killed):
+            take_in(spark, lake, [folder], cluster="c")
+    take_in(spark, lake, [folder], cluster="c")
+    rows = lake.rows(TABLES["evidence_file"], "c").to_pylist()
+    assert sorted((row["source"], row["size"]) for row in rows) == sorted(
+        (path.name, path.stat().st_size) for path in folder.iterdir()
+    )
+    assert take_in(spark, lake, [folder], cluster="c").new_files == 0
+
+
+def _killed(*_: object, **__: object) -> None:
+    raise Killed
+
+
+class _Clock:
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_stream_spends_a_quarter_of_its_time_on_tables_and_makes_them_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are made of all there is: the more there is, the longer it takes. Bronze is filled meanwhile."""
+    clock, stopped, rounds, made = _Clock(), threading.Event(), list[float](), list[tuple[float, int]]()
+
+    def round_of(*_: object, **__: object) -> Summary:
+        rounds.append(clock.now)
+        clock.now += 10
+        if len(rounds) == 200:
+            stopped.set()
+        return Summary(cluster="c")
+
+    class Slow:
+        def __init__(self, _: object, __: object, summary: Summary, ___: object) -> None:
+            summary.tables["commit_timeline"] = 0
+
+        def make(self) -> bool:
+            made.append((clock.now, len(rounds)))
+            clock.now += 40 + len(rounds)
+            return True
+
+    monkeypatch.setattr(stream, "time", clock)
+    monkeypatch.setattr(stream, "take_in", round_of)
+    monkeypatch.setattr(stream, "Derived", Slow)
+    monkeypatch.setattr(stream, "number_of", lambda *_: len(rounds))
+    monkeypatch.setattr(Lake, "files", lambda *_: ["something"])
+    monkeypatch.setattr(Stream, "_tidy", lambda _: None)
+    Stream(None, Lake(tmp_path), cluster="c", folders=[tmp_path], every_s=0).run(stopped)  # type: ignore[arg-type]
+    *regular, last = [count for _, count in made]
+    assert last == 200
+    busy = sum(40 + count for count in regular)
+    assert len(regular) > 5
+    assert busy < 0.3 * clock.now
+    assert len(rounds) == 200
