@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("kelpie.lab")
 
 _MOST_CLIENTS = 64
+_LAST_WORDS_S, _MOST_LAST_WORDS = 1.0, 64
 _WRITE_LIMIT_S = 10.0
 _METHODS: dict[str, tuple[str, ...]] = {
     "state": ("GET",),
@@ -108,6 +109,7 @@ class Control:
                 request = await read_request(reader)
             except Refused as refused:
                 await _send(writer, _refusal(refused.status, str(refused)), keep_alive=False)
+                await _hear_out(reader, writer)
                 return
             if request is None:
                 return
@@ -254,6 +256,16 @@ def _plain(value: Any) -> Any:
 def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
     body = json.dumps({"error": message}, ensure_ascii=False).encode() + b"\n"
     return Response(status, body, headers=headers or {})
+
+
+async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Reads on for a moment: a connection that is closed before is reset, and the answer may be lost."""
+    writer.write_eof()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LAST_WORDS_S):
+            for _ in range(_MOST_LAST_WORDS):
+                if not await reader.read(MOST_HEADER_BYTES):
+                    return
 
 
 async def _send(
