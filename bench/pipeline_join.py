@@ -24,7 +24,9 @@ query = (
     'select count(s.value + i."interval") from read_parquet(?) s asof join read_parquet(?) i '
     "on s.key = i.key and s.at >= i.began where s.at < i.ended"
 )
-print(duckdb.connect().execute(query, files).fetchone()[0])
+own = duckdb.connect()
+own.execute("set enable_progress_bar = false")
+print(own.execute(query, files).fetchone()[0])
 """,
     "polars-join-asof": """
 import polars, sys
