@@ -69,7 +69,12 @@ class Ledger:
     def __init__(self, lake: Lake, cluster: str, application: str) -> None:
         self._folder = lake.root / _FOLDER / quote(cluster, safe="")
         committed = lake.version_of(EVENTS, application)
-        self._pages = [it for it in sorted(self._folder.glob(f"*{_SUFFIX}")) if _batch_of(it) <= committed]
+        self._pages: list[Path] = []
+        for page in sorted(self._folder.glob(f"*{_SUFFIX}")):
+            if _batch_of(page) <= committed:
+                self._pages.append(page)
+            else:
+                page.unlink()  # Of a run that was killed before its commit: those rows never came.
         self._by_path = {log.path: log for page in self._pages for log in _read(page)}
         self._by_log: dict[str, list[Progress]] = {}
         for progress in self._by_path.values():
