@@ -5,20 +5,7 @@ from typing import Any
 
 from kelpie.evidence.logs import read_log
 from kelpie.observations import Event
-
-FIELDS = (
-    "group",
-    "member",
-    "instance_id",
-    "client_id",
-    "node",
-    "topic",
-    "partition",
-    "offset",
-    "generation",
-    "error",
-    "reason",
-)
+from kelpie.observations.events import FACTS
 
 
 def events_of(*lines: str, name: str = "app.log") -> list[Event]:
@@ -28,7 +15,7 @@ def events_of(*lines: str, name: str = "app.log") -> list[Event]:
 
 def told(event: Event) -> dict[str, Any]:
     """Fields and details of an event, without those that are empty."""
-    fields = {name: getattr(event, name) for name in FIELDS}
+    fields = {name: getattr(event, name) for name in FACTS}
     return {name: value for name, value in fields.items() if value not in (None, "")} | dict(event.details)
 
 

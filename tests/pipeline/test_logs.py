@@ -370,6 +370,21 @@ def test_a_log_that_cannot_be_read_on_is_told_once_under_its_new_name(
     assert len(growing.take_in(path)) == 11
 
 
+def test_a_log_is_still_known_when_its_old_name_has_told_of_another(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Between two looks it was copied away and emptied; the copy is found only after the new lines."""
+    lines = [ENTRIES[0].format(s=number, ms=number, n=1) for number in range(40)]
+    path, copy = tmp_path / "server.log", tmp_path / "server.log.1"
+    growing = Growing(spark, tmp_path)
+    path.write_text("\n".join(lines) + "\n")
+    assert len(growing.take_in(path)) == 40
+    path.write_text("\n".join(line.replace("20:56", "20:57") for line in lines[:5]) + "\n")
+    assert len(growing.take_in(path)) == 45
+    copy.write_text("\n".join([*lines, lines[7]]) + "\n")
+    assert len(growing.take_in(copy)) == 46
+
+
 def test_a_log_that_was_cut_short_is_read_anew(spark: SparkSession, tmp_path: Path) -> None:
     """The same first line, and then other ones: what is there now counts."""
     lines = [ENTRIES[0].format(s=number, ms=number, n=1) for number in range(50)]

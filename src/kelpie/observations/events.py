@@ -1,7 +1,7 @@
 """What logs of brokers and clients say, whatever client and release wrote them: an event is one meaning."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from kelpie.model.time import Instant
@@ -91,3 +91,7 @@ class Event:
     reason: str = ""
     details: Mapping[str, str] = field(default_factory=dict)
     """Numbers and names that only this kind has: "pause_ms", "limit_ms", "state", "members" …"""
+
+
+FACTS = tuple(it.name for it in fields(Event) if it.name not in ("kind", "at", "source", "text", "details"))
+"""Fields that a line may fill, whatever it means."""

@@ -20,6 +20,7 @@ from kelpie.doctor.cases import build_case
 from kelpie.doctor.diagnosis import diagnose
 from kelpie.model.time import Instant
 from kelpie.observations import Listing, Observations
+from kelpie.observations.events import FACTS
 from kelpie.observations.offsets_topic import add_row
 from kelpie.pipeline.findings import finding_row, open_row
 from kelpie.pipeline.history import commit_of, generations_of
@@ -49,26 +50,7 @@ _COMMIT = [
     "source",
 ]
 _RECORD = ["group", "offsets_partition", "log_offset", "at", "written", "key", "value", "source"]
-_EVENT = [
-    "group",
-    "at",
-    "source",
-    "line",
-    "part",
-    "kind",
-    "member",
-    "instance_id",
-    "client_id",
-    "node",
-    "topic",
-    "partition",
-    "offset",
-    "generation",
-    "error",
-    "reason",
-    "details",
-    "text",
-]
+_EVENT = ["at", "source", "line", "part", "kind", *FACTS, "details", "text"]
 _ROW = ["group", "snapshot", "ordinal", "kind", "body", "source"]
 
 JUDGED = pa.schema(

@@ -10,7 +10,6 @@ it, goes on under the new one, and a file of an old name with another first line
 
 import hashlib
 import pickle
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -18,12 +17,12 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from kelpie.pipeline.lake import Lake, quoted
+from kelpie.pipeline.sources.grown_files import mark_of
 from kelpie.pipeline.sources.log_parts import Known, Part
 from kelpie.pipeline.sources.log_rows import EVENTS, Columns
 
 _FOLDER = "_logs"
 _FIRST_LINE = 1024
-_LOOKED_AT = 4096
 _MOST_PAGES = 16
 _SUFFIX = ".log-progress"
 
@@ -39,8 +38,8 @@ class Progress:
     """Which log it is."""
     end: int = 0
     """Where its last entry begins; where it ended, if it cannot be read on."""
-    check: int = 0
-    """Of the bytes before that."""
+    mark: int = 0
+    """By which one knows that it is the same up to there."""
     part: Part | None = None
     """None: it cannot be read on."""
     known: Known | None = None
@@ -75,18 +74,19 @@ class Ledger:
                 self._pages.append(page)
             else:
                 page.unlink()  # Of a run that was killed before its commit: those rows never came.
-        self._by_path = {log.path: log for page in self._pages for log in _read(page)}
-        self._by_log: dict[str, list[Progress]] = {}
-        for progress in self._by_path.values():
-            self._by_log.setdefault(progress.log, []).append(progress)
+        self._known: dict[str, dict[str, Progress]] = {}
+        """By log, and then by path: a file of one name may hold one log after the other."""
+        for page in self._pages:
+            for progress in _read(page):
+                self._known.setdefault(progress.log, {})[progress.path] = progress
 
     def find(self, path: str, file: Path) -> Found:
         """Raises OSError."""
         log = log_of(file)
-        own = self._by_path.get(path)
-        if own is not None and own.log == log:
-            return _found(own, is_as_before=_is_as_before(own, file))
-        for other in self._by_log.get(log, ()):
+        known = self._known.get(log, {})
+        if path in known:
+            return _found(known[path], is_as_before=_is_as_before(known[path], file))
+        for other in known.values():
             if _is_gone(other) and _is_as_before(other, file):
                 return _found(other, is_as_before=True)
         return Found(log)
@@ -99,8 +99,8 @@ class Ledger:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._write(now, self._folder / f"{batch:020}{_SUFFIX}")
         if len(self._pages) > _MOST_PAGES:
-            there = [it for it in self._by_path.values() if Path(it.path).exists()]
-            self._write(there, self._pages[-1])
+            everything = [it for known in self._known.values() for it in known.values()]
+            self._write([it for it in everything if not _is_gone(it)], self._pages[-1])
             for page in self._pages[:-1]:
                 page.unlink(missing_ok=True)
 
@@ -117,13 +117,6 @@ def log_of(file: Path) -> str:
         return hashlib.sha256(opened.readline(_FIRST_LINE)).hexdigest()[:16]
 
 
-def check_of(file: Path, end: int) -> int:
-    """Of the bytes before that place. Raises OSError."""
-    with file.open("rb") as opened:
-        opened.seek(max(0, end - _LOOKED_AT))
-        return zlib.crc32(opened.read(min(end, _LOOKED_AT)))
-
-
 def _found(progress: Progress, *, is_as_before: bool) -> Found:
     goes_on = is_as_before and progress.part is not None
     return Found(progress.log, progress if goes_on else None, progress)
@@ -131,7 +124,7 @@ def _found(progress: Progress, *, is_as_before: bool) -> Found:
 
 def _is_as_before(progress: Progress, file: Path) -> bool:
     """As far as it was read."""
-    return file.stat().st_size >= progress.end and check_of(file, progress.end) == progress.check
+    return file.stat().st_size >= progress.end and mark_of(file, progress.end) == progress.mark
 
 
 def _is_gone(progress: Progress) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from kelpie.evidence.logs.attribution import OF_SERVERS
 from kelpie.evidence.logs.pauses import BACK, with_pauses
 from kelpie.observations import Event, EventKind
+from kelpie.observations.events import FACTS
 from kelpie.pipeline.sources.log_parts import Known
 from kelpie.pipeline.sources.log_reader import Row
 from kelpie.pipeline.tables import TABLES
@@ -19,19 +20,6 @@ from kelpie.pipeline.tables import TABLES
 EVENTS = TABLES["log_event"]
 Columns = dict[str, list[Any]]
 """By name, as `log_event` has them; and `float` and `once`, which are needed until all is known."""
-_FIELDS = (
-    "group",
-    "member",
-    "instance_id",
-    "client_id",
-    "node",
-    "topic",
-    "partition",
-    "offset",
-    "generation",
-    "error",
-    "reason",
-)
 _OF_PAUSES = frozenset(kind.value for kind in (*BACK, EventKind.POLL_INTERVAL_EXCEEDED))
 _LEVELS = dict(zip("01234567", ("FATAL", *["ERROR"] * 3, "WARN", "INFO", "INFO", "DEBUG"), strict=True))
 """librdkafka's are those of syslog."""
@@ -53,7 +41,7 @@ def columns_of(rows: Sequence[Row]) -> Columns:
         "once": [row.once for row in rows],
     }
     fields = [row.fields for row in rows]
-    for name in _FIELDS:
+    for name in FACTS:
         found[name] = [it.get(name) for it in fields]
     found["reason"] = [it or "" for it in found["reason"]]
     return found

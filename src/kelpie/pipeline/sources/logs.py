@@ -23,11 +23,13 @@ from kelpie.evidence.logs.attribution import group_in_name
 from kelpie.model.time import Instant
 from kelpie.observations import Event
 from kelpie.observations.encoding import decode
+from kelpie.observations.events import FACTS
 from kelpie.pipeline.parquet import NewFile
+from kelpie.pipeline.sources.grown_files import mark_of
 from kelpie.pipeline.sources.inventory import Item, instant
 from kelpie.pipeline.sources.log_parts import Part, Unjoinable, folded, merged
 from kelpie.pipeline.sources.log_plan import Outcome, Piece, Task
-from kelpie.pipeline.sources.log_progress import Found, Ledger, Progress, check_of
+from kelpie.pipeline.sources.log_progress import Found, Ledger, Progress
 from kelpie.pipeline.sources.log_reader import can_be_split
 from kelpie.pipeline.sources.log_rows import rows_of_line, settled, staged
 
@@ -243,18 +245,18 @@ def _progress(work: _Work, outcomes: Sequence[Outcome], parts: Sequence[Part], l
     goes_on = last_entry is not None and not log.ungrouped
     end = last_entry if last_entry is not None and goes_on else file.size
     try:
-        check = check_of(file.path, end)
+        mark = mark_of(file.path, end)
     except OSError:
         return Progress(path, name, work.found.log)
     if not goes_on:
-        return Progress(path, name, work.found.log, end, check)
+        return Progress(path, name, work.found.log, end, mark)
     part = folded(parts[:-1])
     known = merged([part, parts[-1]]).known[0]
     last = None
     if outcomes[-1].count:
         piece = log.pieces[-1]
         last = settled(staged(piece.rows), piece.known, name)
-    return Progress(path, name, work.found.log, end, check, part, known, last)
+    return Progress(path, name, work.found.log, end, mark, part, known, last)
 
 
 def event_of(row: Mapping[str, Any]) -> Event:
@@ -266,16 +268,7 @@ def event_of(row: Mapping[str, Any]) -> Event:
             "at": instant(row["at"]),
             "source": f"{row['source']}:{row['line']}",
             "text": row["text"],
-            "group": row["group"],
-            "member": row["member"],
-            "instance_id": row["instance_id"],
-            "client_id": row["client_id"],
-            "node": row["node"],
-            "topic": row["topic"],
-            "partition": row["partition"],
-            "offset": row["offset"],
-            "generation": row["generation"],
-            "error": row["error"],
+            **{name: row[name] for name in FACTS},
             "reason": row["reason"] or "",
             "details": dict(row["details"] or ()),
         },

@@ -5,15 +5,13 @@ another one when it is compacted: so a file goes on only if the bytes that were 
 is otherwise read anew. (Records that come again by that count once all the same.)
 """
 
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kelpie.pipeline.parquet import NewFile
+from kelpie.pipeline.sources.grown_files import mark_of
 from kelpie.pipeline.tables import TABLES
-
-_LOOKED_AT = 4096
 
 RANGE_BYTES = 128 * 1024 * 1024
 """So much is read by one task: about 1.5 million records."""
@@ -116,14 +114,7 @@ def progress_of(path: str, parts: Sequence[Done], before: Progress | None = None
         known_to = max(known_to, before.known_to)
         if parts[0].part.start > 0:
             next_offset, newest = max(next_offset, before.next_offset), max(newest, before.newest)
-    return Progress(last.part.stop, done, _mark(path, done), next_offset, newest, known_to)
-
-
-def _mark(path: str, done: int) -> int:
-    with open(path, "rb") as file:
-        first = file.read(min(_LOOKED_AT, done))
-        file.seek(max(0, done - _LOOKED_AT))
-        return zlib.crc32(file.read(min(_LOOKED_AT, done)), zlib.crc32(first))
+    return Progress(last.part.stop, done, mark_of(path, done), next_offset, newest, known_to)
 
 
 def what_is_new(
@@ -141,7 +132,7 @@ def what_is_new(
 
 def _goes_on(file: SegmentFile, known: Progress) -> bool:
     try:
-        return _mark(file.path, known.done) == known.mark
+        return mark_of(file.path, known.done) == known.mark
     except OSError:
         return False  # The task will say why.
 
