@@ -197,6 +197,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, metavar="DIR", help="put everything there, and leave it")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # What was started ends, too.
     spark = open_session("local[2]", brief=True)
     with tempfile.TemporaryDirectory(prefix="kelpie-soak-") as room:
         folder: Path = options.keep or Path(room)

@@ -123,7 +123,9 @@ class Intake:
             self._require_seen((log.reading.name, log.reason) for log in told)
             also_outputs = {it.file.name for it in self._batch.of(Kind.OUTPUT)}
             for log in told:
-                if log.reason and log.reading.name not in also_outputs:
+                if log.changed:
+                    self.unusable.append((log.reading.name, log.reason))
+                elif log.reason and log.reading.name not in also_outputs:
                     self._tell(log.reading.name, log.reason)
             told = [log for log in told if not log.reason]
             snapshots.settle_logs(told, self._batch, self._span())
@@ -137,9 +139,8 @@ class Intake:
             return
         files = logs.write_logs(self._spark, told, self._lake.path(table), self._cluster)
         ledger.save([log.progress for log in told if log.progress is not None], self._batch.number)
-        for log in told:
-            if log.replaces is not None:
-                self._lake.delete(table, self._cluster, log.replaces.where)
+        for earlier in (it for log in told for it in log.replaces):
+            self._lake.delete(table, self._cluster, earlier.where)
         if self._lake.add(table, files, **self._as):
             self._count(table.name, sum(file.rows for file in files))
 

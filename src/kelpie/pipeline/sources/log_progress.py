@@ -4,25 +4,30 @@ What was known at the end of a log is kept beside the tables (`Progress`), so th
 it had read all of it. That holds as long as nothing that comes later says otherwise of earlier rows: if the
 new lines tell the group of an old one, the log is read anew, and its rows are replaced.
 
-A log is known by its first line, wherever its file is: a log that was given another name, as rotation does
-it, goes on under the new one, and a file of an old name with another first line is another log.
+A log goes on under the name that its file has by then (`log_identity`).
 """
 
-import hashlib
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from kelpie.pipeline.lake import Lake, quoted
-from kelpie.pipeline.sources.grown_files import mark_of
+from kelpie.pipeline.sources.log_identity import (
+    Look,
+    are_beside,
+    begins_with,
+    by_path,
+    is_as_it_was,
+    is_beginning,
+    look_at,
+)
 from kelpie.pipeline.sources.log_parts import Known, Part
 from kelpie.pipeline.sources.log_rows import EVENTS, Columns
 
 _FOLDER = "_logs"
-_FIRST_LINE = 1024
 _MOST_PAGES = 16
 _SUFFIX = ".log-progress"
 
@@ -32,34 +37,45 @@ class Progress:
     """What is known of a log up to its last entry."""
 
     path: str
-    name: str
-    """What its rows have as their source."""
-    log: str
-    """Which log it is."""
+    names: tuple[str, ...]
+    """What its rows have as their source: all names that it has had."""
+    look: Look
+    """How far it was read."""
+    steps: tuple[int, ...] = ()
+    """Marks of its beginnings."""
     end: int = 0
-    """Where its last entry begins; where it ended, if it cannot be read on."""
-    mark: int = 0
-    """By which one knows that it is the same up to there."""
+    """Where its last entry begins."""
     part: Part | None = None
     """None: it cannot be read on."""
     known: Known | None = None
     """What its rows were written with."""
     last: Columns | None = None
     """Rows of its last entry, as they were written."""
+    was_gone: bool = False
+    """There was another log in its place, or none, when that was last looked at."""
 
     @property
     def where(self) -> str:
         """Which rows of `log_event` are of it, in SQL."""
-        return f"source = {quoted(self.name)} AND log = {quoted(self.log)}"
+        names = ", ".join(map(quoted, self.names))
+        return f"source IN ({names}) AND log = {quoted(self.look.log)}"
+
+    @property
+    def is_gone(self) -> bool:
+        return not is_as_it_was(Path(self.path), self.path, self.look)
 
 
 class Found(NamedTuple):
     """What to do with a log."""
 
-    log: str
+    look: Look
     go_on: Progress | None = None
     replaces: Progress | None = None
     """Rows that were written of it, and have to go if it is read anew."""
+    outdated: Progress | None = None
+    """Rows that were written of its file when that was too short to tell which log it is; they have to go."""
+    told_as: tuple[str, ...] = ()
+    """It is a copy: its rows are told under these names."""
 
 
 class Ledger:
@@ -75,21 +91,37 @@ class Ledger:
             else:
                 page.unlink()  # Of a run that was killed before its commit: those rows never came.
         self._known: dict[str, dict[str, Progress]] = {}
-        """By log, and then by path: a file of one name may hold one log after the other."""
+        """By log, and then by path."""
         for page in self._pages:
             for progress in _read(page):
-                self._known.setdefault(progress.log, {})[progress.path] = progress
+                self._known.setdefault(progress.look.log, {})[progress.path] = progress
 
-    def find(self, path: str, file: Path) -> Found:
+    def find(self, path: str, file: Path, size: int) -> Found:
         """Raises OSError."""
-        log = log_of(file)
-        known = self._known.get(log, {})
-        if path in known:
-            return _found(known[path], is_as_before=_is_as_before(known[path], file))
-        for other in known.values():
-            if _is_gone(other) and _is_as_before(other, file):
-                return _found(other, is_as_before=True)
-        return Found(log)
+        look = look_at(file, path, size)
+        found = self._find(path, file, look)
+        if path not in self._known.get(look.log, {}):
+            return found._replace(outdated=self._known.get(by_path(path), {}).get(path))
+        return found
+
+    def _find(self, path: str, file: Path, look: Look) -> Found:
+        known = self._known.get(look.log, {})
+        own, near = known.get(path), [it for it in known.values() if _may_be(it, path)]
+        same = [it for it in near if it.look.size <= look.size and begins_with(file, it.look)]
+        if same:
+            newest = max(same, key=lambda it: (it.look.size, it.path == path))
+            return Found(look, newest if newest.part is not None else None, newest)
+        if own is not None:
+            return Found(look, None, own)
+        longer = [
+            it
+            for it in near
+            if it.look.size > look.size
+            and (_is_still_there(it, look) or is_beginning(file, look.size, it.steps))
+        ]
+        if longer:
+            return Found(look, told_as=longer[0].names)
+        return Found(look)
 
     def save(self, logs: Iterable[Progress], batch: int) -> None:
         """Before the batch is committed; it counts if that comes to pass."""
@@ -99,40 +131,33 @@ class Ledger:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._write(now, self._folder / f"{batch:020}{_SUFFIX}")
         if len(self._pages) > _MOST_PAGES:
-            everything = [it for known in self._known.values() for it in known.values()]
-            self._write([it for it in everything if not _is_gone(it)], self._pages[-1])
+            self._write(self._lasting(), self._pages[-1])
             for page in self._pages[:-1]:
                 page.unlink(missing_ok=True)
 
+    def _lasting(self) -> list[Progress]:
+        """Without what was gone already the last time: by now it has been found under its new name."""
+        everything = [(it, it.is_gone) for known in self._known.values() for it in known.values()]
+        return [replace(it, was_gone=gone) for it, gone in everything if not (gone and it.was_gone)]
+
     def _write(self, logs: Sequence[Progress], page: Path) -> None:
-        names = [(it.path, it.name, it.log) for it in logs]
+        brief = [(it.path, it.names, tuple(it.look)) for it in logs]
         draft = page.with_suffix(".draft")
-        draft.write_bytes(pickle.dumps((_shape(), names, pickle.dumps(logs)), pickle.HIGHEST_PROTOCOL))
+        draft.write_bytes(pickle.dumps((_shape(), brief, pickle.dumps(logs)), pickle.HIGHEST_PROTOCOL))
         draft.replace(page)
 
 
-def log_of(file: Path) -> str:
-    """Which log it is, by its first line. Raises OSError."""
-    with file.open("rb") as opened:
-        return hashlib.sha256(opened.readline(_FIRST_LINE)).hexdigest()[:16]
+def _may_be(progress: Progress, path: str) -> bool:
+    """Whether a file of that path can be the same log: rotation leaves logs where they are, or moves them."""
+    return are_beside(progress.path, path) or progress.is_gone
 
 
-def _found(progress: Progress, *, is_as_before: bool) -> Found:
-    goes_on = is_as_before and progress.part is not None
-    return Found(progress.log, progress if goes_on else None, progress)
-
-
-def _is_as_before(progress: Progress, file: Path) -> bool:
-    """As far as it was read."""
-    return file.stat().st_size >= progress.end and mark_of(file, progress.end) == progress.mark
-
-
-def _is_gone(progress: Progress) -> bool:
-    """Whether the file of that name is another one by now."""
+def _is_still_there(progress: Progress, look: Look) -> bool:
+    """And it begins with what was seen."""
     try:
-        return log_of(Path(progress.path)) != progress.log
+        return begins_with(Path(progress.path), look)
     except OSError:
-        return True
+        return False
 
 
 def _batch_of(page: Path) -> int:
@@ -145,8 +170,8 @@ def _shape() -> list[str]:
 
 
 def _read(page: Path) -> list[Progress]:
-    shape, names, logs = pickle.loads(page.read_bytes())
+    shape, brief, logs = pickle.loads(page.read_bytes())
     if shape != _shape():
-        return [Progress(*name) for name in names]
+        return [Progress(path, names, Look(*look)) for path, names, look in brief]
     found: list[Progress] = pickle.loads(logs)
     return found

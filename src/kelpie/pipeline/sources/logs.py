@@ -10,9 +10,10 @@ A log that cannot be read in ranges is read in one task, line by line. One that 
 where it was left (`log_progress`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,8 @@ from kelpie.observations import Event
 from kelpie.observations.encoding import decode
 from kelpie.observations.events import FACTS
 from kelpie.pipeline.parquet import NewFile
-from kelpie.pipeline.sources.grown_files import mark_of
 from kelpie.pipeline.sources.inventory import Item, instant
+from kelpie.pipeline.sources.log_identity import Look, Seen, copies, is_as_it_was, steps_of
 from kelpie.pipeline.sources.log_parts import Part, Unjoinable, folded, merged
 from kelpie.pipeline.sources.log_plan import Outcome, Piece, Task
 from kelpie.pipeline.sources.log_progress import Found, Ledger, Progress
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 RANGE_BYTES = 32 << 20
 _ROWS_A_TASK = 50_000
 _TASKS_PER_CORE = 3
+_CHANGED = "It became another file while it was read. What it is by now is read the next time."
 
 
 @dataclass(slots=True)
@@ -49,6 +51,8 @@ class Log:
     """Without its events; lines that mean nothing may be missing in its `heads` and `unknown`."""
     reason: str = ""
     """Why it is of no use."""
+    changed: bool = False
+    """Of no use this time only: it was taken away, or emptied, while it was read."""
     ungrouped: bool = False
     """Whether there are events of clients that nothing in the file gives a group."""
     began: Instant | None = None
@@ -56,7 +60,7 @@ class Log:
     pieces: Sequence[Piece] = ()
     progress: Progress | None = None
     """Where to go on when it has grown."""
-    replaces: Progress | None = None
+    replaces: Sequence[Progress] = ()
     """Whose rows have to go before those of its pieces come."""
 
 
@@ -67,6 +71,14 @@ class _Work:
     item: Item
     found: Found
     whole: bool = False
+
+    @property
+    def path(self) -> str:
+        return self.item.path
+
+    @property
+    def is_as_it_was(self) -> bool:
+        return is_as_it_was(self.item.file.path, self.path, self.found.look)
 
     @property
     def anew(self) -> "_Work":
@@ -85,8 +97,32 @@ def read_logs(
     range_bytes: int = RANGE_BYTES,
 ) -> list[Log]:
     """What logs say, by name, as files are gone through; their rows wait in the folder `staging`."""
+    reading = partial(_read, spark, staging=staging, zone=zone, range_bytes=range_bytes)
+    works = {item.path: _Work(item, _found(ledger, item)) for item in items}
+    others = copies(Seen(it.path, it.item.file.path, it.found.look) for it in works.values())
+    logs = reading([work for path, work in works.items() if path not in others])
+    logs |= reading(_without_rows(works[copy], logs[other], ledger) for copy, other in others.items())
+    return sorted(logs.values(), key=lambda it: it.reading.name.split("/"))
+
+
+def _without_rows(copy: _Work, other: Log, ledger: Ledger) -> _Work:
+    """What it says goes without saying, if the other one says it; if not, things have changed."""
+    if other.progress is None:
+        return replace(copy, found=_found(ledger, copy.item))
+    return replace(copy, found=copy.found._replace(told_as=other.progress.names))
+
+
+def _read(
+    spark: "SparkSession",
+    works: Iterable[_Work],
+    *,
+    staging: Path,
+    zone: tzinfo | None,
+    range_bytes: int,
+) -> dict[str, Log]:
+    """By path."""
     logs: dict[str, Log] = {}
-    todo = [_Work(item, _found(ledger, item)) for item in items]
+    todo = list(works)
     while todo:
         tasks = [task for work in todo for task in _tasks(work, range_bytes)]
         outcomes = _by_name(_run(spark, tasks, staging, zone))
@@ -96,10 +132,12 @@ def read_logs(
             log = _log(work, outcomes[name])
             if log is None:
                 again.append(work.anew)
+            elif (log.reason and not work.found.look.log) or work.is_as_it_was:
+                logs[work.path] = log
             else:
-                logs[name] = log
+                logs[work.path] = Log(Reading(name), _CHANGED, changed=True)
         todo = again
-    return sorted(logs.values(), key=lambda it: it.reading.name.split("/"))
+    return logs
 
 
 def correct(logs: Sequence[Log], known: Mapping[str, str]) -> None:
@@ -146,18 +184,18 @@ def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Path, cluster
 
 def _found(ledger: Ledger, item: Item) -> Found:
     try:
-        return ledger.find(item.path, item.file.path)
+        return ledger.find(item.path, item.file.path, item.file.size)
     except OSError:
-        return Found("")  # The task will say why.
+        return Found(Look("", item.file.size))  # The task will say why.
 
 
 def _tasks(work: _Work, range_bytes: int) -> list[Task]:
-    file, go_on = work.item.file, work.found.go_on
+    file, go_on, size = work.item.file, work.found.go_on, work.found.look.size
     begins = 0 if go_on is None else go_on.end
-    task = Task(file.name, str(file.path), work.item.encoding, begins=begins, ends=file.size)
+    task = Task(file.name, str(file.path), work.item.encoding, begins=begins, ends=size)
     if work.whole:
         return [task._replace(whole=True)]
-    if file.size - begins <= range_bytes:
+    if size - begins <= range_bytes:
         return [task]
     try:
         splits = go_on is not None or can_be_split(file.path, work.item.encoding)
@@ -165,7 +203,7 @@ def _tasks(work: _Work, range_bytes: int) -> list[Task]:
         splits = False  # The task will say why.
     if not splits:
         return [task._replace(whole=True)]
-    bounds = [*range(begins, file.size, range_bytes), file.size]
+    bounds = [*range(begins, size, range_bytes), size]
     return [
         task._replace(piece=number, pieces=len(bounds) - 1, begins=begins, ends=ends)
         for number, (begins, ends) in enumerate(pairwise(bounds))
@@ -209,17 +247,21 @@ def _log(work: _Work, outcomes: Sequence[Outcome]) -> Log | None:
     whole.reading.name = name
     known = whole.known[len(before) :]
     pieces = [
-        Piece(name, work.found.log, it.rows, it.count, each)
+        Piece(name, work.found.look.log, it.rows, it.count, each)
         for it, each in zip(outcomes, known, strict=True)
         if it.count
     ]
-    log = Log(whole.reading, "", whole.ungrouped, whole.reading.first, pieces)
+    log = Log(whole.reading, ungrouped=whole.ungrouped, began=whole.reading.first, pieces=pieces)
+    replaces = [work.found.outdated]
     if go_on is None:
-        log.replaces = work.found.replaces
+        replaces += [work.found.replaces] if not work.found.told_as else []
         log.reason = "" if whole.reading.heads or pieces else NOTHING_KNOWN
     elif whole.known[0] != go_on.known or not _is_as_written(go_on, log):
         return None
+    log.replaces = [it for it in replaces if it is not None]
     log.progress = _progress(work, outcomes, [*before, *parts], log)
+    if work.found.told_as:
+        log.pieces = []
     return log
 
 
@@ -240,23 +282,24 @@ def _is_as_written(go_on: Progress, log: Log) -> bool:
 
 def _progress(work: _Work, outcomes: Sequence[Outcome], parts: Sequence[Part], log: Log) -> Progress:
     """Where to go on, if it can be."""
-    name, path, file = work.item.file.name, work.item.path, work.item.file
-    last_entry = outcomes[-1].last_entry
-    goes_on = last_entry is not None and not log.ungrouped
-    end = last_entry if last_entry is not None and goes_on else file.size
+    name, found = work.item.file.name, work.found
+    earlier = found.go_on.names if found.go_on is not None else ()
+    names = dict.fromkeys((*earlier, *found.told_as, name))
     try:
-        mark = mark_of(file.path, end)
+        steps = steps_of(work.item.file.path, found.look.size)
     except OSError:
-        return Progress(path, name, work.found.log)
-    if not goes_on:
-        return Progress(path, name, work.found.log, end, mark)
+        steps = ()  # It is gone, and what was read of it will not count.
+    progress = Progress(work.path, tuple(names), found.look, steps)
+    end = outcomes[-1].last_entry
+    if end is None or log.ungrouped:
+        return progress
     part = folded(parts[:-1])
     known = merged([part, parts[-1]]).known[0]
     last = None
     if outcomes[-1].count:
         piece = log.pieces[-1]
         last = settled(staged(piece.rows), piece.known, name)
-    return Progress(path, name, work.found.log, end, mark, part, known, last)
+    return replace(progress, end=end, part=part, known=known, last=last)
 
 
 def event_of(row: Mapping[str, Any]) -> Event:
