@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kelpie.evidence import collected, zookeeper_dumps
 from kelpie.evidence.archives import Budget, Packed, is_archive, unpack
+from kelpie.evidence.unreadable import unreadable, why
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 
@@ -67,7 +68,7 @@ class Search:
         try:
             status = path.stat()
         except OSError as error:
-            self._tell(name or str(path), f"It cannot be opened: {_why(error)}.")
+            self._tell(name or str(path), f"It cannot be opened: {why(error)}.")
             return
         identity = (status.st_dev, status.st_ino)
         if identity in self._seen:
@@ -87,7 +88,7 @@ class Search:
         try:
             entries = sorted(os.listdir(path))
         except OSError as error:
-            self._tell(name or str(path), f"The folder cannot be read: {_why(error)}.")
+            self._tell(name or str(path), f"The folder cannot be read: {why(error)}.")
             return
         for entry in entries:
             if _UNFINISHED.fullmatch(entry):
@@ -103,7 +104,7 @@ class Search:
             with path.open("rb") as file:
                 head = file.read(HEAD_SIZE)
         except OSError as error:
-            self._tell(name, f"It cannot be read: {_why(error)}.")
+            self._tell(name, unreadable(error))
             return
         kind = is_archive(head)
         # Snapshots are many, and read where they are.
@@ -128,10 +129,6 @@ class Search:
 def _milliseconds(seconds: float) -> Instant | None:
     """Archives are made with times of zero, and clocks begin in 1970 and 1980: none of that is a time."""
     return int(seconds * 1000) if seconds > _EARLIEST else None
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def _names(roots: Sequence[Path]) -> list[str]:

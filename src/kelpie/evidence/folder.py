@@ -26,6 +26,7 @@ from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.segments import Segment, describe_segment, read_segments
 from kelpie.evidence.surveys import Survey, read_surveys
+from kelpie.evidence.unreadable import unreadable
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
@@ -87,7 +88,7 @@ def _take(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> None:
     try:
         reason = _read(file, gathered, zone)
     except OSError as error:
-        reason = f"It cannot be read: {error.strerror or error}."
+        reason = unreadable(error)
     except MemoryError:
         reason = "It needs more memory than there is."
     except Exception as error:  # One file of many, from anywhere: the others must not pay for it.

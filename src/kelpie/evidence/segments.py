@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kelpie.evidence.files import EvidenceFile
+from kelpie.evidence.unreadable import unreadable
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, Broker, Commit, Generation, LogEnds, Observations, Unasked
 from kelpie.observations.offsets_topic import OffsetsPartition, Placed, add_row
@@ -225,9 +226,11 @@ def _content(file: EvidenceFile, found: Observations) -> memoryview:
             if file.size > _LARGEST_READ:
                 return memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
             return memoryview(opened.read(_LARGEST_READ))
-    except (OSError, ValueError) as error:
-        found.unasked.append(Unasked("file", file.name, f"It cannot be read: {error}.", source=file.name))
-        return memoryview(b"")
+    except OSError as error:
+        found.unasked.append(Unasked("file", file.name, unreadable(error), source=file.name))
+    except ValueError:
+        pass  # It has just become empty.
+    return memoryview(b"")
 
 
 def _holds_offsets(head: bytes) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from kelpie.evidence.collected import Header, Torn, read_collected
 from kelpie.evidence.looks import Choice, choose, look
+from kelpie.evidence.unreadable import unreadable
 from kelpie.observations import Observations, Unasked
 
 
@@ -52,7 +53,7 @@ def _read(name: str, path: Path, wanted: Callable[[str], bool]) -> Iterator[tupl
     except Torn as error:
         raise _Unusable(name, str(error)) from None
     except OSError as error:
-        raise _Unusable(name, f"It cannot be read: {error.strerror or error}.") from None
+        raise _Unusable(name, unreadable(error)) from None
 
 
 def _told(name: str, reason: str) -> Unasked:

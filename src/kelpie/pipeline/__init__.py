@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kelpie.pipeline.commit_offsets import CommitOffsets
+    from kelpie.pipeline.sources.segments_source import OffsetsSegments
 
-__all__ = ["CommitOffsets"]
+__all__ = ["CommitOffsets", "OffsetsSegments"]
 
 
 def __getattr__(name: str) -> Any:
@@ -14,4 +15,8 @@ def __getattr__(name: str) -> Any:
         from kelpie.pipeline.commit_offsets import CommitOffsets  # noqa: PLC0415 - see above.
 
         return CommitOffsets
+    if name == "OffsetsSegments":
+        from kelpie.pipeline.sources.segments_source import OffsetsSegments  # noqa: PLC0415 - see above.
+
+        return OffsetsSegments
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

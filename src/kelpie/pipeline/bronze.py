@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
 from kelpie.evidence.recognition import Kind
+from kelpie.evidence.unreadable import UNREADABLE
 from kelpie.observations import OFFSETS_TOPIC, EventKind, Observations, Unasked
 from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import Commit
@@ -21,7 +22,7 @@ from kelpie.pipeline import frames, history
 from kelpie.pipeline.file_states import forget_complaints
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.sources import collected, logs, scrapes, segments, snapshots
-from kelpie.pipeline.sources.inventory import UNREADABLE, Batch, Inventory, append, instant
+from kelpie.pipeline.sources.inventory import Batch, Inventory, append, instant
 from kelpie.pipeline.sources.log_progress import Ledger
 from kelpie.pipeline.sources.segments_found import described, of_offsets_topic
 from kelpie.pipeline.sources.staging import staged, staging

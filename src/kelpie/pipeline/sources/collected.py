@@ -15,7 +15,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from kelpie.evidence.collected import KNOWN, Header, Torn, header_line, header_of, read_plain
 from kelpie.evidence.looks import choose
 from kelpie.evidence.surveys import other_cluster
-from kelpie.pipeline.sources.inventory import UNREADABLE, Item
+from kelpie.evidence.unreadable import unreadable
+from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.sources.snapshots import SURVEY
 from kelpie.pipeline.sources.staging import ROWS_A_BATCH
 from kelpie.pipeline.tables import TABLES
@@ -42,7 +43,7 @@ def headers_of(items: Sequence[Item]) -> tuple[dict[str, Header], dict[str, str]
         except Torn as error:
             damaged[item.file.name] = str(error)
         except OSError as error:
-            damaged[item.file.name] = f"{UNREADABLE}: {error.strerror or error}."
+            damaged[item.file.name] = unreadable(error)
     return found, damaged
 
 
@@ -88,7 +89,7 @@ def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBa
     except Torn as error:
         yield _damaged(name, path, size, cluster, str(error))
     except OSError as error:
-        yield _damaged(name, path, size, cluster, f"{UNREADABLE}: {error.strerror or error}.")
+        yield _damaged(name, path, size, cluster, unreadable(error))
     except (pa.ArrowException, ValueError, OverflowError) as error:
         yield _damaged(name, path, size, cluster, f"It has a value that no table can hold: {error}.")
     else:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kelpie.evidence.files import EvidenceFile, Search
 from kelpie.evidence.recognition import Kind, recognise
+from kelpie.evidence.unreadable import unreadable
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 from kelpie.pipeline.lake import Lake
@@ -22,8 +23,6 @@ from kelpie.pipeline.tables import TABLES, Table
 
 FILES, LAST = TABLES["evidence_file"], TABLES["cluster_snapshot"]
 """`LAST` is what a batch fills at its end: a batch that it has is done."""
-UNREADABLE = "It cannot be read"
-"""How the reason begins of what cannot be opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def take_inventory(paths: Iterable[Path], search: Search, room: Path) -> Invento
             what = recognise(file)
             item = Item(file, path, what.kinds, what.reason, what.encoding)
         except OSError as error:
-            item = Item(file, path, reason=f"{UNREADABLE}: {error.strerror or error}.")
+            item = Item(file, path, reason=unreadable(error))
         # Segments are known by their head where no name tells what they are; the others need it no more.
         if Kind.SEGMENT not in item.kinds:
             item = replace(item, file=replace(file, head=b""))

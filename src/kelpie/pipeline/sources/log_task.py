@@ -12,6 +12,7 @@ from datetime import tzinfo
 from itertools import pairwise
 from pathlib import Path
 
+from kelpie.evidence.unreadable import unreadable
 from kelpie.pipeline.parquet import NewFile, Writer
 from kelpie.pipeline.sources.log_parts import part_of
 from kelpie.pipeline.sources.log_plan import Outcome, Piece, Task
@@ -37,7 +38,7 @@ def read(task: Task, staging: str, zone: tzinfo | None) -> list[Outcome]:
                 outcomes[-1] = replace(outcomes[-1], last_entry=max(ranges))
             return outcomes
     except OSError as error:
-        return [Outcome(task, reason=f"It cannot be read: {error.strerror or error}.")]
+        return [Outcome(task, reason=unreadable(error))]
     except Exception as error:  # One file of many, from anywhere: the others must not pay for it.
         return [Outcome(task, reason=f"It made Kelpie stumble ({type(error).__name__}: {error}).")]
 

@@ -10,8 +10,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.scrapes import Malformed, read_scrape
+from kelpie.evidence.unreadable import unreadable
 from kelpie.model.time import Instant
-from kelpie.pipeline.sources.inventory import UNREADABLE, Item, moment
+from kelpie.pipeline.sources.inventory import Item, moment
 from kelpie.pipeline.sources.staging import ROWS_A_BATCH
 from kelpie.pipeline.tables import TABLES
 
@@ -56,7 +57,7 @@ def _read(
                 yield pa.RecordBatch.from_pylist(rows, _STAGED)
                 rows = []
     except OSError as error:
-        reason = f"{UNREADABLE}: {error.strerror or error}."
+        reason = unreadable(error)
         rows.append({**whole, "reason": reason, "position": 0, "size": 0})
     if rows:
         yield pa.RecordBatch.from_pylist(rows, _STAGED)

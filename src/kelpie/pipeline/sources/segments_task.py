@@ -6,6 +6,7 @@ second.
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,16 +37,9 @@ def write(parts: Sequence[Range], folders: Mapping[str, str]) -> Outcome:
     }
     done: list[Done] = []
     for part in parts:
-        constants = {
-            "source": part.source or part.path,
-            "replica": part.replica,
-            "offsets_partition": part.partition,
-        }
+        constants = constants_of(part)
         try:
-            with Path(part.path).open("rb") as file:
-                reader = Reader(
-                    file, part.start, part.stop, part.cut, lowest_offset(Path(part.source or part.path))
-                )
+            with opened(part) as reader:
                 for read in reader:
                     for table, rows in tables_of(read):
                         writers[table, part.cluster].write(rows, constants)
@@ -60,6 +54,23 @@ def write(parts: Sequence[Range], folders: Mapping[str, str]) -> Outcome:
     for (name, _), writer in writers.items():
         files[name] += writer.close()
     return Outcome(done, files)
+
+
+@contextmanager
+def opened(part: Range) -> Iterator[Reader]:
+    """Raises OSError."""
+    with Path(part.path).open("rb") as file:
+        lowest = lowest_offset(Path(part.source or part.path))
+        yield Reader(file, part.start, part.stop, part.cut, lowest)
+
+
+def constants_of(part: Range) -> dict[str, object]:
+    """What all its rows have in common."""
+    return {
+        "source": part.source or part.path,
+        "replica": part.replica,
+        "offsets_partition": part.partition,
+    }
 
 
 def tables_of(read: Read) -> Iterator[tuple[str, pa.Table]]:

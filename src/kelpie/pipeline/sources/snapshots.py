@@ -19,6 +19,7 @@ from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.looks import earlier_rows, failed_row
 from kelpie.evidence.recognition import Kind
 from kelpie.evidence.segments import Segment, log_ends, meet
+from kelpie.evidence.unreadable import unreadable
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.observations import OFFSETS_TOPIC, LogEnds, Observations, Unasked
 from kelpie.observations.encoding import add, dumps, loads, rows_of
@@ -188,7 +189,7 @@ def _dump(item: Item) -> Observations:
     except NoDump as error:
         reason = str(error)
     except OSError as error:
-        reason = f"It cannot be read: {error.strerror or error}."
+        reason = unreadable(error)
     return Observations(unasked=[Unasked("file", item.file.name, reason, source=item.file.name)])
 
 
