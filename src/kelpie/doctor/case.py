@@ -136,6 +136,10 @@ class ClusterView:
         return str(self.brokers.get(node_id) or Broker(node_id))
 
 
+def are_of_one_look(one: PartitionView, other: PartitionView) -> bool:
+    return one.at is None or other.at is None or abs(one.at - other.at) < ONE_LOOK_MS
+
+
 def _best_of(views: Sequence[PartitionView]) -> PartitionView | None:
     newest = max((view.at for view in views if view.at is not None), default=None)
     current = [

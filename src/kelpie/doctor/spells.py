@@ -1,11 +1,12 @@
 """Spells of time: when several brokers were away at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kelpie.doctor.case import Outage
 from kelpie.doctor.finding import Evidence
 from kelpie.model.time import Instant
+from kelpie.observations import PartitionView
 
 
 class Spell(NamedTuple):
@@ -16,8 +17,8 @@ class Spell(NamedTuple):
     evidence: Evidence
 
 
-def all_at_once(outages: Sequence[Sequence[Outage]]) -> Spell | None:
-    """The last spell, now over, in which every one of these brokers was away. None: there was none."""
+def all_at_once(outages: Sequence[Sequence[Outage]]) -> Iterator[Spell]:
+    """Spells, now over, in which every one of these brokers was away; the last one first."""
     ends = sorted(
         {outage.until for own in outages for outage in own if outage.until is not None}, reverse=True
     )
@@ -29,5 +30,17 @@ def all_at_once(outages: Sequence[Sequence[Outage]]) -> Spell | None:
         ]
         if away and all(away):
             last = max((it for it in away if it is not None), key=lambda it: it.since or 0)
-            return Spell(last.since, until, Evidence(last.text, last.source, last.since))
-    return None
+            yield Spell(last.since, until, Evidence(last.text, last.source, last.since))
+
+
+def without_leader(views: Iterable[PartitionView]) -> Iterator[tuple[PartitionView, PartitionView]]:
+    """Spells, now over, in which a partition was seen without a leader: the first view of it, and the first
+    one with a leader again. `views` are in the order of their times.
+    """
+    first: PartitionView | None = None
+    for view in views:
+        if view.leader < 0:
+            first = first or view
+        elif first is not None:
+            yield first, view
+            first = None

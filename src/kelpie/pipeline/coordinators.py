@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from kelpie.doctor.case import ClusterView
+from kelpie.doctor.case import ClusterView, are_of_one_look
 from kelpie.doctor.spells import all_at_once
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
+from kelpie.observations import OFFSETS_TOPIC, Event, EventKind, PartitionView
 from kelpie.pipeline.sources.inventory import moment
 
 NOBODY = -1
@@ -25,6 +25,19 @@ class _Word(NamedTuple):
     at: Instant
     node: int
     epoch: int
+    evidence: str
+    is_lost: bool = False
+    """It was said that nobody leads; not only that a leader was dead, whom another one may have followed."""
+    text: str = ""
+
+
+class _Gap(NamedTuple):
+    """A time without a leader, from its beginning to its end, each None if nobody knows."""
+
+    began: Instant | None
+    seen: Instant
+    """There was certainly none then."""
+    ended: Instant | None
     evidence: str
 
 
@@ -52,8 +65,8 @@ def outages(cluster: ClusterView, name: str, groups: Mapping[int, Sequence[str]]
     """Rows of coordinator_outage. `groups`: those that live on each offsets partition."""
     rows = []
     for partition in _partitions(cluster):
-        for began, ended, evidence in _gaps(cluster, partition):
-            view = cluster.view(partition)
+        view = cluster.view(partition)
+        for began, _, ended, evidence in _gaps(cluster, partition):
             rows.append(
                 {
                     "cluster": name,
@@ -72,26 +85,50 @@ def _partitions(cluster: ClusterView) -> Iterator[TopicPartition]:
     return (TopicPartition(OFFSETS_TOPIC, number) for number in range(cluster.offsets_partitions or 0))
 
 
-def _gaps(
-    cluster: ClusterView, partition: TopicPartition
-) -> Iterator[tuple[Instant | None, Instant | None, str]]:
-    """Times without a leader: the last one that is over, and the one that goes on."""
+def _gaps(cluster: ClusterView, partition: TopicPartition) -> list[_Gap]:
+    """Times without a leader, also those that are over."""
+    found = list(_told_gaps(sorted(_words(cluster, partition))))
     view = cluster.view(partition)
-    if view is None:
-        return
-    away = [cluster.outages.get(node, ()) for node in view.replicas]
-    past = all_at_once(away)
-    if past is not None:
-        yield past.since, past.until, past.evidence.text
-    if cluster.has_leader(partition) is False:
-        lost = [event for event in _losses(cluster, partition) if event.at is not None]
-        going_on = [it.since for own in away for it in own if it.until is None and it.since is not None]
-        moments = [event.at for event in lost if event.at is not None]
-        if going_on:
-            moments.append(max(going_on))
-        dead = [node for node in view.replicas if cluster.is_alive(node) is False]
-        told = lost[-1].text if lost else f"brokers {', '.join(map(str, dead))} are dead"
-        yield min(moments, default=None), None, told
+    if view is not None:
+        away = [cluster.outages.get(node, ()) for node in view.replicas]
+        found += [_Gap(it.since, it.until, it.until, it.evidence.text) for it in all_at_once(away)]
+        if cluster.has_leader(partition) is False:
+            lost = [event for event in _losses(cluster, partition) if event.at is not None]
+            gone = [it.since for own in away for it in own if it.until is None and it.since is not None]
+            dead = [node for node in view.replicas if cluster.is_alive(node) is False]
+            told = lost[-1].text if lost else f"brokers {', '.join(map(str, dead))} are dead"
+            found.append(_Gap(max(gone, default=None), cluster.now, None, told))
+    return _joined(found)
+
+
+def _told_gaps(words: Sequence[_Word]) -> Iterator[_Gap]:
+    """From where it was said that nobody leads to where it was said that somebody does."""
+    gap: _Gap | None = None
+    for word in words:
+        if word.is_lost:
+            gap = _Gap(word.at, word.at, None, word.text) if gap is None else gap._replace(seen=word.at)
+        elif word.node != NOBODY and gap is not None:
+            yield gap._replace(ended=word.at)
+            gap = None
+    if gap is not None:
+        yield gap
+
+
+def _joined(gaps: Iterable[_Gap]) -> list[_Gap]:
+    """What several sources tell of one gap is one: it ends with the first of them that says so.
+
+    Without those that are over as soon as they are told of.
+    """
+    found: list[_Gap] = []
+    for gap in sorted(gaps, key=lambda it: (it.began or 0, it.seen)):
+        last = found[-1] if found else None
+        if last is None or (last.ended is not None and (gap.began or 0) > last.ended):
+            found.append(gap)
+            continue
+        seen = max(last.seen, gap.seen)
+        ends = [it for it in (last.ended, gap.ended) if it is not None and it >= seen]
+        found[-1] = last._replace(seen=seen, ended=min(ends, default=None))
+    return [gap for gap in found if gap.began is None or gap.began != gap.ended]
 
 
 def _losses(cluster: ClusterView, partition: TopicPartition) -> Iterable[Event]:
@@ -104,11 +141,13 @@ def _losses(cluster: ClusterView, partition: TopicPartition) -> Iterable[Event]:
 
 def _words(cluster: ClusterView, partition: TopicPartition) -> Iterator[_Word]:
     leaders: set[int] = set()
-    for view in (*cluster.earlier_views.get(partition, ()), *cluster.views.get(partition, ())):
+    for view in _views(cluster, partition):
         if view.at is not None and view.at <= cluster.now:
             dead = view.leader >= 0 and _is_away(cluster, view.leader, view.at)
             leaders.add(view.leader)
-            yield _Word(view.at, NOBODY if dead else view.leader, view.leader_epoch, view.source)
+            leader = NOBODY if dead else view.leader
+            told = f"{view.source} saw no leader"
+            yield _Word(view.at, leader, view.leader_epoch, view.source, view.leader < 0, told)
     for event in cluster.partition_events.get(partition, ()):
         if event.at is None or event.at > cluster.now:
             continue
@@ -116,11 +155,20 @@ def _words(cluster: ClusterView, partition: TopicPartition) -> Iterator[_Word]:
             node = NOBODY if event.details.get("leader") == str(NOBODY) else event.node
             if node is not None:
                 leaders.add(node)
-                yield _Word(event.at, node, _epoch(event), event.source)
+                yield _Word(event.at, node, _epoch(event), event.source, node == NOBODY, event.text)
     for node in leaders:
         for outage in cluster.outages.get(node, ()):
             if outage.since is not None and _leads(cluster, partition, node, outage.since):
                 yield _Word(outage.since, NOBODY, -1, outage.source)
+
+
+def _views(cluster: ClusterView, partition: TopicPartition) -> Iterator[PartitionView]:
+    """Of the last look only the one that counts: others who were asked then may not have heard yet."""
+    yield from cluster.earlier_views.get(partition, ())
+    counts = cluster.view(partition)
+    for view in cluster.views.get(partition, ()):
+        if counts is None or view is counts or not are_of_one_look(view, counts):
+            yield view
 
 
 def _epoch(event: Event) -> int:
@@ -138,9 +186,7 @@ def _is_away(cluster: ClusterView, node: int, at: Instant) -> bool:
 def _leads(cluster: ClusterView, partition: TopicPartition, node: int, at: Instant) -> bool:
     """Whether it was the leader right before, as far as anybody said."""
     said = [
-        (view.at, view.leader)
-        for view in (*cluster.earlier_views.get(partition, ()), *cluster.views.get(partition, ()))
-        if view.at is not None and view.at < at
+        (view.at, view.leader) for view in _views(cluster, partition) if view.at is not None and view.at < at
     ]
     said += [
         (event.at, event.node if event.node is not None else NOBODY)

@@ -35,7 +35,7 @@ from kelpie.doctor.case import Case, ClusterView
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.replies import lookup_evidence, lookups
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.spells import Spell, all_at_once
+from kelpie.doctor.spells import Spell, all_at_once, without_leader
 from kelpie.doctor.words import connecting, counted, duration, listed, moment, quoted, ranges
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
@@ -230,12 +230,11 @@ def _leader_losses(cluster: ClusterView, partition: TopicPartition | None) -> It
 
 def _past(cluster: ClusterView, partition: TopicPartition, view: PartitionView) -> Spell | None:
     """The last time that it had no leader, if that is known and over."""
-    without = [seen for seen in cluster.earlier_views.get(partition, ()) if seen.leader < 0]
-    if without and view.at is not None and without[-1].at is not None:
-        return Spell(
-            without[0].at, view.at, Evidence(_described(without[-1]), without[-1].source, without[-1].at)
-        )
-    return all_at_once([cluster.outages.get(node, ()) for node in view.replicas])
+    seen = [*cluster.earlier_views.get(partition, ()), view]
+    for gone, back in reversed([*without_leader(seen)]):
+        if back.at is not None:
+            return Spell(gone.at, back.at, Evidence(_described(gone), gone.source, gone.at))
+    return next(all_at_once([cluster.outages.get(node, ()) for node in view.replicas]), None)
 
 
 def _is_over(case: Case, partition: TopicPartition, past: Spell) -> Finding:
