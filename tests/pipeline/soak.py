@@ -41,6 +41,8 @@ QUICK = (
 )
 """None of them lives long, and all have little to do: what Java and Spark do to be fast takes longer."""
 EARLY = (WRITING, TAKING_IN)
+SELDOM_S = 40
+"""Brokers die more often than that, and there are more transactions."""
 ENOUGH = 3
 """Phases that kills must have fallen into, if there are as many kills."""
 _OF_THE_RUN = {"evidence_file": {"batch"}, "cluster_snapshot": {"snapshot", "ordinal"}}
@@ -70,7 +72,7 @@ def soak(
     lab = SyncCluster(brokers=3, offsets_partitions=8, replication=2, config=config, log_folder=logs)
     with lab as cluster:
         with (
-            at_work(cluster, logs, scrapes, chance),
+            at_work(cluster, logs, scrapes, chance) as done,
             child("collect", *at(cluster), "--into", landing, "--every", "5s", "-q"),
         ):
             ends = time.monotonic() + seconds
@@ -83,6 +85,9 @@ def soak(
                 tell=tell,
             )
             time.sleep(max(0.0, ends - time.monotonic()))
+        tell(f"meanwhile: {done}")
+        assert done.breaks >= seconds // SELDOM_S, f"brokers died only {done.breaks} times"
+        assert done.transactions >= seconds // SELDOM_S, f"only {done.transactions} transactions"
         assert len(hit) >= min(kills, ENOUGH), f"all kills fell into the same moments: {', '.join(hit)}"
         with stream(cluster, sources, tables, "--once") as process:
             assert process.wait(PATIENCE_S) == 0

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,38 +34,63 @@ _OURS = "soak-"
 _LIMIT_S, _PATIENCE_S, _TRANSACTION_S = 15.0, 60.0, 10
 
 
+@dataclass
+class Deeds:
+    """How often things were done: a load that has come to a halt proves nothing."""
+
+    breaks: int = 0
+    transactions: int = 0
+    rotations: int = 0
+
+
+@dataclass
+class _Scene:
+    """What all who do something share."""
+
+    cluster: SyncCluster
+    logs: Path
+    scrapes: Path
+    stopped: threading.Event = field(default_factory=threading.Event)
+    calm: threading.Lock = field(default_factory=threading.Lock)
+    """Held by who needs all brokers, and by who takes some of them away."""
+    done: Deeds = field(default_factory=Deeds)
+
+    def wait(self, seconds: float) -> bool:
+        """False: it is over."""
+        return not self.stopped.wait(seconds)
+
+
 @contextmanager
-def at_work(cluster: SyncCluster, logs: Path, scrapes: Path, chance: random.Random) -> Iterator[None]:
+def at_work(cluster: SyncCluster, logs: Path, scrapes: Path, chance: random.Random) -> Iterator[Deeds]:
     """All of it, until the end of the block; then every broker is back."""
     cluster.create_topic(TOPIC, partitions=PARTITIONS, replication=3)
-    stopped, calm = threading.Event(), threading.Lock()
-    jobs: list[Callable[[random.Random], None]] = [
-        lambda _: _produce(cluster, stopped),
-        lambda chance: _administer(cluster, chance, stopped),
-        lambda chance: _transact(cluster, calm, chance, stopped),
-        lambda chance: _break(cluster, calm, chance, stopped),
-        lambda chance: _keep_records(cluster, logs, scrapes, chance, stopped),
-        partial(_consume, cluster, _NEWER, stopped=stopped, own={"group.protocol": "consumer"}),
+    scene = _Scene(cluster, logs, scrapes)
+    jobs: list[Callable[[_Scene, random.Random], None]] = [
+        _produce,
+        _administer,
+        _transact,
+        _break,
+        _keep_records,
+        partial(_consume, group=_NEWER, own={"group.protocol": "consumer"}),
     ]
     own = {"session.timeout.ms": 6000}
-    jobs += [
-        partial(_consume, cluster, group, stopped=stopped, own=own)
-        for group in (*_CLASSIC, _CLASSIC[0])  # The first has two members.
-    ]
+    # The first has two members.
+    jobs += [partial(_consume, group=group, own=own) for group in (*_CLASSIC, _CLASSIC[0])]
     people = [
-        threading.Thread(target=job, args=(random.Random(chance.random()),), daemon=True) for job in jobs
+        threading.Thread(target=job, args=(scene, random.Random(chance.random())), daemon=True)
+        for job in jobs
     ]
     for person in people:
         person.start()
     try:
-        yield
+        yield scene.done
     finally:
-        stopped.set()
+        scene.stopped.set()
         ends = time.monotonic() + _PATIENCE_S
         for person in people:
             person.join(max(0.0, ends - time.monotonic()))
         if any(person.is_alive() for person in people):
-            # librdkafka may wait for ever in a transaction. It must not write any more; its transaction ends.
+            # librdkafka may wait for ever. It must not write any more; and its transaction ends.
             cluster.disconnect(client=f"{_OURS}*")
             time.sleep(2 * _TRANSACTION_S)
 
@@ -74,25 +100,23 @@ def _client(cluster: SyncCluster, **more: Any) -> dict[str, Any]:
     return own | more
 
 
-def _produce(cluster: SyncCluster, stopped: threading.Event) -> None:
-    producer = Producer(_client(cluster))
+def _produce(scene: _Scene, _: random.Random) -> None:
+    producer = Producer(_client(scene.cluster))
     number = 0
-    while not stopped.wait(0.02):
+    while scene.wait(0.02):
         producer.produce(TOPIC, f"order {number}", partition=number % PARTITIONS)
         producer.poll(0)
         number += 1
     producer.flush(10)
 
 
-def _consume(
-    cluster: SyncCluster, group: str, chance: random.Random, stopped: threading.Event, own: dict[str, Any]
-) -> None:
-    settings = _client(cluster, **{"group.id": group, "auto.offset.reset": "earliest"}, **own)
-    while not stopped.is_set():
+def _consume(scene: _Scene, chance: random.Random, *, group: str, own: dict[str, Any]) -> None:
+    settings = _client(scene.cluster, **{"group.id": group, "auto.offset.reset": "earliest"}, **own)
+    while not scene.stopped.is_set():
         consumer = Consumer({**settings, "enable.auto.commit": False})
         consumer.subscribe([TOPIC])
         leaves, committed = time.monotonic() + chance.uniform(5, 20), time.monotonic()
-        while not stopped.is_set() and time.monotonic() < leaves:
+        while not scene.stopped.is_set() and time.monotonic() < leaves:
             message = consumer.poll(0.2)
             if message is None or message.error() or time.monotonic() - committed < 0.3:
                 continue
@@ -102,40 +126,37 @@ def _consume(
         consumer.close()
 
 
-def _transact(
-    cluster: SyncCluster, calm: threading.Lock, chance: random.Random, stopped: threading.Event
-) -> None:
-    """Offsets in transactions, one of three aborted. While brokers are dead, librdkafka may wait for ever."""
-    offset = 0
-    consumer = Consumer(_client(cluster, **{"group.id": _TRANSACTIONAL}))
-    while not stopped.is_set():
-        producer = Producer(
-            _client(
-                cluster, **{"transactional.id": "ledger", "transaction.timeout.ms": _TRANSACTION_S * 1000}
-            )
-        )
-        with suppress(KafkaException):
-            with calm:
-                producer.init_transactions(_LIMIT_S)
-            while not stopped.wait(chance.uniform(0.2, 1.0)):
-                offset += 1
-                with calm:
-                    producer.begin_transaction()
-                    places = [TopicPartition(TOPIC, number, offset) for number in range(PARTITIONS)]
-                    metadata = consumer.consumer_group_metadata()
-                    producer.send_offsets_to_transaction(places, metadata, _LIMIT_S)
-                    if chance.random() < 0.3:
-                        producer.abort_transaction(_LIMIT_S)
-                    else:
-                        producer.commit_transaction(_LIMIT_S)
-        stopped.wait(1.0)
+def _transact(scene: _Scene, chance: random.Random) -> None:
+    """Offsets in transactions, one of three aborted; only while all brokers are there.
+
+    A producer of librdkafka's that has seen a broker go may wait for ever for it in its next transaction.
+    """
+    consumer = Consumer(_client(scene.cluster, **{"group.id": _TRANSACTIONAL}))
+    while scene.wait(chance.uniform(0.5, 2.0)):
+        with scene.calm, suppress(KafkaException):
+            _some_transactions(scene, consumer.consumer_group_metadata(), chance)
     consumer.close()
 
 
-def _administer(cluster: SyncCluster, chance: random.Random, stopped: threading.Event) -> None:
+def _some_transactions(scene: _Scene, metadata: Any, chance: random.Random) -> None:
+    own = {"transactional.id": "ledger", "transaction.timeout.ms": _TRANSACTION_S * 1000}
+    producer = Producer(_client(scene.cluster, **own))
+    producer.init_transactions(_LIMIT_S)
+    for _ in range(chance.randrange(1, 4)):
+        scene.done.transactions += 1
+        producer.begin_transaction()
+        places = [TopicPartition(TOPIC, number, scene.done.transactions) for number in range(PARTITIONS)]
+        producer.send_offsets_to_transaction(places, metadata, _LIMIT_S)
+        if chance.random() < 0.3:
+            producer.abort_transaction(_LIMIT_S)
+        else:
+            producer.commit_transaction(_LIMIT_S)
+
+
+def _administer(scene: _Scene, chance: random.Random) -> None:
     """Offsets set by hand, back and forth; a group deleted, again and again; offsets that expire."""
-    admin = AdminClient(_client(cluster))
-    while not stopped.wait(chance.uniform(2, 6)):
+    admin = AdminClient(_client(scene.cluster))
+    while scene.wait(chance.uniform(2, 6)):
         for group in (_OPS, _DELETED):
             places = [TopicPartition(TOPIC, 0, chance.randrange(500))]
             wanted = [ConsumerGroupTopicPartitions(group, places)]
@@ -146,31 +167,29 @@ def _administer(cluster: SyncCluster, chance: random.Random, stopped: threading.
             for gone in admin.delete_consumer_groups([_DELETED], request_timeout=_LIMIT_S).values():
                 gone.result(_LIMIT_S + 5)
         if chance.random() < 0.2:
-            cluster.expire_offsets(_OPS)
+            scene.cluster.expire_offsets(_OPS)
 
 
-def _break(
-    cluster: SyncCluster, calm: threading.Lock, chance: random.Random, stopped: threading.Event
-) -> None:
+def _break(scene: _Scene, chance: random.Random) -> None:
     """One broker dies, or two at once; both come back."""
-    while not stopped.wait(chance.uniform(8, 16)):
-        with calm:
-            dead = [cluster.kill(node) for node in chance.choice([(3,), (2,), (2, 3)])]
-            stopped.wait(chance.uniform(5, 12))
+    while scene.wait(chance.uniform(8, 16)):
+        with scene.calm:
+            dead = [scene.cluster.kill(node) for node in chance.choice([(3,), (2,), (2, 3)])]
+            scene.wait(chance.uniform(5, 12))
             for each in dead:
                 each.lift()
+        scene.done.breaks += 1
 
 
-def _keep_records(
-    cluster: SyncCluster, logs: Path, scrapes: Path, chance: random.Random, stopped: threading.Event
-) -> None:
+def _keep_records(scene: _Scene, chance: random.Random) -> None:
     """A scrape now and then; and a log that is copied away and begun anew, as logrotate does it."""
     number = 0
-    while not stopped.wait(chance.uniform(2, 5)):
+    while scene.wait(chance.uniform(2, 5)):
         number += 1
-        (scrapes / f"{number:04}.prom").write_text(cluster.metrics())
+        (scene.scrapes / f"{number:04}.prom").write_text(scene.cluster.metrics())
         if number % 8 == 0:
-            log = logs / "broker-1.log"
-            shutil.copyfile(log, logs / f"broker-1.log.{number // 8}")
+            log = scene.logs / "broker-1.log"
+            shutil.copyfile(log, scene.logs / f"broker-1.log.{number // 8}")
             with log.open("r+") as file:
                 file.truncate()
+            scene.done.rotations += 1
