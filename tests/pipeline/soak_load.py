@@ -3,6 +3,9 @@
 Members come and go, in classic groups and in one of KIP-848; a transactional one commits and aborts; offsets
 are set anew, expire and are deleted; brokers die, alone and in pairs, so that partitions of the offsets topic
 have no leader for a while; a log is rotated; and somebody scrapes the metrics.
+
+Transactions and tools of administrators begin and end while all brokers are there: in librdkafka, a producer
+that has seen one go may wait for it for ever, and an admin client may end the whole process.
 """
 
 import random
@@ -127,10 +130,7 @@ def _consume(scene: _Scene, chance: random.Random, *, group: str, own: dict[str,
 
 
 def _transact(scene: _Scene, chance: random.Random) -> None:
-    """Offsets in transactions, one of three aborted; only while all brokers are there.
-
-    A producer of librdkafka's that has seen a broker go may wait for ever for it in its next transaction.
-    """
+    """Offsets in transactions, one of three aborted."""
     consumer = Consumer(_client(scene.cluster, **{"group.id": _TRANSACTIONAL}))
     while scene.wait(chance.uniform(0.5, 2.0)):
         with scene.calm, suppress(KafkaException):
@@ -155,19 +155,21 @@ def _some_transactions(scene: _Scene, metadata: Any, chance: random.Random) -> N
 
 def _administer(scene: _Scene, chance: random.Random) -> None:
     """Offsets set by hand, back and forth; a group deleted, again and again; offsets that expire."""
-    admin = AdminClient(_client(scene.cluster))
     while scene.wait(chance.uniform(2, 6)):
-        for group in (_OPS, _DELETED):
-            places = [TopicPartition(TOPIC, 0, chance.randrange(500))]
-            wanted = [ConsumerGroupTopicPartitions(group, places)]
-            with suppress(KafkaException):
-                for done in admin.alter_consumer_group_offsets(wanted, request_timeout=_LIMIT_S).values():
-                    done.result(_LIMIT_S + 5)
-        with suppress(KafkaException):
-            for gone in admin.delete_consumer_groups([_DELETED], request_timeout=_LIMIT_S).values():
-                gone.result(_LIMIT_S + 5)
+        with scene.calm, suppress(KafkaException):
+            _set_and_delete(AdminClient(_client(scene.cluster)), chance)
         if chance.random() < 0.2:
             scene.cluster.expire_offsets(_OPS)
+
+
+def _set_and_delete(admin: AdminClient, chance: random.Random) -> None:
+    for group in (_OPS, _DELETED):
+        places = [TopicPartition(TOPIC, 0, chance.randrange(500))]
+        wanted = [ConsumerGroupTopicPartitions(group, places)]
+        for done in admin.alter_consumer_group_offsets(wanted, request_timeout=_LIMIT_S).values():
+            done.result(_LIMIT_S + 5)
+    for gone in admin.delete_consumer_groups([_DELETED], request_timeout=_LIMIT_S).values():
+        gone.result(_LIMIT_S + 5)
 
 
 def _break(scene: _Scene, chance: random.Random) -> None:
