@@ -141,6 +141,17 @@ def test_a_broker_that_nobody_lists_any_more_is_dead() -> None:
     assert cluster.brokers[9].reason == "no longer listed by broker 1"
 
 
+def test_a_broker_that_was_found_dead_went_between_two_sights_of_it() -> None:
+    """A look tells that it is gone, and not since when; its own log tells that it was there."""
+    events = [of_broker(EventKind.BROKER_STARTED, 9, NOW - MINUTE)]
+    cluster = cluster_of([a_view(0, 1, (1, 9))], events, [a_broker(1)])
+    (outage,) = cluster.outages[9]
+    assert (outage.since, outage.until) == (None, None)
+    assert (outage.at_earliest, outage.at_latest) == (NOW - MINUTE, outage.seen)
+    assert outage.seen is not None
+    assert outage.seen > NOW - MINUTE
+
+
 def test_controllers_are_no_brokers() -> None:
     """Their logs start and stop like a broker's; they hold no partition."""
     events = [of_broker(EventKind.BROKER_STARTED, 100, NOW - MINUTE)]

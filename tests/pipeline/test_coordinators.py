@@ -88,3 +88,14 @@ def test_a_broker_that_has_not_heard_yet_makes_no_outage() -> None:
     late = seen(300, -1, told_by=1)
     view = cluster(views={HOME: (late, seen(300, 2, told_by=2)._replace(leader_epoch=7))})
     assert spans(view) == []
+
+
+def test_a_leader_that_is_dead_by_now_led_before() -> None:
+    """Nobody saw it go; whoever named it as the leader before was right."""
+    away = {1: (Outage(1, None, 400, seen=300),)}
+    view = cluster(earlier_views={HOME: (seen(100, 1), seen(200, 2))}, views={HOME: (seen(350, 1),)})
+    assert [row["node"] for row in timeline(view, "c")] == [1, 2, 1]
+    view = cluster(
+        earlier_views={HOME: (seen(100, 1), seen(200, 2))}, views={HOME: (seen(350, 1),)}, outages=away
+    )
+    assert [row["node"] for row in timeline(view, "c")] == [1, 2, None]

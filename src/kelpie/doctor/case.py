@@ -46,6 +46,20 @@ class Outage:
     text: str = ""
     """The line, or the state, that told of it."""
     source: str = ""
+    seen: Instant | None = None
+    """When it was first seen to be away, if nobody saw it go."""
+    alive_at: Instant | None = None
+    """When it was last seen before that."""
+
+    @property
+    def at_latest(self) -> Instant | None:
+        """It was away from then on."""
+        return self.since if self.since is not None else self.seen
+
+    @property
+    def at_earliest(self) -> Instant | None:
+        """It was there until then."""
+        return self.since if self.since is not None else self.alive_at
 
 
 @dataclass(frozen=True)

@@ -113,16 +113,20 @@ def _reason(word: _Word | None) -> str:
 
 
 def _outages(node: int, said: Sequence[_Word], undated: _Word | None) -> Iterator[Outage]:
-    since: _Word | None = None
-    orderly = False
+    away: Outage | None = None
+    alive_at: Instant | None = None
     for word in said:
-        if word.alive is False:
-            since, orderly = since or word, orderly or word.orderly
-        elif word.alive and since is not None:
-            yield Outage(node, _began(since), word.at, orderly, since.text, since.source)
-            since, orderly = None, False
-    if since is not None:
-        yield Outage(node, _began(since), None, orderly, since.text, since.source)
+        if word.alive is False and away is None:
+            away = Outage(node, _began(word), None, word.orderly, word.text, word.source, word.at, alive_at)
+        elif word.alive is False and away is not None:
+            away = replace(away, orderly=away.orderly or word.orderly)
+        elif word.alive:
+            alive_at = word.at
+            if away is not None:
+                yield replace(away, until=word.at)
+                away = None
+    if away is not None:
+        yield away
     elif undated is not None and undated.alive is False and _verdict(said, undated) is undated:
         yield Outage(node, None, None, False, undated.text, undated.source)
 

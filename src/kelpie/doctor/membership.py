@@ -122,7 +122,7 @@ def had_coordinator(case: Case, at: Instant | None, within_ms: int) -> bool:
         return not is_cut_off(case)
     for node in _coordinators(case):
         for outage in case.cluster.outages.get(node, ()):
-            since = 0 if outage.since is None else outage.since
+            since = outage.at_earliest or 0
             until = case.cluster.now if outage.until is None else outage.until
             if since - within_ms <= at <= until + within_ms:
                 return False

@@ -25,7 +25,7 @@ def all_at_once(outages: Sequence[Sequence[Outage]]) -> Iterator[Spell]:
     for until in ends:
         # Those who were away right before somebody came back.
         away = [
-            next((it for it in own if (it.since or 0) < until and (it.until or until) >= until), None)
+            next((it for it in own if (it.at_latest or 0) < until and (it.until or until) >= until), None)
             for own in outages
         ]
         if away and all(away):

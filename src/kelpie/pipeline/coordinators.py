@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from kelpie.doctor.case import ClusterView, are_of_one_look
+from kelpie.doctor.case import ONE_LOOK_MS, ClusterView, are_of_one_look
 from kelpie.doctor.spells import all_at_once
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -143,7 +143,7 @@ def _words(cluster: ClusterView, partition: TopicPartition) -> Iterator[_Word]:
     leaders: set[int] = set()
     for view in _views(cluster, partition):
         if view.at is not None and view.at <= cluster.now:
-            dead = view.leader >= 0 and _is_away(cluster, view.leader, view.at)
+            dead = view.leader >= 0 and _names_the_dead(cluster, view, view.at)
             leaders.add(view.leader)
             leader = NOBODY if dead else view.leader
             told = f"{view.source} saw no leader"
@@ -176,10 +176,12 @@ def _epoch(event: Event) -> int:
     return int(text) if text.isdecimal() else -1
 
 
-def _is_away(cluster: ClusterView, node: int, at: Instant) -> bool:
+def _names_the_dead(cluster: ClusterView, view: PartitionView, at: Instant) -> bool:
+    """As its leader. In one look, a broker is asked, and others are asked about it, but not at once."""
+    slack = ONE_LOOK_MS if view.told_by is not None else 0
     return any(
-        (it.since is None or it.since <= at) and (it.until is None or at < it.until)
-        for it in cluster.outages.get(node, ())
+        (it.at_latest is None or it.at_latest - slack <= at) and (it.until is None or at < it.until)
+        for it in cluster.outages.get(view.leader, ())
     )
 
 

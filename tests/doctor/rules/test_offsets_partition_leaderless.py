@@ -168,6 +168,24 @@ def test_outages_one_after_the_other_took_no_coordinator_away() -> None:
     assert judge(a_case(HIT, a_cluster(outages=outages))) is ABSENT
 
 
+def test_a_broker_that_was_found_dead_today_was_not_away_last_week() -> None:
+    """Near miss: nobody saw it go, and the other one was restarted long before."""
+    outages = {
+        2: (Outage(2, NOW - 9 * MINUTE, NOW - 8 * MINUTE),),
+        3: (Outage(3, None, NOW - SECOND, seen=NOW - MINUTE),),
+    }
+    assert judge(a_case(HIT, a_cluster(outages=outages))) is ABSENT
+
+
+def test_of_two_outages_that_are_over_the_last_one_is_told() -> None:
+    """Between them there was a leader."""
+    partition = TopicPartition(OFFSETS_TOPIC, 43)
+    seen = [(-1, 9), (2, 7), (-1, 4), (3, 2)]
+    views = tuple(a_view(43, leader, (2, 3), at=NOW - ago * MINUTE) for leader, ago in seen)
+    finding = found(judge(a_case(HIT, a_cluster(earlier_views={partition: views}))))
+    assert (finding.since, finding.until) == (NOW - 4 * MINUTE, NOW - 2 * MINUTE)
+
+
 def test_an_earlier_description_without_a_leader_tells_of_an_outage_too() -> None:
     """Two outputs of kafka-topics, one from the night and one from now."""
     partition = TopicPartition(OFFSETS_TOPIC, 43)

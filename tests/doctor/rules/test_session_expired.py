@@ -62,6 +62,16 @@ def test_a_session_that_ended_with_the_coordinator_is_none() -> None:
     assert missing(judge(a_case(group, events=[gone, *lost])))
 
 
+def test_a_coordinator_that_was_found_dead_later_was_there() -> None:
+    """Nobody saw it go; but long after the session it was seen alive."""
+    group = a_name_on(0)
+    lost = events(EventKind.SESSION_LOST, NOW - 20 * MINUTE, group=group, client_id="app-2")
+    away = Outage(1, None, seen=NOW - SECOND, alive_at=NOW - MINUTE)
+    assert found(judge(a_case(group, a_cluster(outages={1: (away,)}), events=lost))).members == ("app-2",)
+    unknown = Outage(1, None, seen=NOW - SECOND)
+    assert missing(judge(a_case(group, a_cluster(outages={1: (unknown,)}), events=lost)))
+
+
 def test_clean_restarts_and_late_polls_are_none() -> None:
     """Who leaves says so."""
     lines = [
