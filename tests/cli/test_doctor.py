@@ -172,6 +172,7 @@ def test_groups_of_a_cluster_that_is_all_dead_are_known_from_before(
         (["--evidence", "/nowhere/at/all"], "/nowhere/at/all"),
         (["--evidence", ".", "--watch"], "files do not change"),
         (["--evidence", ".", "--time-zone", "Mars/Olympus"], "There is no time zone 'Mars/Olympus'"),
+        (["--evidence", ".", "--log-layout", "*.log"], "'*.log' is no layout"),
         (["-b", "a:1", "--store", "x", "--no-store"], "not allowed with"),
     ],
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.evidence import Budget, read_evidence
+from kelpie.evidence.logs.hints import Hints, zone_of
 from kelpie.observations import EventKind, Observations
 from tests.evidence_readers.records import batch, commit
 
@@ -254,10 +255,10 @@ def test_texts_of_other_encodings_are_read(tmp_path: Path, encoding: str) -> Non
 def test_the_time_zone_is_an_option(tmp_path: Path) -> None:
     """For logs that name none; a name that does not exist is refused in words."""
     (tmp_path / "a.log").write_text(LINE)
-    (event,) = read_evidence([tmp_path], time_zone="America/New_York").events
+    (event,) = read_evidence([tmp_path], hints=Hints(zone_of("America/New_York"))).events
     assert event.at == AT + 5 * 3600 * 1000
     with pytest.raises(ValueError, match="There is no time zone 'Mars/Olympus'"):
-        read_evidence([tmp_path], time_zone="Mars/Olympus")
+        zone_of("Mars/Olympus")
 
 
 def test_a_log_that_names_no_group_is_called_after_one(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kelpie.evidence.describes import looks_like_output, read_output
 from kelpie.evidence.files import EvidenceFile, Search
 from kelpie.evidence.folder import _Gathered, _read
 from kelpie.evidence.logs import read_log
+from kelpie.evidence.logs.hints import NO_HINTS
 from kelpie.evidence.properties import looks_like_broker, observe, read_properties
 from kelpie.evidence.segments import describe_segment, is_segment, read_segments
 from kelpie.observations.offsets_topic import OffsetsPartition
@@ -114,7 +115,7 @@ def test_a_file_of_any_content_is_taken_for_something(
     path.write_bytes(content)
     file = EvidenceFile(name, path, len(content), None, content[:65536])
     gathered = _Gathered()
-    _read(file, gathered, None)
+    _read(file, gathered, NO_HINTS)
     read_segments([describe_segment(it, {}) for it in gathered.segments], {})
 
 

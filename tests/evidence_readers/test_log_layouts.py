@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from kelpie.evidence.logs import Float, read_log
+from kelpie.evidence.logs.hints import Hints
 from kelpie.observations import EventKind as Kind
 from tests.evidence_readers.reading import events_of
 
@@ -113,7 +114,7 @@ def test_times_without_a_zone_are_utc_unless_told_otherwise() -> None:
     """Most servers run on UTC; the others need a word, and summer time is known then."""
     line = f"[2026-07-15 20:56:40,123] INFO {MESSAGE} ({CLASS})"
     (utc,) = read_log([line], "a.log").found.events
-    (vienna,) = read_log([line], "a.log", ZoneInfo("Europe/Vienna")).found.events
+    (vienna,) = read_log([line], "a.log", Hints(ZoneInfo("Europe/Vienna"))).found.events
     assert utc.at is not None
     assert vienna.at is not None
     assert utc.at - vienna.at == 2 * 3600 * 1000

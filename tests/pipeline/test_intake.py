@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
+from kelpie.evidence.logs.hints import NO_HINTS
 from kelpie.observations.encoding import loads
 from kelpie.pipeline.bronze import Intake
 from kelpie.pipeline.failures import ClusterFault, SeveralClusters
@@ -126,7 +127,9 @@ def test_what_only_an_executor_does_not_see_is_not_told_as_unreadable(
     inventory = take_inventory([tmp_path], Search(room, Budget()), room)
     batch = Batch("a", 1, tuple(inventory.items))
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
-    intake = Intake(session, Lake(tmp_path / "t"), batch, cluster="c", zone=None, announce=lambda _: None)
+    intake = Intake(
+        session, Lake(tmp_path / "t"), batch, cluster="c", hints=NO_HINTS, announce=lambda _: None
+    )
     with pytest.raises(ClusterFault, match="this machine can: No such file") if refused else nullcontext():
         intake._require_seen([("broker-0.log", "It cannot be read: No such file or directory.")])
     intake._require_seen([("gone.log", "It cannot be read: No such file or directory.")])

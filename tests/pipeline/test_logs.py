@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from kelpie.evidence.logs import Reading
-from kelpie.evidence.logs.lines import is_text
+from kelpie.evidence.logs import Reading, read_log
+from kelpie.evidence.logs.hints import MISFIT, Hints, layout_of
+from kelpie.evidence.logs.lines import is_text, read_lines
 from kelpie.observations import Event
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.parquet import NewFile
@@ -167,3 +168,25 @@ def test_a_log_that_turns_out_to_have_no_dates_is_read_anew_as_a_whole(
     assert plain(found) == plain(theirs.found.events)
     assert len(found) == 10
     same(readings[path.name], theirs)
+
+
+def test_a_layout_that_somebody_describes_is_read_by_it(spark: SparkSession, tmp_path: Path) -> None:
+    """As a whole, however large; and as the evidence's reader does."""
+    path, other = tmp_path / "shop.log", tmp_path / "other-shop.log"
+    start = [ENTRIES[number % 2].format(s=number, ms=number, n=1) for number in range(40)]
+    for each in (path, other):
+        each.write_text("".join(f"~{line[:20]}~{line[20:]}\n" for line in start))
+    hints = Hints(
+        layouts=(layout_of(r"*shop.log=~\[?(?P<time>[^~]+)~[^A-Z]*(?P<level>\w+) (?P<message>.*)"),)
+    )
+    folder, ledger = tmp_path / "rows", Ledger(Lake(tmp_path / "lake"), "c", "a")
+    folder.mkdir()
+    told = read_logs(spark, [item(path)], folder, ledger, hints=hints, range_bytes=1000)
+    correct(told, {})
+    rows = written(tmp_path / "table", write_logs(spark, told, tmp_path / "table", "c"))
+    theirs = read_log(read_lines(path, "utf-8"), path.name, hints).found.events
+    assert plain([event_of(row) for row in sorted(rows, key=lambda it: it["line"])]) == plain(theirs)
+    assert len(theirs) == 40
+    misfit = Hints(layouts=(layout_of("*=!(?P<message>.*)"),))
+    (log,) = read_logs(spark, [item(other)], folder, ledger, hints=misfit)
+    assert log.reason == MISFIT

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.examining import Examination
+from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.client.history import BYTES_PER_PARTITION
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Severity
@@ -70,11 +71,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--cluster", metavar="NAME", help="of these tables, if they hold more than one cluster"
     )
-    parser.add_argument(
-        "--time-zone",
-        metavar="ZONE",
-        help="of times in logs that name none: Europe/Berlin; if left out, what the logs betray, else UTC",
-    )
+    add_log_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON; docs/findings.schema.json says how")
     parser.add_argument(
         "--watch",
@@ -163,7 +160,7 @@ def _examination(arguments: argparse.Namespace, store: Store | None) -> Examinat
     except CommandError as error:
         raise CommandError(str(error), MISUNDERSTOOD) from None
     try:
-        evidence = read_evidence(arguments.evidence, time_zone=arguments.time_zone)
+        evidence = read_evidence(arguments.evidence, hints=hints_of(arguments))
     except ValueError as error:
         raise CommandError(str(error), MISUNDERSTOOD) from None
     return Examination(settings, arguments.groups or None, evidence, arguments.history or None, store)

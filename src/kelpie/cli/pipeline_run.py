@@ -7,12 +7,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from kelpie.cli.command import CommandError
+from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_progress import Progress
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
+from kelpie.evidence.logs.hints import Hints
 
 _LITTLE = 64_000_000
 _NOTHING_OF_USE = 1
@@ -50,7 +51,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="what to call the cluster; its id if left out and a disk tells it, else the folder's name",
     )
-    parser.add_argument("--time-zone", metavar="ZONE", help="of times in logs that name none: Europe/Berlin")
+    add_log_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, only the summary")
     add_spark_options(parser)
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources = [path.absolute() for path in arguments.sources]
     into = arguments.into.absolute()
     _check_sources(sources, into)
-    zone = _zone(arguments.time_zone)
+    hints = log_hints(arguments)
     try:
         from kelpie.pipeline.run import Summary  # noqa: PLC0415 - Spark takes a second to import.
         from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
                 Lake(into),
                 sources,
                 cluster=arguments.cluster,
-                zone=zone,
+                hints=hints,
                 announce=progress,
                 summary=summary,
             )
@@ -152,10 +153,8 @@ def is_little(sources: Sequence[Path]) -> bool:
     return True
 
 
-def _zone(name: str | None) -> ZoneInfo | None:
-    if name is None:
-        return None
+def log_hints(arguments: argparse.Namespace) -> Hints:
     try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise CommandError(f"There is no time zone {name!r}; write it as Europe/Vienna, or UTC.") from None
+        return hints_of(arguments)
+    except ValueError as error:
+        raise CommandError(str(error)) from None

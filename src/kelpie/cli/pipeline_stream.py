@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from kelpie.cli.amounts import duration
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.cli.pipeline_run import is_little, prepare_tables
+from kelpie.cli.log_options import add_log_options
+from kelpie.cli.pipeline_run import is_little, log_hints, prepare_tables
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
@@ -56,6 +57,7 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help=f"from the start of a round to the next: 10s, 5m; {_EVERY_S:g}s if left out",
     )
     parser.add_argument("--once", action="store_true", help="what is there now, then end")
+    add_log_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     add_spark_options(parser)
     add_connection_options(parser)
@@ -65,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     has_topic = bool(arguments.bootstrap_server or arguments.command_config)
     if not arguments.sources and not has_topic:
         raise CommandError(_ENOUGH)
+    hints = log_hints(arguments)
     announce = (lambda _: None) if arguments.quiet else _announce
     topic = _topic(arguments) if has_topic else None
     into, sources = arguments.into.absolute(), [path.absolute() for path in arguments.sources]
@@ -87,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
             folders=sources,
             topic=topic,
             every_s=arguments.every,
+            hints=hints,
             announce=announce,
         )
         try:

@@ -8,9 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kelpie.evidence import properties
 from kelpie.evidence.archives import Budget
@@ -22,6 +20,7 @@ from kelpie.evidence.files import EvidenceFile, Search
 from kelpie.evidence.joining import join_states
 from kelpie.evidence.logs import Reading, read_log
 from kelpie.evidence.logs.attribution import by_file_name
+from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.segments import Segment, describe_segment, read_segments
@@ -52,20 +51,19 @@ class _Gathered:
 
 
 def read_evidence(
-    paths: Iterable[str | Path], *, time_zone: str | tzinfo | None = None, unpacked: Budget | None = None
+    paths: Iterable[str | Path], *, hints: Hints = NO_HINTS, unpacked: Budget | None = None
 ) -> Observations:
     """All rows of all files below the paths, and what could not be read, and why.
 
-    `time_zone` is the one of times in logs that name none; without it, a log's own hints count, else UTC. The
-    budget bounds what comes out of archives. Raises ValueError for a time zone that does not exist.
+    Without a zone among the hints, what a log betrays of its own counts, else UTC. The budget bounds what
+    comes out of archives.
     """
-    zone = _zone(time_zone)
     room = Path(tempfile.mkdtemp(prefix="kelpie-evidence-"))
     try:
         search = Search(room, unpacked or Budget())
         gathered = _Gathered()
         for file in search.files(Path(path) for path in paths):
-            _take(file, gathered, zone)
+            _take(file, gathered, hints)
         found = _together(gathered)
         found.unasked[:0] = search.unasked
         return found
@@ -73,20 +71,11 @@ def read_evidence(
         shutil.rmtree(room, ignore_errors=True)
 
 
-def _zone(name: str | tzinfo | None) -> tzinfo | None:
-    if not isinstance(name, str):
-        return name
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"There is no time zone {name!r}; write it as Europe/Vienna, or UTC.") from None
-
-
-def _take(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> None:
+def _take(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> None:
     """Finds out what a file is, and reads it. Nothing that is in it may cost more than the file."""
     gathered.modified[file.name] = file.modified
     try:
-        reason = _read(file, gathered, zone)
+        reason = _read(file, gathered, hints)
     except OSError as error:
         reason = unreadable(error)
     except MemoryError:
@@ -97,7 +86,7 @@ def _take(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> None:
         gathered.unasked.append(Unasked("file", file.name, reason, source=file.name))
 
 
-def _read(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> str | None:
+def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
     """None, or why the file is of no use."""
     what = recognise(file)
     if Kind.SEGMENT in what.kinds:
@@ -121,7 +110,9 @@ def _read(file: EvidenceFile, gathered: _Gathered, zone: tzinfo | None) -> str |
         gathered.outputs.append(Dated(read, file.modified))
         gathered.topic_names |= read.topic_ids
     if Kind.LOG in what.kinds:
-        reading = read_log(read_lines(file.path, what.encoding), file.name, zone)
+        reading = read_log(read_lines(file.path, what.encoding), file.name, hints)
+        if hints.layout_of(file.name) is not None and not reading.heads:
+            return MISFIT
         if reading.heads or reading.found.events:
             gathered.readings.append(reading)
         elif Kind.OUTPUT not in what.kinds:

@@ -5,7 +5,6 @@ First segments, then logs, then what tells nothing of its own time: outputs of t
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import tzinfo
 from pathlib import Path
 from typing import TypedDict
 
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
+from kelpie.evidence.logs.hints import Hints
 from kelpie.evidence.recognition import Kind
 from kelpie.evidence.unreadable import UNREADABLE
 from kelpie.observations import OFFSETS_TOPIC, EventKind, Observations, Unasked
@@ -57,11 +57,11 @@ class Intake:
         batch: Batch,
         *,
         cluster: str,
-        zone: tzinfo | None,
+        hints: Hints,
         announce: Announce,
     ) -> None:
         self._spark, self._lake, self._batch, self._cluster = spark, lake, batch, cluster
-        self._zone, self._announce = zone, announce
+        self._hints, self._announce = hints, announce
         self._as = _Turn(application=batch.application, version=batch.number)
         self.rows: dict[str, int] = {}
         """By table: how many were written."""
@@ -120,7 +120,7 @@ class Intake:
             return []
         with staging(self._lake, f"logs-{self._batch.number}") as folder:
             ledger = Ledger(self._lake, self._cluster, self._batch.application)
-            told = logs.read_logs(self._spark, items, folder, ledger, zone=self._zone)
+            told = logs.read_logs(self._spark, items, folder, ledger, hints=self._hints)
             self._require_seen((log.reading.name, log.reason) for log in told)
             also_outputs = {it.file.name for it in self._batch.of(Kind.OUTPUT)}
             for log in told:

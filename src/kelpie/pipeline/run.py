@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import diagnose_cluster
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
+from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.evidence.recognition import Kind
 from kelpie.pipeline import coordinators, diagnosis, frames, history
 from kelpie.pipeline.bronze import Intake
@@ -91,7 +91,7 @@ def run(
     paths: Sequence[Path],
     *,
     cluster: str | None = None,
-    zone: tzinfo | None = None,
+    hints: Hints = NO_HINTS,
     budget: Budget | None = None,
     announce: Announce = lambda _: None,
     summary: Summary | None = None,
@@ -102,7 +102,7 @@ def run(
     `summary`: an empty one, for those who want to see it grow.
     """
     summary = take_in(
-        spark, lake, paths, cluster=cluster, zone=zone, budget=budget, announce=announce, summary=summary
+        spark, lake, paths, cluster=cluster, hints=hints, budget=budget, announce=announce, summary=summary
     )
     if summary.files and Derived(spark, lake, summary, announce).make():
         lake.sweep()
@@ -115,7 +115,7 @@ def take_in(
     paths: Sequence[Path],
     *,
     cluster: str | None = None,
-    zone: tzinfo | None = None,
+    hints: Hints = NO_HINTS,
     budget: Budget | None = None,
     announce: Announce = lambda _: None,
     summary: Summary | None = None,
@@ -138,7 +138,7 @@ def take_in(
             for batch in batches:
                 summary.new_files += len(batch.items)
                 summary.bytes += sum(it.file.size for it in batch.items)
-                intake = Intake(spark, lake, batch, cluster=summary.cluster, zone=zone, announce=announce)
+                intake = Intake(spark, lake, batch, cluster=summary.cluster, hints=hints, announce=announce)
                 intake.rows = summary.written
                 own = Configurations(batch.of(Kind.CONFIGURATION))
                 own.disks = configurations.disks

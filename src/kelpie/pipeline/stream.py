@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta, tzinfo
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import StreamingQueryException
 
 from kelpie.client.failures import ClientError
+from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.pipeline.inputs import number_of
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.names import plain
@@ -75,12 +76,12 @@ class Stream:
         folders: Sequence[Path] = (),
         topic: Topic | None = None,
         every_s: float = 30.0,
-        zone: tzinfo | None = None,
+        hints: Hints = NO_HINTS,
         announce: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._spark, self._lake, self._cluster = spark, lake, plain(cluster)
         self._folders, self._topic = folders, topic
-        self._every_s, self._zone, self._announce = every_s, zone, announce
+        self._every_s, self._hints, self._announce = every_s, hints, announce
         self._made: int | None = None
         """What the other tables were last made of."""
         self._make_again_at = 0.0
@@ -183,7 +184,7 @@ class Stream:
         if not self._folders:
             return
         there = [folder for folder in self._folders if folder.exists()]
-        summary = take_in(self._spark, self._lake, there, cluster=self._cluster, zone=self._zone)
+        summary = take_in(self._spark, self._lake, there, cluster=self._cluster, hints=self._hints)
         if summary.new_files:
             self._announce(f"{summary.new_files} new files, {sum(summary.written.values()):,} rows")
         self.summary = summary

@@ -5,6 +5,7 @@
 lines          a file's lines, however long
 wrappers       what Docker, Kubernetes and syslog put in front
 layouts        where time, level, logger and message are
+hints          layouts and zones that somebody describes
 times          what a time means when its zone, year or date is missing
 entries        a line and the stack trace behind it
 matching       templates of messages; java_client, java_coordinator, java_broker, librdkafka and kafka_python

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kelpie.evidence.logs.hints import Layout
 from kelpie.evidence.logs.layouts import Head, parse_head
 from kelpie.evidence.logs.wrappers import WRAPPERS, Wrapped
 
@@ -43,7 +44,9 @@ def begin(number: int, line: str, head: Head, time: str) -> Entry:
 class Entries:
     """Goes through the lines of one file; `heads` and `lines` count."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Layout | None = None) -> None:
+        """`layout`: the one that somebody has described; it is found out if nobody has."""
+        self._layout = layout
         self.lines = 0
         self.heads = 0
         self.wrapper = ""
@@ -61,8 +64,11 @@ class Entries:
         current: Entry | None = None
         for number, line in lines:
             self.lines = number
-            inner, time = self._unwrap(line)
-            head = parse_head(inner)
+            if self._layout is not None:
+                inner, time, head = line, "", self._layout.head(line)
+            else:
+                inner, time = self._unwrap(line)
+                head = parse_head(inner)
             if head is not None:
                 self.heads += 1
             elif self.heads and not inner.startswith(ALONE):

@@ -12,6 +12,7 @@ from kelpie.evidence.logs.attribution import Groups
 from kelpie.evidence.logs.configurations import BROKER_DUMP, CONSUMER_DUMP, read_dump, settings_of_group
 from kelpie.evidence.logs.entries import Entries, Entry
 from kelpie.evidence.logs.exceptions import find_exception
+from kelpie.evidence.logs.hints import NO_HINTS, Hints, Layout
 from kelpie.evidence.logs.matching import Found, Message, Table, says, split_prefix
 from kelpie.evidence.logs.pauses import limits_of, with_pauses
 from kelpie.evidence.logs.prefixes import facts_of
@@ -101,8 +102,8 @@ class LogReader:
         self.in_sequence = False
         self.betrayed = False
 
-    def read(self, lines: Iterable[str]) -> Reading:
-        entries = Entries()
+    def read(self, lines: Iterable[str], layout: Layout | None = None) -> Reading:
+        entries = Entries(layout)
         for entry in entries.read(lines):
             self.entry(entry)
         self.reading.lines, self.reading.heads = entries.lines, entries.heads
@@ -270,6 +271,6 @@ def quoted(entry: Entry) -> str:
     return "\n".join((line, *causes[:3]))
 
 
-def read_log(lines: Iterable[str], name: str, zone: tzinfo | None = None) -> Reading:
-    """All that a log says. `zone` is the one of times that name none."""
-    return LogReader(name, zone).read(lines)
+def read_log(lines: Iterable[str], name: str, hints: Hints = NO_HINTS) -> Reading:
+    """All that a log says."""
+    return LogReader(name, hints.zone).read(lines, hints.layout_of(name))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kelpie.evidence.logs.hints import Layout
 from kelpie.pipeline.sources.log_parts import Known, Part
 
 
@@ -12,6 +13,7 @@ class Task(NamedTuple):
     name: str
     path: str
     encoding: str
+    layout: Layout | None = None
     piece: int = 0
     pieces: int = 1
     begins: int = 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kelpie.evidence.logs import LogReader
 from kelpie.evidence.logs.entries import Entries, Entry
+from kelpie.evidence.logs.hints import Layout
 from kelpie.evidence.logs.java_broker import GONE
 from kelpie.evidence.logs.layouts import parse_head
 from kelpie.evidence.logs.lines import LARGEST_LINE, read_lines
@@ -82,10 +83,12 @@ class RowReader(LogReader):
         rows.append(Row(stamp, number, level, kind, fields, details, quoted(entry), part, self._once))
 
 
-def read_whole(path: Path, name: str, zone: tzinfo | None, encoding: str) -> RowReader:
+def read_whole(
+    path: Path, name: str, zone: tzinfo | None, encoding: str, layout: Layout | None = None
+) -> RowReader:
     """All of a file, line by line; only so many events of a kind, for they must fit into memory."""
     reader = RowReader(name, zone, most=MOST_EVENTS_OF_A_KIND)
-    entries = Entries()
+    entries = Entries(layout)
     for entry in entries.read(read_lines(path, encoding)):
         reader.entry(entry)
     reader.reading.lines, reader.reading.heads = entries.lines, entries.heads

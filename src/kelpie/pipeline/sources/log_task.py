@@ -71,7 +71,7 @@ def _ranges(task: Task, zone: tzinfo | None) -> dict[int, RowReader]:
 
 
 def _whole(task: Task, zone: tzinfo | None) -> RowReader:
-    return read_whole(Path(task.path), task.name, zone, task.encoding)
+    return read_whole(Path(task.path), task.name, zone, task.encoding, task.layout)
 
 
 def _kept(task: Task, reader: RowReader, staging: str) -> Outcome:

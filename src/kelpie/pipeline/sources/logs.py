@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from kelpie.evidence.folder import NOTHING_KNOWN
 from kelpie.evidence.logs import Reading
 from kelpie.evidence.logs.attribution import group_in_name
+from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints, Layout
 from kelpie.model.time import Instant
 from kelpie.observations import Event
 from kelpie.observations.encoding import decode
@@ -70,6 +71,7 @@ class _Work:
 
     item: Item
     found: Found
+    layout: Layout | None = None
     whole: bool = False
 
     @property
@@ -93,12 +95,12 @@ def read_logs(
     staging: Path,
     ledger: Ledger,
     *,
-    zone: tzinfo | None = None,
+    hints: Hints = NO_HINTS,
     range_bytes: int = RANGE_BYTES,
 ) -> list[Log]:
     """What logs say, by name, as files are gone through; their rows wait in the folder `staging`."""
-    reading = partial(_read, spark, staging=staging, zone=zone, range_bytes=range_bytes)
-    works = {item.path: _Work(item, _found(ledger, item)) for item in items}
+    reading = partial(_read, spark, staging=staging, zone=hints.zone, range_bytes=range_bytes)
+    works = {item.path: _Work(item, _found(ledger, item), hints.layout_of(item.file.name)) for item in items}
     others = copies(Seen(it.path, it.item.file.path, it.found.look) for it in works.values())
     logs = reading([work for path, work in works.items() if path not in others])
     logs |= reading(_without_rows(works[copy], logs[other], ledger) for copy, other in others.items())
@@ -192,8 +194,8 @@ def _found(ledger: Ledger, item: Item) -> Found:
 def _tasks(work: _Work, range_bytes: int) -> list[Task]:
     file, go_on, size = work.item.file, work.found.go_on, work.found.look.size
     begins = 0 if go_on is None else go_on.end
-    task = Task(file.name, str(file.path), work.item.encoding, begins=begins, ends=size)
-    if work.whole:
+    task = Task(file.name, str(file.path), work.item.encoding, work.layout, begins=begins, ends=size)
+    if work.whole or work.layout is not None:
         return [task._replace(whole=True)]
     if size - begins <= range_bytes:
         return [task]
@@ -256,6 +258,8 @@ def _log(work: _Work, outcomes: Sequence[Outcome]) -> Log | None:
     if go_on is None:
         replaces += [work.found.replaces] if not work.found.told_as else []
         log.reason = "" if whole.reading.heads or pieces else NOTHING_KNOWN
+        if work.layout is not None and not whole.reading.heads:
+            log.reason = MISFIT
     elif whole.known[0] != go_on.known or not _is_as_written(go_on, log):
         return None
     log.replaces = [it for it in replaces if it is not None]

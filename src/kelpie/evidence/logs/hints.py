@@ -1,0 +1,90 @@
+"""What somebody knows of logs that they do not tell themselves: the zone of times, an unusual layout."""
+
+import re
+from dataclasses import dataclass
+from datetime import tzinfo
+from fnmatch import fnmatchcase
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from kelpie.evidence.logs.layouts import Head
+
+MISFIT = "None of its lines fits the layout that was given for it."
+_DATE, _CLOCK = ("year", "month", "day"), ("hour", "minute", "second")
+_PARTS = (*_DATE, *_CLOCK, "fraction")
+_KNOWN = {"time", "level", "logger", "message", *_PARTS}
+_EXAMPLE = r"shop-*.log=(?P<time>\S+ \S+)\|(?P<level>\w+)\|(?P<message>.*)"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Of files whose name or path fits; a line that fits the pattern begins an entry, and no other does."""
+
+    files: str
+    pattern: re.Pattern[str]
+
+    def head(self, line: str) -> Head | None:
+        match = self.pattern.match(line)
+        if match is None:
+            return None
+        found = {name: text for name, text in match.groupdict().items() if text is not None}
+        time = found.get("time") or _put_together(found)
+        return Head(time, found.get("level", "").upper(), found.get("logger", ""), found["message"])
+
+    def fits(self, name: str) -> bool:
+        return fnmatchcase(name, self.files) or fnmatchcase(name.rpartition("/")[2], self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    zone: tzinfo | None = None
+    """Of times that name none."""
+    layouts: tuple[Layout, ...] = ()
+
+    def layout_of(self, name: str) -> Layout | None:
+        """None: it is found out."""
+        return next((it for it in self.layouts if it.fits(name)), None)
+
+
+NO_HINTS = Hints()
+
+
+def zone_of(name: str) -> tzinfo:
+    """Raises ValueError."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"There is no time zone {name!r}; write it as Europe/Vienna, or UTC.") from None
+
+
+def layout_of(text: str) -> Layout:
+    """FILES=PATTERN. Raises ValueError."""
+    files, equals, pattern = text.partition("=")
+    if not equals or not files or not pattern:
+        raise ValueError(f"{text!r} is no layout: write it as FILES=PATTERN, for example {_EXAMPLE}")
+    try:
+        compiled = re.compile(pattern, re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"The layout of {files} is no regular expression: {error}.") from None
+    names = set(compiled.groupindex)
+    if names - _KNOWN:
+        unknown = ", ".join(sorted(names - _KNOWN))
+        raise ValueError(
+            f"The layout of {files} names {unknown}; it may name time, level, logger, message, and in place "
+            f"of time {', '.join(_PARTS)}."
+        )
+    if "message" not in names:
+        raise ValueError(f"The layout of {files} has no (?P<message>…), so nothing would be read.")
+    parts = names & set(_PARTS)
+    if parts and ("time" in names or not {*_DATE, *_CLOCK} <= parts):
+        raise ValueError(
+            f"The layout of {files} must name either time, or all of {', '.join((*_DATE, *_CLOCK))}."
+        )
+    return Layout(files, compiled)
+
+
+def _put_together(found: dict[str, str]) -> str:
+    if not all(name in found for name in (*_DATE, *_CLOCK)):
+        return ""
+    date = "-".join(found[name].zfill(2) for name in _DATE)
+    clock = ":".join(found[name].zfill(2) for name in _CLOCK)
+    return f"{date} {clock}.{found['fraction']}" if found.get("fraction") else f"{date} {clock}"
