@@ -1,8 +1,8 @@
 """What goes on in the lab while a stream watches: all that leaves records, logs and scrapes.
 
-Members come and go, in classic groups and in one of KIP-848; a transactional one commits and aborts; offsets
-are set anew, expire and are deleted; brokers die, alone and in pairs, so that partitions of the offsets topic
-have no leader for a while; a log is rotated; and somebody scrapes the metrics.
+Members come and go; a transactional one commits and aborts; offsets are set anew, expire and are deleted;
+brokers die, alone and in pairs, so that partitions of the offsets topic have no leader for a while; a log is
+rotated; and somebody scrapes the metrics.
 
 Transactions and tools of administrators begin and end while all brokers are there: in librdkafka, a producer
 that has seen one go may wait for it for ever, and an admin client may end the whole process.
@@ -31,7 +31,7 @@ from confluent_kafka.admin import AdminClient
 from kelpie.lab import SyncCluster
 
 TOPIC, PARTITIONS = "orders", 3
-_CLASSIC, _NEWER, _TRANSACTIONAL = ("billing-0", "billing-1", "billing-2"), "shipping", "ledger"
+_READERS, _TRANSACTIONAL = ("billing-0", "billing-1", "billing-2"), "ledger"
 _OPS, _DELETED = "reset-by-hand", "deleted"
 _OURS = "soak-"
 _LIMIT_S, _PATIENCE_S, _TRANSACTION_S = 15.0, 60.0, 10
@@ -74,11 +74,9 @@ def at_work(cluster: SyncCluster, logs: Path, scrapes: Path, chance: random.Rand
         _transact,
         _break,
         _keep_records,
-        partial(_consume, group=_NEWER, own={"group.protocol": "consumer"}),
     ]
-    own = {"session.timeout.ms": 6000}
     # The first has two members.
-    jobs += [partial(_consume, group=group, own=own) for group in (*_CLASSIC, _CLASSIC[0])]
+    jobs += [partial(_consume, group=group) for group in (*_READERS, _READERS[0])]
     people = [
         threading.Thread(target=job, args=(scene, random.Random(chance.random())), daemon=True)
         for job in jobs
@@ -113,8 +111,9 @@ def _produce(scene: _Scene, _: random.Random) -> None:
     producer.flush(10)
 
 
-def _consume(scene: _Scene, chance: random.Random, *, group: str, own: dict[str, Any]) -> None:
-    settings = _client(scene.cluster, **{"group.id": group, "auto.offset.reset": "earliest"}, **own)
+def _consume(scene: _Scene, chance: random.Random, *, group: str) -> None:
+    own = {"group.id": group, "auto.offset.reset": "earliest", "session.timeout.ms": 6000}
+    settings = _client(scene.cluster, **own)
     while not scene.stopped.is_set():
         consumer = Consumer({**settings, "enable.auto.commit": False})
         consumer.subscribe([TOPIC])

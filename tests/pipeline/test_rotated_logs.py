@@ -269,7 +269,7 @@ class Rotating:
             yield f"{line}\n"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_whatever_happens_when_each_line_is_told_once(
     growing: Growing, path: Path, moment: Moment, seed: int
 ) -> None:
