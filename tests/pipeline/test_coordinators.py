@@ -26,6 +26,13 @@ def spans(view: ClusterView) -> list[tuple[int | None, int | None]]:
     return [(instant(row["began"]), instant(row["ended"])) for row in rows]
 
 
+def lost_at(at: int) -> Event:
+    details = {"leader": "-1"}
+    return Event(
+        EventKind.LEADER_CHANGED, at, "log:1", "no leader", topic=OFFSETS_TOPIC, partition=0, details=details
+    )
+
+
 def test_partitions_that_nobody_spoke_of_have_no_timeline() -> None:
     """Half an archive names the topic's size and little else."""
     view = ClusterView(now=1, offsets_partitions=50)
@@ -60,15 +67,7 @@ def test_a_leader_that_was_followed_by_another_is_no_outage() -> None:
 
 
 def test_what_a_controller_writes_counts() -> None:
-    gone = Event(
-        EventKind.LEADER_CHANGED,
-        150,
-        "log:1",
-        "no leader",
-        topic=OFFSETS_TOPIC,
-        partition=0,
-        details={"leader": "-1"},
-    )
+    gone = lost_at(150)
     back = Event(EventKind.LEADER_CHANGED, 180, "log:2", "leader 2", topic=OFFSETS_TOPIC, partition=0, node=2)
     view = cluster(earlier_views={HOME: (seen(100, 1),)}, views={HOME: (seen(300, 2),)}, events=(gone, back))
     assert spans(view) == [(150, 180)]
@@ -99,3 +98,12 @@ def test_a_leader_that_is_dead_by_now_led_before() -> None:
         earlier_views={HOME: (seen(100, 1), seen(200, 2))}, views={HOME: (seen(350, 1),)}, outages=away
     )
     assert [row["node"] for row in timeline(view, "c")] == [1, 2, None]
+
+
+def test_the_end_of_a_cluster_is_no_outage() -> None:
+    """The last broker gives up its partitions before it shuts down."""
+    given_up = lost_at(990)
+    view = cluster(views={HOME: (seen(300, 2),)}, events=(given_up,))
+    assert spans(view) == []
+    nobody_knows = cluster(views={HOME: (seen(300, 2),)}, events=(given_up,), brokers={})
+    assert spans(nobody_knows) == [(990, None)]

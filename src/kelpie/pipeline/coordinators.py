@@ -86,18 +86,23 @@ def _partitions(cluster: ClusterView) -> Iterator[TopicPartition]:
 
 
 def _gaps(cluster: ClusterView, partition: TopicPartition) -> list[_Gap]:
-    """Times without a leader, also those that are over."""
-    found = list(_told_gaps(sorted(_words(cluster, partition))))
-    view = cluster.view(partition)
+    """Times without a leader, also those that are over.
+
+    What was told last, of a partition whose leader is there in the end, is that somebody shut all brokers
+    down: a broker gives up its partitions a second before it says that it is gone.
+    """
+    has_leader, view = cluster.has_leader(partition), cluster.view(partition)
+    told = _told_gaps(sorted(_words(cluster, partition)))
+    found = [gap for gap in told if gap.ended is not None or not has_leader]
     if view is not None:
         away = [cluster.outages.get(node, ()) for node in view.replicas]
         found += [_Gap(it.since, it.until, it.until, it.evidence.text) for it in all_at_once(away)]
-        if cluster.has_leader(partition) is False:
+        if has_leader is False:
             lost = [event for event in _losses(cluster, partition) if event.at is not None]
             gone = [it.since for own in away for it in own if it.until is None and it.since is not None]
             dead = [node for node in view.replicas if cluster.is_alive(node) is False]
-            told = lost[-1].text if lost else f"brokers {', '.join(map(str, dead))} are dead"
-            found.append(_Gap(max(gone, default=None), cluster.now, None, told))
+            how = lost[-1].text if lost else f"brokers {', '.join(map(str, dead))} are dead"
+            found.append(_Gap(max(gone, default=None), cluster.now, None, how))
     return _joined(found)
 
 
