@@ -8,7 +8,7 @@ from kelpie.observations import Event
 from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.sources.log_progress import Ledger
 from kelpie.pipeline.sources.log_rows import EVENTS
-from kelpie.pipeline.sources.logs import correct, event_of, read_logs, write_logs
+from kelpie.pipeline.sources.logs import change_rows, correct, event_of, read_logs, write_logs
 from tests.pipeline.log_texts import by_the_evidence, item, plain
 
 
@@ -37,9 +37,8 @@ class Growing:
         ledger.save([log.progress for log in told if log.progress is not None], self.batch)
         if not committed:
             return []
-        for earlier in (it for log in told for it in log.replaces):
-            self.anew += 1
-            self.lake.delete(EVENTS, "c", earlier.where)
+        self.anew += sum(len(log.replaces) for log in told)
+        change_rows(self.lake, "c", told)
         self.lake.add(EVENTS, files, application="logs", version=self.batch)
         rows = self.lake.rows(EVENTS, "c").to_pylist()
         rows.sort(key=lambda row: (row["line"], row["part"]))

@@ -88,7 +88,7 @@ def test_new_lines_of_a_quiet_log_do_not_make_it_be_read_anew(spark: SparkSessio
         file.write(ENTRIES[0].format(s=59, ms=59, n=1) + "\n")
     path.write_text("\n".join(line.replace("20:56", "20:57") for line in lines[:30]) + "\n")
     everything = growing.take_in(rotated)
-    assert [it.source for it in everything[-2:]] == ["server.log:58", "server.log.1:59"]
+    assert [it.source for it in everything[-2:]] == ["server.log.1:58", "server.log.1:59"]
     assert len(growing.take_in(path)) == 59 + 30
     assert growing.anew == 0
 

@@ -45,3 +45,17 @@ def test_rows_are_found_in_files_that_were_written_anew(tmp_path: Path, *, compa
         ("it's_0.log", 2),
     ]
     assert (lake.count(FILES, "c"), lake.count(FILES, "d")) == (5, 6)
+
+
+def test_rows_get_another_name_where_they_are(tmp_path: Path) -> None:
+    """Those of one cluster only; and filters of Arrow's read what deltalake has written anew."""
+    lake = Lake(tmp_path)
+    for cluster in ("c", "d"):
+        rows = [row(name, 1) for name in NAMES]
+        append(lake, FILES, rows, cluster, application=cluster, version=1)
+    for _ in range(2):
+        lake.update(FILES, "c", f"source = {quoted(NAMES[0])} AND batch = 1", {"source": "o'ther.log.1"})
+    known = pc.field("source") == "o'ther.log.1"
+    assert [it["path"] for it in lake.rows(FILES, "c", known).to_pylist()] == [f"/disk/{NAMES[0]}"]
+    assert lake.rows(FILES, "d", known).num_rows == 0
+    assert (lake.count(FILES, "c"), lake.count(FILES, "d")) == (len(NAMES), len(NAMES))

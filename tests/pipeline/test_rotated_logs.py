@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -298,5 +298,5 @@ def test_whatever_happens_when_each_line_is_told_once(
     assert texts(found) == texts(event for it in path.parent.iterdir() for event in wanted(it))
 
 
-def texts(events: Iterator[Event] | list[Event]) -> Counter[tuple[str, str, str | None]]:
-    return Counter((it.kind, it.text, it.group) for it in events)
+def texts(events: Iterable[Event]) -> Counter[tuple[str, str, str, str | None]]:
+    return Counter((it.kind, it.source, it.text, it.group) for it in events)

@@ -140,8 +140,7 @@ class Intake:
             return
         files = logs.write_logs(self._spark, told, self._lake.path(table), self._cluster)
         ledger.save([log.progress for log in told if log.progress is not None], self._batch.number)
-        for earlier in (it for log in told for it in log.replaces):
-            self._lake.delete(table, self._cluster, earlier.where)
+        logs.change_rows(self._lake, self._cluster, told)
         if self._lake.add(table, files, **self._as):
             self._count(table.name, sum(file.rows for file in files))
 

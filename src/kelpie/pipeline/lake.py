@@ -11,7 +11,7 @@ The folder must be one that the driver and all executors see under the same path
 import shutil
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -114,11 +114,21 @@ class Lake:
 
     def delete(self, table: Table, cluster: str, where: str) -> None:
         """Rows of a cluster that meet a condition in SQL; only files that have some are written anew."""
+        condition = f"{CLUSTER} = {quoted(cluster)} AND ({where})"
+        self._change(table, lambda delta: delta.delete(condition, writer_properties=_writing(table)))
+
+    def update(self, table: Table, cluster: str, where: str, values: Mapping[str, str]) -> None:
+        """Give such rows other texts in some columns."""
+        condition = f"{CLUSTER} = {quoted(cluster)} AND ({where})"
+        updates = {column: quoted(text) for column, text in values.items()}
+        self._change(
+            table, lambda delta: delta.update(updates, predicate=condition, writer_properties=_writing(table))
+        )
+
+    def _change(self, table: Table, change: Callable[[DeltaTable], object]) -> None:
         for left in reversed(range(_ATTEMPTS)):
             try:
-                self.open(table).delete(
-                    f"{CLUSTER} = {quoted(cluster)} AND ({where})", writer_properties=_writing(table)
-                )
+                change(self.open(table))
             except CommitFailedError:  # Somebody has added rows meanwhile: look at those, too.
                 if not left:
                     raise

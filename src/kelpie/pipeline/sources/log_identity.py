@@ -89,8 +89,8 @@ def copies(files: Iterable[Seen]) -> dict[str, str]:
         alike.setdefault((PurePath(seen.path).parent, seen.look.log), []).append(seen)
     found: dict[str, str] = {}
     for same in alike.values():
-        # The longest tells; of equal ones that of the shorter name, which logs have while they are written.
-        same.sort(key=lambda it: (-it.look.size, len(it.path), it.path))
+        # The longest tells; of equal ones that of the longer name: the other one will soon be another log.
+        same.sort(key=lambda it: (-it.look.size, -len(it.path), it.path))
         for number, seen in enumerate(same):
             for other in same[:number]:
                 if other.path not in found and _holds(other.file, seen.look):

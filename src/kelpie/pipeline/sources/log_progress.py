@@ -38,7 +38,7 @@ class Progress:
 
     path: str
     names: tuple[str, ...]
-    """What its rows have as their source: all names that it has had."""
+    """All names that it has had; rows have the last one as their source, if no run was killed meanwhile."""
     look: Look
     """How far it was read."""
     steps: tuple[int, ...] = ()
@@ -59,6 +59,10 @@ class Progress:
         """Which rows of `log_event` are of it, in SQL."""
         names = ", ".join(map(quoted, self.names))
         return f"source IN ({names}) AND log = {quoted(self.look.log)}"
+
+    @property
+    def name(self) -> str:
+        return self.names[-1]
 
     @property
     def is_gone(self) -> bool:

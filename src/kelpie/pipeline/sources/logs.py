@@ -26,6 +26,7 @@ from kelpie.model.time import Instant
 from kelpie.observations import Event
 from kelpie.observations.encoding import decode
 from kelpie.observations.events import FACTS
+from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.parquet import NewFile
 from kelpie.pipeline.sources.inventory import Item, instant
 from kelpie.pipeline.sources.log_identity import Look, Seen, copies, is_as_it_was, steps_of
@@ -33,7 +34,7 @@ from kelpie.pipeline.sources.log_parts import Part, Unjoinable, folded, merged
 from kelpie.pipeline.sources.log_plan import Outcome, Piece, Task
 from kelpie.pipeline.sources.log_progress import Found, Ledger, Progress
 from kelpie.pipeline.sources.log_reader import can_be_split
-from kelpie.pipeline.sources.log_rows import rows_of_line, settled, staged
+from kelpie.pipeline.sources.log_rows import EVENTS, rows_of_line, settled, staged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +64,8 @@ class Log:
     """Where to go on when it has grown."""
     replaces: Sequence[Progress] = ()
     """Whose rows have to go before those of its pieces come."""
+    renames: Progress | None = None
+    """Whose rows stay, under its name: lines are looked for where they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,15 @@ def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Path, cluster
     return spark.sparkContext.parallelize(tasks, len(tasks)).flatMap(task).collect()
 
 
+def change_rows(lake: Lake, cluster: str, logs: Sequence[Log]) -> None:
+    """Of earlier batches: those that are told anew go, and those of logs that were renamed are, too."""
+    for log in logs:
+        for earlier in log.replaces:
+            lake.delete(EVENTS, cluster, earlier.where)
+        if log.renames is not None:
+            lake.update(EVENTS, cluster, log.renames.where, {"source": log.reading.name})
+
+
 def _found(ledger: Ledger, item: Item) -> Found:
     try:
         return ledger.find(item.path, item.file.path, item.file.size)
@@ -262,6 +274,8 @@ def _log(work: _Work, outcomes: Sequence[Outcome]) -> Log | None:
             log.reason = MISFIT
     elif whole.known[0] != go_on.known or not _is_as_written(go_on, log):
         return None
+    elif go_on.name != name and not work.found.told_as:
+        log.renames = go_on
     log.replaces = [it for it in replaces if it is not None]
     log.progress = _progress(work, outcomes, [*before, *parts], log)
     if work.found.told_as:
@@ -288,7 +302,8 @@ def _progress(work: _Work, outcomes: Sequence[Outcome], parts: Sequence[Part], l
     """Where to go on, if it can be."""
     name, found = work.item.file.name, work.found
     earlier = found.go_on.names if found.go_on is not None else ()
-    names = dict.fromkeys((*earlier, *found.told_as, name))
+    names = [it for it in dict.fromkeys((*earlier, *found.told_as)) if it != name]
+    names.append(name)
     try:
         steps = steps_of(work.item.file.path, found.look.size)
     except OSError:
