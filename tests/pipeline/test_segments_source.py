@@ -14,7 +14,10 @@ from kelpie.pipeline.sources.segments_source import NAME
 from tests.evidence import unpacked
 from tests.pipeline.segments import CLUSTER, Here, batches, ingest, rows, segment
 
-RECORDINGS = ("kafka-0.9.0.1-coordinator-outage", "kafka-4.3.1-coordinator-outage")
+RECORDINGS = (
+    "kafka-0.9.0.1-coordinator-outage",
+    pytest.param("kafka-4.3.1-coordinator-outage", marks=pytest.mark.long),
+)
 
 
 def load(spark: SparkSession, folder: Path, **options: str) -> DataFrame:

@@ -38,7 +38,7 @@ class Progress:
 
     path: str
     names: tuple[str, ...]
-    """All names that it has had; rows have the last one as their source, if no run was killed meanwhile."""
+    """What its rows may have as their source: all names that it has had, and the one of its file last."""
     look: Look
     """How far it was read."""
     steps: tuple[int, ...] = ()
