@@ -6,7 +6,7 @@ import pytest
 
 from kelpie.evidence import read_evidence
 from kelpie.evidence.logs import read_log
-from kelpie.evidence.logs.hints import MISFIT, Hints, layout_of, zone_of
+from kelpie.evidence.logs.hints import MISFIT, Hints, parse_layout, zone_of
 from kelpie.observations import EventKind
 
 SHOP = (
@@ -26,7 +26,7 @@ AT = 1_794_776_200_123
 
 def test_lines_that_fit_are_heads_and_the_others_follow_them() -> None:
     """Their text is told as it stands there."""
-    reading = read_log(LINES, "clients/shop-7.log", Hints(layouts=(layout_of(SHOP),)))
+    reading = read_log(LINES, "clients/shop-7.log", Hints(layouts=(parse_layout(SHOP),)))
     revoked, failed = reading.found.events
     assert (revoked.kind, revoked.at, revoked.group) == (EventKind.REVOKED, AT, "g")
     assert revoked.text == LINES[0]
@@ -36,7 +36,7 @@ def test_lines_that_fit_are_heads_and_the_others_follow_them() -> None:
 
 
 def test_a_time_of_a_usual_form_and_a_zone() -> None:
-    hints = Hints(zone_of("Europe/Vienna"), (layout_of(r"*=<(?P<time>[^>]*)> (?P<message>.*)"),))
+    hints = Hints(zone_of("Europe/Vienna"), (parse_layout(r"*=<(?P<time>[^>]*)> (?P<message>.*)"),))
     line = (
         "<2026-11-15 21:56:40,123> [Consumer clientId=c, groupId=g] Revoke previously assigned partitions t-1"
     )
@@ -51,7 +51,7 @@ def test_only_files_that_are_named_have_it(tmp_path: Path) -> None:
     (tmp_path / "logs" / "shop-2.log").write_text("2026-11-15 20:56:40,123 INFO nothing of the kind\n")
     usual = LINES[0].replace("groupId=g", "groupId=h").partition(" ~ o.a.k")[2].partition(" ~ ")[2]
     (tmp_path / "logs" / "other.log").write_text(f"2026-11-15 20:56:40,123 INFO {usual}\n")
-    found = read_evidence([tmp_path], hints=Hints(layouts=(layout_of(SHOP),)))
+    found = read_evidence([tmp_path], hints=Hints(layouts=(parse_layout(SHOP),)))
     assert {it.group for it in found.events} == {"g", "h"}
     assert [(it.name, it.reason) for it in found.unasked] == [("logs/shop-2.log", MISFIT)]
 
@@ -69,5 +69,5 @@ def test_only_files_that_are_named_have_it(tmp_path: Path) -> None:
 )
 def test_bad_layouts_are_refused_in_words(text: str, words: str) -> None:
     with pytest.raises(ValueError, match="layout") as caught:
-        layout_of(text)
+        parse_layout(text)
     assert words in str(caught.value)

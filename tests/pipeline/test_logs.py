@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kelpie.evidence.logs import Reading, read_log
-from kelpie.evidence.logs.hints import MISFIT, Hints, layout_of
+from kelpie.evidence.logs.hints import MISFIT, Hints, parse_layout
 from kelpie.evidence.logs.lines import is_text, read_lines
 from kelpie.observations import Event
 from kelpie.pipeline.lake import Lake
@@ -177,7 +177,7 @@ def test_a_layout_that_somebody_describes_is_read_by_it(spark: SparkSession, tmp
     for each in (path, other):
         each.write_text("".join(f"~{line[:20]}~{line[20:]}\n" for line in start))
     hints = Hints(
-        layouts=(layout_of(r"*shop.log=~\[?(?P<time>[^~]+)~[^A-Z]*(?P<level>\w+) (?P<message>.*)"),)
+        layouts=(parse_layout(r"*shop.log=~\[?(?P<time>[^~]+)~[^A-Z]*(?P<level>\w+) (?P<message>.*)"),)
     )
     folder, ledger = tmp_path / "rows", Ledger(Lake(tmp_path / "lake"), "c", "a")
     folder.mkdir()
@@ -187,6 +187,6 @@ def test_a_layout_that_somebody_describes_is_read_by_it(spark: SparkSession, tmp
     theirs = read_log(read_lines(path, "utf-8"), path.name, hints).found.events
     assert plain([event_of(row) for row in sorted(rows, key=lambda it: it["line"])]) == plain(theirs)
     assert len(theirs) == 40
-    misfit = Hints(layouts=(layout_of("*=!(?P<message>.*)"),))
+    misfit = Hints(layouts=(parse_layout("*=!(?P<message>.*)"),))
     (log,) = read_logs(spark, [item(other)], folder, ledger, hints=misfit)
     assert log.reason == MISFIT

@@ -157,12 +157,10 @@ def _examination(arguments: argparse.Namespace, store: Store | None) -> Examinat
         )
     try:
         settings = settings_from(arguments) if online else None
+        hints = hints_of(arguments)
     except CommandError as error:
         raise CommandError(str(error), MISUNDERSTOOD) from None
-    try:
-        evidence = read_evidence(arguments.evidence, hints=hints_of(arguments))
-    except ValueError as error:
-        raise CommandError(str(error), MISUNDERSTOOD) from None
+    evidence = read_evidence(arguments.evidence, hints=hints)
     return Examination(settings, arguments.groups or None, evidence, arguments.history or None, store)
 
 

@@ -2,7 +2,8 @@
 
 import argparse
 
-from kelpie.evidence.logs.hints import Hints, layout_of, zone_of
+from kelpie.cli.command import CommandError
+from kelpie.evidence.logs.hints import Hints, parse_layout, zone_of
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +23,9 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
 
 
 def hints_of(arguments: argparse.Namespace) -> Hints:
-    """Raises ValueError."""
-    zone = zone_of(arguments.time_zone) if arguments.time_zone is not None else None
-    return Hints(zone, tuple(map(layout_of, arguments.log_layout)))
+    """Raises CommandError."""
+    try:
+        zone = zone_of(arguments.time_zone) if arguments.time_zone is not None else None
+        return Hints(zone, tuple(map(parse_layout, arguments.log_layout)))
+    except ValueError as error:
+        raise CommandError(str(error)) from None

@@ -13,7 +13,6 @@ from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_progress import Progress
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
-from kelpie.evidence.logs.hints import Hints
 
 _LITTLE = 64_000_000
 _NOTHING_OF_USE = 1
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources = [path.absolute() for path in arguments.sources]
     into = arguments.into.absolute()
     _check_sources(sources, into)
-    hints = log_hints(arguments)
+    hints = hints_of(arguments)
     try:
         from kelpie.pipeline.run import Summary  # noqa: PLC0415 - Spark takes a second to import.
         from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
@@ -151,10 +150,3 @@ def is_little(sources: Sequence[Path]) -> bool:
             if size > _LITTLE:
                 return False
     return True
-
-
-def log_hints(arguments: argparse.Namespace) -> Hints:
-    try:
-        return hints_of(arguments)
-    except ValueError as error:
-        raise CommandError(str(error)) from None

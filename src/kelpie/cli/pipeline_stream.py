@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from kelpie.cli.amounts import duration
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.cli.log_options import add_log_options
-from kelpie.cli.pipeline_run import is_little, log_hints, prepare_tables
+from kelpie.cli.log_options import add_log_options, hints_of
+from kelpie.cli.pipeline_run import is_little, prepare_tables
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     has_topic = bool(arguments.bootstrap_server or arguments.command_config)
     if not arguments.sources and not has_topic:
         raise CommandError(_ENOUGH)
-    hints = log_hints(arguments)
+    hints = hints_of(arguments)
     announce = (lambda _: None) if arguments.quiet else _announce
     topic = _topic(arguments) if has_topic else None
     into, sources = arguments.into.absolute(), [path.absolute() for path in arguments.sources]

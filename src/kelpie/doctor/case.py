@@ -5,7 +5,7 @@ rows without a time come first. The same case comes from a live survey, from fil
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from kelpie.observations import (
     CoordinatorAnswer,
     EpochEnd,
     Event,
+    EventKind,
     Generation,
     GroupRemoved,
     GroupState,
@@ -28,6 +29,7 @@ from kelpie.observations import (
     PartitionView,
     Unasked,
 )
+from kelpie.observations.cluster import NO_LEADER
 from kelpie.observations.groups import ZOOKEEPER
 
 ONE_LOOK_MS = 60_000
@@ -117,6 +119,12 @@ class ClusterView:
                 name = TopicPartition(event.topic or OFFSETS_TOPIC, event.partition)
                 found.setdefault(name, []).append(event)
         return {name: tuple(own) for name, own in found.items()}
+
+    def leader_losses(self, partition: TopicPartition | None) -> Iterator[Event]:
+        """Those events that say that nobody leads it."""
+        for event in self.partition_events.get(partition, ()) if partition is not None else ():
+            if event.kind is EventKind.LEADER_CHANGED and event.details.get("leader") == str(NO_LEADER):
+                yield event
 
     def view(self, partition: TopicPartition) -> PartitionView | None:
         """The view that counts: of the last look, that of the broker that knows of most elections.

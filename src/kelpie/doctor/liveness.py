@@ -116,9 +116,9 @@ def _outages(node: int, said: Sequence[_Word], undated: _Word | None) -> Iterato
     away: Outage | None = None
     alive_at: Instant | None = None
     for word in said:
-        if word.alive is False and away is None:
-            away = Outage(node, _began(word), None, word.orderly, word.text, word.source, word.at, alive_at)
-        elif word.alive is False and away is not None:
+        if word.alive is False:
+            if away is None:
+                away = Outage(node, _began(word), None, False, word.text, word.source, word.at, alive_at)
             away = replace(away, orderly=away.orderly or word.orderly)
         elif word.alive:
             alive_at = word.at

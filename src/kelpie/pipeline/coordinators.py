@@ -98,7 +98,7 @@ def _gaps(cluster: ClusterView, partition: TopicPartition) -> list[_Gap]:
         away = [cluster.outages.get(node, ()) for node in view.replicas]
         found += [_Gap(it.since, it.until, it.until, it.evidence.text) for it in all_at_once(away)]
         if has_leader is False:
-            lost = [event for event in _losses(cluster, partition) if event.at is not None]
+            lost = [event for event in cluster.leader_losses(partition) if event.at is not None]
             gone = [it.since for own in away for it in own if it.until is None and it.since is not None]
             dead = [node for node in view.replicas if cluster.is_alive(node) is False]
             how = lost[-1].text if lost else f"brokers {', '.join(map(str, dead))} are dead"
@@ -134,14 +134,6 @@ def _joined(gaps: Iterable[_Gap]) -> list[_Gap]:
         ends = [it for it in (last.ended, gap.ended) if it is not None and it >= seen]
         found[-1] = last._replace(seen=seen, ended=min(ends, default=None))
     return [gap for gap in found if gap.began is None or gap.began != gap.ended]
-
-
-def _losses(cluster: ClusterView, partition: TopicPartition) -> Iterable[Event]:
-    return (
-        event
-        for event in cluster.partition_events.get(partition, ())
-        if event.kind is EventKind.LEADER_CHANGED and event.details.get("leader") == str(NOBODY)
-    )
 
 
 def _words(cluster: ClusterView, partition: TopicPartition) -> Iterator[_Word]:

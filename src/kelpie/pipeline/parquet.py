@@ -56,7 +56,7 @@ class Writer:
     def write(self, rows: pa.Table, constants: Mapping[str, object]) -> None:
         """Columns that `rows` lack have one value throughout, or are null."""
         if rows.num_rows:
-            self._waiting.append(_declared(rows, self.table, constants))
+            self._waiting.append(declared(rows, self.table, constants))
             self._waiting_rows += rows.num_rows
         if self._waiting_rows >= ROWS_AT_ONCE:
             self._flush()
@@ -125,7 +125,8 @@ def _settings(table: Table) -> dict[str, Any]:
     }
 
 
-def _declared(rows: pa.Table, table: Table, constants: Mapping[str, object]) -> pa.Table:
+def declared(rows: pa.Table, table: Table, constants: Mapping[str, object]) -> pa.Table:
+    """All columns that files hold; those that `rows` lack have one value throughout, or are null."""
     arrays, fields = [], []
     for column in table.in_files:
         if column.name in rows.column_names:

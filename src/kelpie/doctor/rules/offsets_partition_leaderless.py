@@ -29,7 +29,7 @@ another day.
 Reproduce: kelpie lab run coordinator-outage
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kelpie.doctor.case import Case, ClusterView
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
@@ -172,7 +172,7 @@ def _state(case: Case, partition: TopicPartition | None, view: PartitionView | N
 
 def _since(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> Instant | None:
     """When the last replica went, or when somebody first said that there is no leader."""
-    moments = [event.at for event in _leader_losses(case.cluster, partition) if event.at is not None]
+    moments = [event.at for event in case.cluster.leader_losses(partition) if event.at is not None]
     current = [
         outage.since
         for node in (view.replicas if view else ())
@@ -197,7 +197,7 @@ def _evidence(case: Case, partition: TopicPartition | None, view: PartitionView 
                 found.append(Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at))
     found += [
         Evidence(event.text, event.source, event.at)
-        for event in list(_leader_losses(case.cluster, partition))[-1:]
+        for event in list(case.cluster.leader_losses(partition))[-1:]
     ]
     found += lookup_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
     failures = _failed_lookups(case)
@@ -217,15 +217,6 @@ def _described(view: PartitionView) -> str:
     if view.eligible:
         text += f", eligible to lead {listed(view.eligible)}"
     return text + (f", error {describe(view.error)}" if view.error else "")
-
-
-def _leader_losses(cluster: ClusterView, partition: TopicPartition | None) -> Iterable[Event]:
-    events = cluster.partition_events.get(partition, ()) if partition is not None else ()
-    return (
-        event
-        for event in events
-        if event.kind is EventKind.LEADER_CHANGED and event.details.get("leader") == "-1"
-    )
 
 
 def _past(cluster: ClusterView, partition: TopicPartition, view: PartitionView) -> Spell | None:

@@ -56,7 +56,7 @@ def zone_of(name: str) -> tzinfo:
         raise ValueError(f"There is no time zone {name!r}; write it as Europe/Vienna, or UTC.") from None
 
 
-def layout_of(text: str) -> Layout:
+def parse_layout(text: str) -> Layout:
     """FILES=PATTERN. Raises ValueError."""
     files, equals, pattern = text.partition("=")
     if not equals or not files or not pattern:

@@ -57,8 +57,11 @@ def is_as_it_was(file: Path, path: str, look: Look) -> bool:
 
 
 def begins_with(file: Path, look: Look) -> bool:
-    """Whether another file holds at least all of that log. Raises OSError."""
-    return file.stat().st_size >= look.size and mark_of(file, look.size) == look.mark
+    """Whether another file holds at least all of that log."""
+    try:
+        return file.stat().st_size >= look.size and mark_of(file, look.size) == look.mark
+    except OSError:
+        return False
 
 
 def steps_of(file: Path, size: int) -> tuple[int, ...]:
@@ -93,17 +96,10 @@ def copies(files: Iterable[Seen]) -> dict[str, str]:
         same.sort(key=lambda it: (-it.look.size, -len(it.path), it.path))
         for number, seen in enumerate(same):
             for other in same[:number]:
-                if other.path not in found and _holds(other.file, seen.look):
+                if other.path not in found and begins_with(other.file, seen.look):
                     found[seen.path] = other.path
                     break
     return found
-
-
-def _holds(file: Path, look: Look) -> bool:
-    try:
-        return begins_with(file, look)
-    except OSError:
-        return False
 
 
 def _steps(size: int) -> Iterator[int]:

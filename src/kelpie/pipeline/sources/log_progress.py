@@ -121,7 +121,7 @@ class Ledger:
             it
             for it in near
             if it.look.size > look.size
-            and (_is_still_there(it, look) or is_beginning(file, look.size, it.steps))
+            and (begins_with(Path(it.path), look) or is_beginning(file, look.size, it.steps))
         ]
         if longer:
             return Found(look, told_as=longer[0].names)
@@ -154,14 +154,6 @@ class Ledger:
 def _may_be(progress: Progress, path: str) -> bool:
     """Whether a file of that path can be the same log: rotation leaves logs where they are, or moves them."""
     return are_beside(progress.path, path) or progress.is_gone
-
-
-def _is_still_there(progress: Progress, look: Look) -> bool:
-    """And it begins with what was seen."""
-    try:
-        return begins_with(Path(progress.path), look)
-    except OSError:
-        return False
 
 
 def _batch_of(page: Path) -> int:

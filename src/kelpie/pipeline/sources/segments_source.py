@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
+from kelpie.pipeline.parquet import declared
 from kelpie.pipeline.sources.inventory import take_inventory
 from kelpie.pipeline.sources.segments_files import FILLED, Range, SegmentFile, packed, ranges
 from kelpie.pipeline.sources.segments_found import described, of_offsets_topic
@@ -71,14 +72,14 @@ class _Reader(DataSourceReader):
         """In a worker. A file that is gone by then ends the query, which would lack its rows."""
         if not isinstance(partition, _Task):  # Spark's own, when there is nothing to read.
             return
-        from kelpie.pipeline.sources.segments_task import constants_of, opened, tables_of  # noqa: PLC0415
+        # Not in the driver: it loads compiled code.
+        from kelpie.pipeline.sources.segments_task import opened, tables_of  # noqa: PLC0415
 
         for part in partition.parts:
-            constants = {CLUSTER: part.cluster, **constants_of(part)}
             with opened(part) as reader:
                 for read in reader:
                     rows = next(rows for name, rows in tables_of(read) if name == self._table.name)
-                    yield from _filled(rows, self._table, constants).to_batches()
+                    yield from _filled(rows, self._table, part).to_batches()
 
 
 def segment_files(path: Path, cluster: str) -> list[SegmentFile]:
@@ -92,15 +93,13 @@ def segment_files(path: Path, cluster: str) -> list[SegmentFile]:
     return [file for file in found if file.size]
 
 
-def _filled(rows: pa.Table, table: Table, constants: dict[str, object]) -> pa.Table:
-    """With all columns, as they are declared: dictionaries are for files."""
-    columns = [
-        rows[it.name].cast(it.type)
-        if it.name in rows.column_names
-        else pa.repeat(pa.scalar(constants.get(it.name), it.type), rows.num_rows)
-        for it in table.columns
-    ]
-    return pa.table(columns, schema=table.schema)
+def _filled(rows: pa.Table, table: Table, part: Range) -> pa.Table:
+    """As the table is declared: files know of no cluster, and hold dictionaries."""
+    from kelpie.pipeline.sources.segments_task import constants_of  # noqa: PLC0415 - not in the driver.
+
+    found = declared(rows, table, constants_of(part))
+    cluster = pa.repeat(pa.scalar(part.cluster, pa.string()), rows.num_rows)
+    return found.append_column(CLUSTER, cluster).select(table.schema.names).cast(table.schema)
 
 
 def _table(name: str | None) -> Table:
