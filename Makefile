@@ -23,7 +23,7 @@ demo: $(READY)
 # need Spark come afterwards: it leaves no time for others.
 WORKERS ?= 2
 PYTEST   = $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile
-ON_SPARK = tests/pipeline tests/spark_kafka
+ON_SPARK = tests/pipeline tests/lab/spark_kafka
 test: $(READY)
 	$(PYTEST) $(addprefix --ignore ,$(ON_SPARK))
 	$(PYTEST) $(ON_SPARK)
@@ -47,7 +47,7 @@ bench: $(READY)
 # make differential N=5000 compares more random group histories, lab against real Kafka 4.
 N ?= 1000
 differential: $(READY)
-	$(BIN)/python -m tests.differential $(N)
+	$(BIN)/python -m tests.lab.differential $(N)
 
 # Broken frames for the decoder, then new random examples for every property that tests state; make fuzz
 # FRAMES=5000000 goes on longer.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Their asserts shall tell as much as those of tests; said before anybody imports them.
-pytest.register_assert_rewrite("tests.clients.scenarios", "tests.clients.clusters")
+pytest.register_assert_rewrite("tests.lab.clients.scenarios", "tests.lab.clients.clusters")
 
 # The phase that explains failures traces every line, of passing examples too, at twenty times the cost.
 # Machines are noisy, so no example has a deadline. The same examples every time, so that a change is never

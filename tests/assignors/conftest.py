@@ -1,3 +1,3 @@
-from tests.java.conftest import java
+from tests.lab.java.conftest import java
 
 __all__ = ["java"]

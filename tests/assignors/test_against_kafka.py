@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kelpie.assignors import ASSIGNORS, Member, Plan, assignment, member_of, partitions_in, subscription
 from kelpie.model.names import TopicPartition
 from tests.assignors.subscriptions import Group, groups, unevenness
-from tests.java.jvm import KafkaJvm
+from tests.lab.java.jvm import KafkaJvm
 
 pytestmark = pytest.mark.real
 

@@ -1,6 +1,6 @@
 """Where a setting's value comes from, as DescribeConfigs tells it, and what KIP-966 keeps fixed.
 
-The expected values were printed by kafka-configs against Kafka 4.3.1 (tests/java/scenes/configs.txt).
+The expected values were printed by kafka-configs against Kafka 4.3.1 (tests/lab/java/scenes/configs.txt).
 """
 
 import pytest

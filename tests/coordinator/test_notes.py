@@ -1,6 +1,6 @@
 """What a coordinator has to tell to whoever keeps its log: what happened, in the order in which it did.
 
-That these are the lines of real brokers, in their order, is for tests/personas/test_broker_log.py.
+That these are the lines of real brokers, in their order, is for tests/lab/personas/test_broker_log.py.
 """
 
 from kelpie.coordinator.config import GroupConfig

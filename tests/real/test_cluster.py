@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
-from tests.clients.clusters import BROKERS, SETTINGS
+from tests.lab.clients.clusters import BROKERS, SETTINGS
 
 from kelpie.real import metadata, ports
 from kelpie.real.cluster import RealCluster

@@ -1,5 +1,0 @@
-"""`kafka`: the lab or real Kafka. `spark` is that of all tests."""
-
-from tests.java.clusters import clusters, kafka
-
-__all__ = ["clusters", "kafka"]
