@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kelpie.assignors import ASSIGNORS, Member, Plan, assignment, member_of, partitions_in, subscription
+from kelpie.assignors import ASSIGNORS, Member, Plan, assignment, member_of, subscription
 from kelpie.model.names import TopicPartition
+from kelpie.wire.consumer_protocol import partitions_in
 from tests.assignors.subscriptions import Group, groups, unevenness
 from tests.lab.java.jvm import KafkaJvm
 

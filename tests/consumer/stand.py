@@ -20,8 +20,8 @@ from kelpie.consumer import (
     Raised,
     Step,
 )
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.find_coordinator import AskCoordinator
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.find_coordinator import AskCoordinator
 from tests.consumer.world import World
 
 _MOST_TURNS = 500

@@ -4,13 +4,13 @@ import pytest
 
 from kelpie.consumer import Assigned, Closed, Lost, ProblemKind, Revoked, What
 from kelpie.consumer.membership.classic import State
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.find_coordinator import AskCoordinator
-from kelpie.consumer.questions.heartbeat import AskHeartbeat
-from kelpie.consumer.questions.join_group import AskToJoin
-from kelpie.consumer.questions.leave_group import AskToLeave
-from kelpie.consumer.questions.metadata import AskMetadata
 from kelpie.errors import ErrorCode
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.find_coordinator import AskCoordinator
+from kelpie.questions.heartbeat import AskHeartbeat
+from kelpie.questions.join_group import AskToJoin
+from kelpie.questions.leave_group import AskToLeave
+from kelpie.questions.metadata import AskMetadata
 from tests.consumer.stand import Stand
 from tests.consumer.test_classic_membership import (
     ELSEWHERE,

@@ -2,14 +2,15 @@
 
 import pytest
 
-from kelpie.assignors import partitions_in, subscription
+from kelpie.assignors import subscription
 from kelpie.consumer import Assigned, Lost, ProblemKind, Revoked, What
 from kelpie.consumer.membership.classic import ClassicMembership, State
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.heartbeat import AskHeartbeat
-from kelpie.consumer.questions.join_group import AskToJoin, Joined, JoinedMember
-from kelpie.consumer.questions.sync_group import AskForAssignment, Synced
 from kelpie.errors import ErrorCode
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.heartbeat import AskHeartbeat
+from kelpie.questions.join_group import AskToJoin, Joined, JoinedMember
+from kelpie.questions.sync_group import AskForAssignment, Synced
+from kelpie.wire.consumer_protocol import partitions_in
 from tests.consumer.stand import Stand
 from tests.consumer.world import GONE, T0, T1, T2, TOO_OLD, World
 

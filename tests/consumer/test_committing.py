@@ -12,13 +12,13 @@ from kelpie.consumer import (
     Revoked,
     What,
 )
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.find_coordinator import AskCoordinator
-from kelpie.consumer.questions.heartbeat import AskHeartbeat
-from kelpie.consumer.questions.join_group import AskToJoin
-from kelpie.consumer.questions.leave_group import AskToLeave
-from kelpie.consumer.questions.offset_commit import AskToCommit
 from kelpie.errors import ErrorCode
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.find_coordinator import AskCoordinator
+from kelpie.questions.heartbeat import AskHeartbeat
+from kelpie.questions.join_group import AskToJoin
+from kelpie.questions.leave_group import AskToLeave
+from kelpie.questions.offset_commit import AskToCommit
 from tests.consumer.stand import Stand
 from tests.consumer.test_classic_membership import beating, stable
 from tests.consumer.test_positions import by_hand

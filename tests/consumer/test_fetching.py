@@ -3,11 +3,11 @@
 import pytest
 
 from kelpie.consumer import LATEST, NONE, Delivered, IsolationLevel, ProblemKind
-from kelpie.consumer.questions.fetch import AskRecords, Fetched, FetchedPartition
-from kelpie.consumer.questions.list_offsets import AskOffsets
-from kelpie.consumer.questions.metadata import AskMetadata
 from kelpie.consumer.unpacking import Unpacking
 from kelpie.errors import ErrorCode
+from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
+from kelpie.questions.list_offsets import AskOffsets
+from kelpie.questions.metadata import AskMetadata
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.records import (
     Codec,

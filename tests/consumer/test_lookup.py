@@ -6,10 +6,10 @@ import pytest
 
 from kelpie.consumer import FailureKind, ProblemKind, What
 from kelpie.consumer.outcome import Failure
-from kelpie.consumer.questions.find_coordinator import AskCoordinator, FoundCoordinator
-from kelpie.consumer.questions.join_group import AskToJoin
-from kelpie.consumer.questions.metadata import AskMetadata
 from kelpie.errors import ErrorCode, info
+from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
+from kelpie.questions.join_group import AskToJoin
+from kelpie.questions.metadata import AskMetadata
 from tests.consumer.stand import Stand
 from tests.consumer.world import GONE, LATE
 

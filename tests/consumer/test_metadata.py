@@ -3,9 +3,9 @@
 import pytest
 
 from kelpie.consumer import ProblemKind
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts
 from kelpie.errors import ErrorCode
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts
 from tests.consumer.stand import Stand
 from tests.consumer.test_positions import by_hand
 from tests.consumer.world import GONE, T0, World

@@ -4,12 +4,12 @@ import pytest
 
 from kelpie.consumer import Assigned, Closed, GroupProtocol, Lost, ProblemKind, Revoked, What
 from kelpie.consumer.membership.newer import NewerMembership, State
-from kelpie.consumer.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.metadata import AskMetadata
-from kelpie.consumer.questions.offset_commit import AskToCommit
-from kelpie.consumer.questions.offset_fetch import AskCommitted
 from kelpie.errors import ErrorCode
+from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.metadata import AskMetadata
+from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_fetch import AskCommitted
 from tests.consumer.stand import Stand
 from tests.consumer.world import GONE, T0, T1, TOO_OLD, World, ids, topic_id
 

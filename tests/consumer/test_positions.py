@@ -4,14 +4,14 @@ import pytest
 
 from kelpie.consumer import EARLIEST, LATEST, NONE, IsolationLevel, ProblemKind, ResetPolicy
 from kelpie.consumer.positions.fetch_state import FetchState
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.find_coordinator import AskCoordinator
-from kelpie.consumer.questions.join_group import AskToJoin
-from kelpie.consumer.questions.list_offsets import AskOffsets, ListedOffset
-from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
-from kelpie.consumer.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
 from kelpie.errors import ErrorCode, info
 from kelpie.model.names import TopicPartition
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.find_coordinator import AskCoordinator
+from kelpie.questions.join_group import AskToJoin
+from kelpie.questions.list_offsets import AskOffsets, ListedOffset
+from kelpie.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
+from kelpie.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
 from tests.consumer.stand import Stand
 from tests.consumer.world import GONE, T0, T1, TOO_OLD, World
 

@@ -23,20 +23,20 @@ from kelpie.consumer import (
     OffsetToCommit,
     Revoked,
 )
-from kelpie.consumer.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
-from kelpie.consumer.questions.fetch import AskRecords, Fetched, FetchedPartition
-from kelpie.consumer.questions.find_coordinator import AskCoordinator, FoundCoordinator
-from kelpie.consumer.questions.heartbeat import AskHeartbeat
-from kelpie.consumer.questions.join_group import AskToJoin, Joined
-from kelpie.consumer.questions.leave_group import AskToLeave
-from kelpie.consumer.questions.list_offsets import AskOffsets, ListedOffset
-from kelpie.consumer.questions.metadata import AskMetadata, ClusterFacts
-from kelpie.consumer.questions.offset_commit import AskToCommit
-from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
-from kelpie.consumer.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
-from kelpie.consumer.questions.sync_group import AskForAssignment, Synced
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
+from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
+from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
+from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
+from kelpie.questions.heartbeat import AskHeartbeat
+from kelpie.questions.join_group import AskToJoin, Joined
+from kelpie.questions.leave_group import AskToLeave
+from kelpie.questions.list_offsets import AskOffsets, ListedOffset
+from kelpie.questions.metadata import AskMetadata, ClusterFacts
+from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
+from kelpie.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
+from kelpie.questions.sync_group import AskForAssignment, Synced
 from tests.consumer.stand import Stand
 from tests.consumer.world import T0, T1, World, ids
 

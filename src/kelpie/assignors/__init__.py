@@ -12,7 +12,6 @@ from kelpie.assignors.blobs import (
     Assignor,
     assignment,
     member_of,
-    partitions_in,
     subscription,
     topics_in,
 )
@@ -29,7 +28,6 @@ __all__ = [
     "in_order",
     "java_order",
     "member_of",
-    "partitions_in",
     "subscription",
     "topics_in",
 ]

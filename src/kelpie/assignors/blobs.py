@@ -82,11 +82,6 @@ def assignment(partitions: Iterable[TopicPartition]) -> bytes:
     return consumer_protocol.encode(message, consumer_protocol.NEWEST)
 
 
-def partitions_in(blob: bytes) -> list[TopicPartition]:
-    """The partitions of an assignment; no bytes are no partitions. Raises Malformed."""
-    return list(_partitions(consumer_protocol.decode_assignment(blob)[1].assigned_partitions))
-
-
 def _rows(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
     by_topic: dict[str, list[int]] = {}
     for topic, number in sorted(partitions):

@@ -12,7 +12,7 @@ from kelpie.client.counters import Counters
 from kelpie.client.failures import ClientError, Closed, TimedOut, Unreadable
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
-from kelpie.consumer.questions.question import Question
+from kelpie.questions.question import Question
 from kelpie.wire.apis import NAMES
 from kelpie.wire.framing import Frames, RequestHeader, decode_response, encode_request
 from kelpie.wire.malformed import Malformed

@@ -18,7 +18,7 @@ from kelpie.client.failures import ClientError, NoBroker, Unreachable, Unsupport
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
-from kelpie.consumer.questions.question import Question
+from kelpie.questions.question import Question
 from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse
 
 if TYPE_CHECKING:

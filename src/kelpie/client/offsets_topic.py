@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey.topics import views_of
-from kelpie.consumer.questions.fetch import AskRecords, FetchedPartition
-from kelpie.consumer.questions.list_offsets import AskOffsets, ListedOffset
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
+from kelpie.questions.fetch import AskRecords, FetchedPartition
+from kelpie.questions.list_offsets import AskOffsets, ListedOffset
 from kelpie.wire.api.list_offsets import ListOffsetsRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 

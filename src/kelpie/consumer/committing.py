@@ -34,11 +34,11 @@ from kelpie.consumer.outcome import (
     ProblemKind,
 )
 from kelpie.consumer.positions.assignment import Assignment
-from kelpie.consumer.questions.offset_commit import AskToCommit
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.offset_commit import AskToCommit
 
 NEEDED = "0 for each partition"
 Offsets = Mapping[TopicPartition, OffsetToCommit]

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from kelpie.consumer.config import ConsumerConfig
 from kelpie.consumer.nodes import Nodes
 from kelpie.consumer.outcome import Ask, Event, Failure, Outcome, Place, Problem
-from kelpie.consumer.questions.question import Question
 from kelpie.consumer.steps import Follows, Journal, Step, What
 from kelpie.model.time import Instant
+from kelpie.questions.question import Question
 
 A = TypeVar("A")
 

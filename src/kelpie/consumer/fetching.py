@@ -23,13 +23,13 @@ from kelpie.consumer.positions.assignment import Assignment
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.partition import Position
 from kelpie.consumer.positions.update import Positions
-from kelpie.consumer.questions.fetch import AskRecords, Fetched, FetchedPartition
-from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
 from kelpie.consumer.unpacking import Unpacking
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
+from kelpie.questions.question import listed
 from kelpie.wire.malformed import Malformed
 
 NEEDED = "records, or none yet, from the position on"

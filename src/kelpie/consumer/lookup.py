@@ -22,10 +22,10 @@ from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.desk import Desk, Turn
 from kelpie.consumer.metadata import Metadata
 from kelpie.consumer.outcome import Failure, Place, Problem, ProblemKind
-from kelpie.consumer.questions.find_coordinator import AskCoordinator, FoundCoordinator
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.time import Instant
+from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
 
 NEEDED = "a broker that leads the group's partition of __consumer_offsets, with its address"
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.desk import Desk, Turn
 from kelpie.consumer.outcome import Failure, Problem, ProblemKind
-from kelpie.consumer.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts
 
 _FATAL: dict[int, ProblemKind] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kelpie.consumer.questions.question import Question
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.question import Question
 from kelpie.wire.records import Headers, TimestampType
 
 

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from kelpie.consumer.outcome import ConsumedRecord
-from kelpie.consumer.questions.fetch import FetchedPartition
 from kelpie.model.names import TopicPartition
+from kelpie.questions.fetch import FetchedPartition
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.records import Batch, BatchHeader, ControlType, Record, read_batches
 

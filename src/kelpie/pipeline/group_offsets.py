@@ -13,11 +13,11 @@ from typing import TypeVar
 from kelpie.client.failures import BadSettings, ClientError, NotAuthenticated, TlsFailed, Unsupported
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
-from kelpie.consumer.questions.offset_commit import AskToCommit
-from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffsets
-from kelpie.consumer.questions.question import Question
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
+from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_fetch import AskCommitted, CommittedOffsets
+from kelpie.questions.question import Question
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 Answer = TypeVar("Answer")

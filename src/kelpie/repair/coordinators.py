@@ -12,8 +12,6 @@ from typing import TypeVar
 from kelpie.client.failures import ClientError, Unsupported
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
-from kelpie.consumer.questions.offset_commit import AskToCommit
-from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffsets
 from kelpie.doctor.case import ClusterView
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
@@ -21,6 +19,8 @@ from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Member
 from kelpie.observations.groups import CLASSIC, CONSUMER
 from kelpie.observations.positions import NO_OFFSET
+from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_fetch import AskCommitted, CommittedOffsets
 from kelpie.repair.applying import Broken
 from kelpie.repair.looking import Sight, look
 from kelpie.repair.offsets import Claim, Kind

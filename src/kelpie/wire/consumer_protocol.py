@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from kelpie.model.names import TopicPartition
 from kelpie.wire import compiler, prefixed
 from kelpie.wire.schema import Int32, data, field, struct
 
@@ -51,6 +52,12 @@ def decode_assignment(blob: bytes) -> tuple[int, Assignment]:
     if not blob:
         return 0, Assignment(assigned_partitions=[])
     return _decode(Assignment, blob)
+
+
+def partitions_in(assignment: bytes) -> list[TopicPartition]:
+    """The partitions of an assignment; no bytes are no partitions. Raises Malformed."""
+    rows = decode_assignment(assignment)[1].assigned_partitions
+    return [TopicPartition(row.topic, number) for row in rows for number in row.partitions]
 
 
 def encode(message: Subscription | Assignment, version: int) -> bytes:

@@ -17,10 +17,10 @@ from kelpie.consumer.membership.clocks import Clocks
 from kelpie.consumer.membership.identity import Identity
 from kelpie.consumer.membership.refusals import Refusal
 from kelpie.consumer.outcome import Failure, Place, Problem, ProblemKind
-from kelpie.consumer.questions.heartbeat import AskHeartbeat
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.time import Instant
+from kelpie.questions.heartbeat import AskHeartbeat
 
 NEEDED = "0"
 _ELSEWHERE = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)

@@ -20,7 +20,7 @@ and what becomes of the partitions in holdings.py.
 from collections.abc import Sequence
 from enum import Enum
 
-from kelpie.assignors import partitions_in, subscription
+from kelpie.assignors import subscription
 from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.desk import Desk, Turn
 from kelpie.consumer.lookup import Lookup
@@ -35,15 +35,15 @@ from kelpie.consumer.membership.refusals import Refusal, Retry
 from kelpie.consumer.metadata import Metadata
 from kelpie.consumer.outcome import Failure, FailureKind, Place, Problem, ProblemKind
 from kelpie.consumer.positions.assignment import Assignment
-from kelpie.consumer.questions.join_group import AskToJoin, Joined
-from kelpie.consumer.questions.leave_group import AskToLeave
-from kelpie.consumer.questions.question import listed
-from kelpie.consumer.questions.sync_group import AskForAssignment, Synced
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
+from kelpie.questions.join_group import AskToJoin, Joined
+from kelpie.questions.leave_group import AskToLeave
+from kelpie.questions.question import listed
+from kelpie.questions.sync_group import AskForAssignment, Synced
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, partitions_in
 from kelpie.wire.malformed import Malformed
 
 JOIN_NEEDED = "a generation and a member id"

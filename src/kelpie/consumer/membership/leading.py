@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kelpie.assignors import ASSIGNORS, Member, assignment, member_of
-from kelpie.consumer.questions.join_group import Joined
+from kelpie.questions.join_group import Joined
 from kelpie.wire.malformed import Malformed
 
 

@@ -34,12 +34,12 @@ from kelpie.consumer.membership.membership import Commits, Reach
 from kelpie.consumer.metadata import Metadata
 from kelpie.consumer.outcome import Assigned, Failure, FailureKind, Lost, Place, Problem, ProblemKind, Revoked
 from kelpie.consumer.positions.assignment import Assignment
-from kelpie.consumer.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat, OwnedIds
-from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat, OwnedIds
+from kelpie.questions.question import listed
 
 NEEDED = "an epoch above 0 and the partitions of this member"
 _LEAVE = -1

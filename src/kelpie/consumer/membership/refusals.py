@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from kelpie.consumer.outcome import ProblemKind
-from kelpie.consumer.questions.join_group import Joined
 from kelpie.errors import ErrorCode, describe, info
+from kelpie.questions.join_group import Joined
 
 
 class Retry(Enum):

@@ -30,12 +30,12 @@ from kelpie.consumer.outcome import Failure, FailureKind, Place, Problem, Proble
 from kelpie.consumer.positions.assignment import Assignment
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.partition import Origin, Position
-from kelpie.consumer.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
-from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
+from kelpie.questions.question import listed
 
 NEEDED = "an offset, or −1 for none, for each partition"
 _REDISCOVER = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})

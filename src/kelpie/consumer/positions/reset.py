@@ -23,11 +23,11 @@ from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.leaders import by_leader
 from kelpie.consumer.positions.partition import Origin, Position
 from kelpie.consumer.positions.policy import ResetPolicy
-from kelpie.consumer.questions.list_offsets import AskOffsets, ListedOffset
-from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
+from kelpie.questions.list_offsets import AskOffsets, ListedOffset
+from kelpie.questions.question import listed
 
 NEEDED = "an offset for each partition"
 

@@ -20,10 +20,10 @@ from kelpie.consumer.positions.committed import Committed
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.reset import Resets
 from kelpie.consumer.positions.validation import Validation
-from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.question import listed
 
 _WAITING = (FetchState.AWAIT_RESET, FetchState.AWAIT_VALIDATION)
 

@@ -25,11 +25,11 @@ from kelpie.consumer.positions.assignment import Assignment
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.leaders import by_leader
 from kelpie.consumer.positions.partition import Origin, Position
-from kelpie.consumer.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
-from kelpie.consumer.questions.question import listed
 from kelpie.consumer.steps import Follows, What
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
+from kelpie.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
+from kelpie.questions.question import listed
 
 NEEDED = "where the epoch of the last record ends"
 

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from kelpie.assignors import ASSIGNORS, assignment, member_of, partitions_in, subscription
+from kelpie.assignors import ASSIGNORS, assignment, member_of, subscription
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios.client import RawClient
@@ -31,6 +31,7 @@ from kelpie.wire.api.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kelpie.wire.consumer_protocol import partitions_in
 
 CLOSED = "the consumer is being closed"
 _POLL_TIMEOUT_REASON = "consumer poll timeout has expired."

@@ -15,13 +15,13 @@ from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import EARLIEST, READ_COMMITTED, ask_records
 from kelpie.client.settings import Settings
-from kelpie.consumer.questions.fetch import FetchedPartition
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.decoding.pairs import Fetched, read_fetched
 from kelpie.pipeline.decoding.segment import Unread
 from kelpie.pipeline.sources.topic_reach import offsets_of, views
 from kelpie.pipeline.sources.topic_rows import Stretch
+from kelpie.questions.fetch import FetchedPartition
 
 PATIENCE_S = 60.0
 """So long a stretch waits for a leader."""

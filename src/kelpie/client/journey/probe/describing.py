@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kelpie.assignors import partitions_in, topics_in
-from kelpie.consumer.questions.question import Question
+from kelpie.assignors import topics_in
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
+from kelpie.questions.question import Question
 from kelpie.wire.api.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
 from kelpie.wire.api.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, partitions_in
 from kelpie.wire.malformed import Malformed
 
 _NO_SUCH_GROUP = "Dead"

@@ -31,12 +31,12 @@ from kelpie.client.journey.probe.scratch import scratch_name
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.consumer import LATEST, Place, ResetPolicy, Step, What
-from kelpie.consumer.questions.metadata import AskMetadata, ClusterFacts, TopicFacts
-from kelpie.consumer.questions.offset_fetch import AskCommitted
-from kelpie.consumer.questions.question import Question
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
+from kelpie.questions.metadata import AskMetadata, ClusterFacts, TopicFacts
+from kelpie.questions.offset_fetch import AskCommitted
+from kelpie.questions.question import Question
 from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse
 
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -9,8 +9,8 @@ from kelpie.client.journey.probe.journey import Chapter, Stand, Verdict
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.consumer import Problem, ProblemKind, ResetPolicy, Step, What
-from kelpie.consumer.questions.question import listed
 from kelpie.model.names import TopicPartition
+from kelpie.questions.question import listed
 
 _POSITION_STEPS = (What.METADATA, What.COMMITTED, What.RESET, What.VALIDATE, What.POSITION)
 _POLL_S = 0.2

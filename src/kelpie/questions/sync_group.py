@@ -1,10 +1,9 @@
 from dataclasses import dataclass
 
-from kelpie.assignors import partitions_in
-from kelpie.consumer.questions.question import Question, listed
 from kelpie.errors import describe
+from kelpie.questions.question import Question, listed
 from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
-from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, partitions_in
 from kelpie.wire.malformed import Malformed
 
 

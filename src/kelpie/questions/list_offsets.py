@@ -1,9 +1,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kelpie.consumer.questions.question import Question, by_topic, listed
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
+from kelpie.questions.question import Question, by_topic, listed
 from kelpie.wire.api.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,

@@ -1,8 +1,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kelpie.consumer.questions.question import Question
 from kelpie.errors import ErrorCode, describe
+from kelpie.questions.question import Question
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kelpie.wire.schema import NO_UUID
 

@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
-from kelpie.consumer.questions.question import Question
 from kelpie.errors import describe
+from kelpie.questions.question import Question
 from kelpie.wire.api.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 
 

@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
-from kelpie.consumer.questions.question import Question
 from kelpie.errors import describe
+from kelpie.questions.question import Question
 from kelpie.wire.api.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 

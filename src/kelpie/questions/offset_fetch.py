@@ -1,9 +1,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kelpie.consumer.questions.question import Question, by_topic, listed
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
+from kelpie.questions.question import Question, by_topic, listed
 from kelpie.wire.api.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from kelpie.consumer.questions.consumer_group_heartbeat import AskNewerHeartbeat
-from kelpie.consumer.questions.fetch import AskRecords
-from kelpie.consumer.questions.find_coordinator import AskCoordinator
-from kelpie.consumer.questions.heartbeat import AskHeartbeat
-from kelpie.consumer.questions.join_group import AskToJoin
-from kelpie.consumer.questions.leave_group import AskToLeave
-from kelpie.consumer.questions.list_offsets import AskOffsets
-from kelpie.consumer.questions.metadata import AskMetadata
-from kelpie.consumer.questions.offset_commit import AskToCommit
-from kelpie.consumer.questions.offset_fetch import AskCommitted
-from kelpie.consumer.questions.offset_for_leader_epoch import AskEpochEnds
-from kelpie.consumer.questions.question import Question
-from kelpie.consumer.questions.sync_group import AskForAssignment
+from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat
+from kelpie.questions.fetch import AskRecords
+from kelpie.questions.find_coordinator import AskCoordinator
+from kelpie.questions.heartbeat import AskHeartbeat
+from kelpie.questions.join_group import AskToJoin
+from kelpie.questions.leave_group import AskToLeave
+from kelpie.questions.list_offsets import AskOffsets
+from kelpie.questions.metadata import AskMetadata
+from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_fetch import AskCommitted
+from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
+from kelpie.questions.question import Question
+from kelpie.questions.sync_group import AskForAssignment
 from kelpie.wire import compiler
 from kelpie.wire.api.find_coordinator import Coordinator, FindCoordinatorResponse
 from kelpie.wire.api.leave_group import LeaveGroupResponse, MemberResponse

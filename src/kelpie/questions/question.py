@@ -1,8 +1,8 @@
-"""What a consumer asks of brokers, without regard to versions.
+"""A question to a broker, independent of versions.
 
-The machine puts a question and reads its answer; which version of the API carries it is known only once there
-is a connection. So a question knows how to become a request of any version it can use, and how to read the
-response of that version. Questions and answers are plain data, and say in a line what they are.
+A version of an API can be chosen only once there is a connection. So a question knows how to write a request
+of any version that it can use, and how to read the response of that version. Questions and answers are plain
+data; each describes itself in one line.
 """
 
 from abc import ABC, abstractmethod

@@ -1,1 +1,0 @@
-"""One file for each question; see question.py."""
