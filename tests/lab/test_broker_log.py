@@ -1,4 +1,4 @@
-"""The brokers' logs. That their words are those of real brokers is for tests/lab/personas/test_broker_log.py."""
+"""The brokers' logs. Their words are compared with real brokers in tests/lab/personas/test_broker_log.py."""
 
 import re
 import string
