@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Finding, Judgement, Undetermined
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition

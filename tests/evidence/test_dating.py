@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.doctor.cases import end_of
+from kelpie.cluster.picture import end_of
 from kelpie.evidence import read_evidence
 from kelpie.evidence.dating import Dated, without_time
 from kelpie.evidence.describes import Output

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kelpie.doctor.case import ClusterView, Outage
+from kelpie.cluster import ClusterView, Outage
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, Broker, Event, EventKind, PartitionView
 from kelpie.pipeline.coordinators import outages, timeline

@@ -5,7 +5,7 @@ from itertools import islice
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Broker, PartitionView

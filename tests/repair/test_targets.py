@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.observations import PartitionView
 from kelpie.observations.positions import NO_OFFSET

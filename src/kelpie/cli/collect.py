@@ -13,7 +13,7 @@ from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.failures import BadSettings
 from kelpie.collect.collecting import Collector, Plan, Round
 from kelpie.collect.landing import Refused, instant_of
-from kelpie.doctor.words import moment
+from kelpie.model.words import moment
 
 if TYPE_CHECKING:
     from kelpie.client.settings import Settings

@@ -26,11 +26,11 @@ from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.rendering import json as as_json
 from kelpie.doctor.rendering import terminal
-from kelpie.doctor.rendering.harmless import harmless
 from kelpie.doctor.report import verdict
 from kelpie.doctor.rules import rules
-from kelpie.doctor.words import moment
 from kelpie.evidence import read_evidence
+from kelpie.model.quoting import harmless
+from kelpie.model.words import moment
 from kelpie.store import Store
 
 NOTHING_TO_SEE = 3

@@ -9,8 +9,7 @@ from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.failures import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.cases import build
+from kelpie.cluster import ClusterView, build_cluster
 from kelpie.evidence import read_evidence
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.looking import look
@@ -61,7 +60,7 @@ def topic_of(arguments: argparse.Namespace) -> ClusterView | None:
 def _described(path: Path) -> ClusterView:
     if not path.is_file():
         raise CommandError(f"{path} is no file. Give it the output of kafka-topics --describe.")
-    cluster, _ = build(read_evidence([path]), groups=[])
+    cluster = build_cluster(read_evidence([path]))
     if not cluster.offsets_partitions:
         raise CommandError(
             f"{path} does not describe all partitions of {OFFSETS_TOPIC}. It should hold the output of: "

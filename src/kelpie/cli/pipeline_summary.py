@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kelpie.doctor.rendering.harmless import harmless
+from kelpie.model.quoting import harmless
 
 if TYPE_CHECKING:
     from kelpie.pipeline.run import Summary

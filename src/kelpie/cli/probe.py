@@ -15,7 +15,7 @@ from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.journey.probe import Chapter, Journey, Probe, Verdict, Wish
 from kelpie.consumer import LATEST, ResetPolicy, Step
-from kelpie.doctor.rendering.harmless import harmless
+from kelpie.model.quoting import harmless
 
 _WIDTH = 80
 _MARKS = {Verdict.OK: "ok", Verdict.FAILED: "FAILED", Verdict.SKIPPED: "not done"}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.offsets_topic import add_topic_options, topic_of
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.rendering.harmless import harmless
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import java_hash, partition_for
+from kelpie.model.quoting import harmless
 from kelpie.observations import OFFSETS_TOPIC
 
 _HEAD = ("GROUP", "HASH", "PARTITION", "LEADER", "REPLICAS", "ISR", "HEALTHY")

@@ -1,41 +1,35 @@
 """From observations to cases: one for every group that anybody knows of, on one view of the cluster.
 
-One pass over each kind of row. Rows of a group are ordered by time, those without a time first. Of partitions
-the newest view of each one who told counts; tools (kafka-topics and the like) are one such teller.
+One pass over each kind of row. Rows of a group are ordered by time, those without a time first.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from kelpie.doctor.case import Case, ClusterView
-from kelpie.doctor.liveness import liveness
+from kelpie.cluster.picture import build_cluster, newest_listings
+from kelpie.cluster.view import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import (
     OFFSETS_TOPIC,
-    Broker,
     Commit,
     Committed,
     Listing,
     Observations,
-    PartitionView,
-    Setting,
 )
-
-T = TypeVar("T")
+from kelpie.observations.ordering import by_time, grouped, time_of
 
 _DEAD = "Dead"
 """What a coordinator says of a group that it does not know."""
 _LISTED, _DESCRIBED, _HISTORY = "listed by", "described by", "records of the offsets topic"
 _MOST_SOURCES = 8
-_MOST_ADDRESSES = 3
 _LIST_MEMBERS_ONLY = {"0.9", "0.10.0"}
 """Releases whose brokers list no group that has no members: not to be listed means nothing there."""
-_REPLICAS_LEFT_OUT = {ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE}
 
 
 def build(
@@ -49,35 +43,10 @@ def build(
 
     Without `now`, it is the end of what was seen.
     """
-    now = end_of(observations) if now is None else now
-    newest, earlier = _views(observations.partitions)
-    alive = liveness(observations, newest, now)
-    if alive.ended_at is not None:
-        now = min(now, alive.ended_at)
-    settings = _settings(observations.settings)
-    listings = _newest_listings(observations.listings)
-    cluster_events, group_events = _split_events(observations)
-    by_group = [row for row in observations.unasked if row.kind == "group"]
-    cluster = ClusterView(
-        now=now,
-        brokers=alive.brokers,
-        views=newest,
-        earlier_views=earlier,
-        outages=alive.outages,
-        offsets_partitions=_offsets_partitions(observations, newest, settings),
-        ends=_by_partition(observations.ends),
-        transactions=_by_partition(observations.transactions),
-        epoch_ends=_by_partition(observations.epoch_ends),
-        settings=settings,
-        events=cluster_events,
-        unasked=tuple(row for row in observations.unasked if row.kind != "group"),
-        listing_complete=_listing_complete(listings, alive.brokers),
-        all_groups=groups is None,
-        bootstrap=bootstrap or _addresses(alive.brokers.values()),
-    )
-    material = _Material(observations, listings, group_events, cluster)
+    cluster = build_cluster(observations, now=now, bootstrap=bootstrap, all_groups=groups is None)
+    material = _Material(observations, observations.listings, cluster)
     wanted = material.all_groups() if groups is None else dict.fromkeys(groups)
-    unasked = _gathered(by_group, lambda row: row.name)
+    unasked = grouped((row for row in observations.unasked if row.kind == "group"), lambda row: row.name)
     return cluster, [material.case(group, unasked.get(group, ())) for group in sorted(wanted)]
 
 
@@ -94,34 +63,9 @@ def build_case(
     For who has more groups than fit into memory: it is the case that `build` makes of all rows together.
     `history_from`: since when records of the group's offsets partition are known.
     """
-    material = _Material(rows, _newest_listings(listings), _split_events(rows)[1], cluster)
-    unasked = tuple(row for row in rows.unasked if row.kind == "group" and row.name == group)
-    return replace(material.case(group, _in_order(unasked)), history_from=history_from)
-
-
-def _addresses(brokers: Iterable[Broker]) -> str:
-    """Those of living brokers: where to send commands when nobody gave an address."""
-    living = [broker.address for broker in brokers if broker.alive and broker.address]
-    return ",".join(living[:_MOST_ADDRESSES])
-
-
-def end_of(observations: Observations) -> Instant:
-    """The newest time at which anything was seen; 0 when nothing has a time."""
-    kinds: Sequence[Iterable[Any]] = (
-        observations.brokers,
-        observations.partitions,
-        observations.listings,
-        observations.answers,
-        observations.states,
-        observations.generations,
-        observations.removals,
-        observations.commits,
-        observations.committed,
-        observations.ends,
-        observations.events,
-        observations.unasked,
-    )
-    return max((row.at for rows in kinds for row in rows if row.at is not None), default=0)
+    material = _Material(rows, listings, cluster)
+    unasked = [row for row in rows.unasked if row.kind == "group" and row.name == group]
+    return replace(material.case(group, by_time(unasked)), history_from=history_from)
 
 
 class _Material:
@@ -130,32 +74,32 @@ class _Material:
     def __init__(
         self,
         observations: Observations,
-        listings: Mapping[int | None, Listing],
-        events: Mapping[str, tuple[Any, ...]],
+        listings: Iterable[Listing],
         cluster: ClusterView,
     ) -> None:
         self.cluster = cluster
         self.known = observations.known_groups
-        self.answers = _gathered(observations.answers, _group)
-        self.states = _gathered(observations.states, _group)
-        self.generations = _gathered(observations.generations, _group)
-        self.removals = _gathered(observations.removals, _group)
-        self.events = events
+        self.answers = grouped(observations.answers, _group)
+        self.states = grouped(observations.states, _group)
+        self.generations = grouped(observations.generations, _group)
+        self.removals = grouped(observations.removals, _group)
+        self.events = grouped((row for row in observations.events if row.group is not None), _group)
         names: dict[tuple[str, int], TopicPartition] = {}
         self.commits: dict[str, dict[TopicPartition, list[Commit]]] = {}
         _gather_positions(observations.commits, names, self.commits)
         self.committed: dict[str, dict[TopicPartition, list[Committed]]] = {}
         _gather_positions(observations.committed, names, self.committed)
         self.listed_by: defaultdict[str, list[Listing]] = defaultdict(list)
-        for listing in listings.values():
+        newest = newest_listings(listings)
+        for listing in newest.values():
             for group in listing.groups:
                 self.listed_by[group].append(listing)
         self.asked = {
             teller
-            for teller, listing in listings.items()
+            for teller, listing in newest.items()
             if listing.error is ErrorCode.NONE and teller is not None
         }
-        self.tool_listed = None in listings and listings[None].error is ErrorCode.NONE
+        self.tool_listed = None in newest and newest[None].error is ErrorCode.NONE
         self.lists_members_only = any(
             broker.release in _LIST_MEMBERS_ONLY for broker in cluster.brokers.values()
         )
@@ -174,14 +118,14 @@ class _Material:
         }
 
     def case(self, group: str, unasked: tuple[Any, ...]) -> Case:
-        commits = {name: _in_order(rows) for name, rows in self.commits.get(group, {}).items()}
-        said = {name: _in_order(rows) for name, rows in self.committed.get(group, {}).items()}
+        commits = {name: by_time(rows) for name, rows in self.commits.get(group, {}).items()}
+        said = {name: by_time(rows) for name, rows in self.committed.get(group, {}).items()}
         told = self._told_at(group)
-        committed = {name: rows[-1] for name, rows in said.items() if _when(rows[-1]) >= told}
+        committed = {name: rows[-1] for name, rows in said.items() if time_of(rows[-1]) >= told}
         for name, rows in commits.items():
-            if name in committed and rows[-1].removed and _when(rows[-1]) > _when(committed[name]):
+            if name in committed and rows[-1].removed and time_of(rows[-1]) > time_of(committed[name]):
                 del committed[name]  # It was there when somebody looked, and was removed since.
-            if name not in committed and (rows[-1].removed or _when(rows[-1]) > told):
+            if name not in committed and (rows[-1].removed or time_of(rows[-1]) > told):
                 committed[name] = _as_committed(rows[-1])
         return Case(
             group=group,
@@ -255,27 +199,6 @@ def _place(source: str) -> str:
     return place if colon and line.isdigit() and not place.rpartition(" ")[2].startswith("(") else source
 
 
-def _in_order(rows: Sequence[T]) -> tuple[T, ...]:
-    if len(rows) > 1:
-        rows = sorted(rows, key=_when)
-    return tuple(rows)
-
-
-def _when(row: Any) -> Instant:
-    return -1 if row.at is None else row.at
-
-
-def _gathered(rows: Iterable[T], key: Callable[[T], Any]) -> dict[Any, tuple[T, ...]]:
-    found: defaultdict[Any, list[T]] = defaultdict(list)
-    for row in rows:
-        found[key(row)].append(row)
-    return {name: _in_order(own) for name, own in found.items()}
-
-
-def _by_partition(rows: Iterable[Any]) -> dict[Any, tuple[Any, ...]]:
-    return _gathered(rows, lambda row: TopicPartition(row.topic, row.partition))
-
-
 def _gather_positions(
     rows: Iterable[Any],
     names: dict[tuple[str, int], TopicPartition],
@@ -301,90 +224,6 @@ def _as_committed(row: Commit) -> Committed:
     return Committed(
         row.group, row.topic, row.partition, row.offset, 0, row.leader_epoch, row.metadata, row.at, row.source
     )
-
-
-def _views(
-    rows: Iterable[PartitionView],
-) -> tuple[dict[TopicPartition, tuple[PartitionView, ...]], dict[TopicPartition, tuple[PartitionView, ...]]]:
-    """The newest of each teller, and all others."""
-    all_of: defaultdict[tuple[str, int], list[PartitionView]] = defaultdict(list)
-    for row in rows:
-        all_of[row.topic, row.partition].append(row)
-    newest, earlier = {}, {}
-    for place, own in all_of.items():
-        if place[1] < 0:
-            continue
-        name = TopicPartition(*place)
-        ordered = _in_order(own)
-        last = {view.told_by: view for view in ordered}
-        newest[name] = tuple(_completed(view, ordered) for view in last.values())
-        if len(last) < len(ordered):
-            earlier[name] = tuple(view for view in ordered if last[view.told_by] is not view)
-    return newest, earlier
-
-
-def _completed(view: PartitionView, others: Sequence[PartitionView]) -> PartitionView:
-    """Kafka 0.9 leaves dead replicas out, and says no more than that some are missing. Others knew them."""
-    if view.error not in _REPLICAS_LEFT_OUT or view.leader_epoch >= 0 or view.told_by is None:
-        return view
-    fullest = max(others, key=lambda other: len(other.replicas))
-    return view._replace(replicas=fullest.replicas) if len(fullest.replicas) > len(view.replicas) else view
-
-
-def _settings(rows: Iterable[Setting]) -> dict[tuple[str, str], str]:
-    """What one broker is set to stands for all of them, unless it was told of all."""
-    found = {(row.of, row.name): row.value for row in rows}
-    for row in rows:
-        if row.of.startswith("broker "):
-            found.setdefault(("broker", row.name), row.value)
-    return found
-
-
-def _newest_listings(rows: Iterable[Listing]) -> dict[int | None, Listing]:
-    return {row.told_by: row for row in _in_order(list(rows))}
-
-
-def _listing_complete(listings: Mapping[int | None, Listing], brokers: Mapping[int, Broker]) -> bool:
-    asked = {teller for teller, listing in listings.items() if listing.error is ErrorCode.NONE}
-    could = {node for node, broker in brokers.items() if broker.alive is not False}
-    return bool(could) and could <= asked
-
-
-def _split_events(observations: Observations) -> tuple[tuple[Any, ...], dict[str, tuple[Any, ...]]]:
-    by_group = _gathered(observations.events, lambda event: event.group)
-    of_cluster = by_group.pop(None, ())
-    return of_cluster, by_group
-
-
-def _offsets_partitions(
-    observations: Observations,
-    views: Mapping[TopicPartition, Sequence[PartitionView]],
-    settings: Mapping[tuple[str, str], str],
-) -> int | None:
-    """What brokers describe now, the head of a tool's output, a whole output, a setting: the first there is.
-
-    An output counts only if it is whole: pieces of it give no more than a bound.
-    """
-    own = {name: told for name, told in views.items() if name.topic == OFFSETS_TOPIC}
-    seen = {name.partition for name in own}
-    by_brokers = {
-        name.partition for name, told in own.items() if any(view.told_by is not None for view in told)
-    }
-    if by_brokers and _is_whole(by_brokers):
-        return len(by_brokers)
-    head = settings.get((f"topic {OFFSETS_TOPIC}", "partitions"), "")
-    if head.isdecimal() and int(head) > max(seen, default=0):
-        return int(head)
-    if seen and _is_whole(seen):
-        return len(seen)
-    if not seen and any(row.topic == OFFSETS_TOPIC and row.partition < 0 for row in observations.partitions):
-        return 0
-    value = settings.get(("broker", "offsets.topic.num.partitions"), "")
-    return int(value) if value.isdecimal() and int(value) > max(seen, default=0) else None
-
-
-def _is_whole(partitions: set[int]) -> bool:
-    return partitions == set(range(len(partitions)))
 
 
 def _history_from(observations: Observations, count: int | None) -> dict[int | str, Instant]:

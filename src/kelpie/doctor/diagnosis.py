@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Finding, Severity, Undetermined
 from kelpie.doctor.rule import ClusterRule, Rule
 from kelpie.doctor.rules import rules

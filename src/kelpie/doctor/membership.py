@@ -10,8 +10,9 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Severity
 from kelpie.doctor.position_words import tool
 from kelpie.doctor.reading import described, is_cut_off
-from kelpie.doctor.words import counted, listed, quoted
+from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
+from kelpie.model.words import counted, listed
 from kelpie.observations import Event, EventKind, Member
 
 HOUR_MS = 3_600_000

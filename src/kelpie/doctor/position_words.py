@@ -3,12 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.cluster.commands import connecting
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Remedy
 from kelpie.doctor.positions import Point
-from kelpie.doctor.words import connecting, counted, listed, quoted
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
+from kelpie.model.quoting import quoted
+from kelpie.model.words import counted, listed
 from kelpie.observations import Committed, LogEnds, OpenTransaction
 from kelpie.observations.positions import NO_OFFSET
 

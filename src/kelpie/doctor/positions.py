@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.once import once
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant

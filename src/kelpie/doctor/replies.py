@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kelpie.doctor.case import ONE_LOOK_MS, Case
+from kelpie.cluster.view import ONE_SURVEY_MS
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.time import Instant
@@ -28,7 +29,7 @@ def lookups(case: Case) -> dict[int | None, CoordinatorAnswer]:
     """What every broker answered that was asked for the coordinator, the last time that they were asked."""
     newest = {row.told_by: row for row in case.answers if row.asked == FIND_COORDINATOR}
     last = max((row.at or 0 for row in newest.values()), default=0)
-    return {told_by: row for told_by, row in newest.items() if (row.at or 0) >= last - ONE_LOOK_MS}
+    return {told_by: row for told_by, row in newest.items() if (row.at or 0) >= last - ONE_SURVEY_MS}
 
 
 def lookup_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
@@ -51,7 +52,7 @@ def last_reply(case: Case) -> Reply | None:
 def last_replies(case: Case) -> list[Reply]:
     """All of the last survey."""
     replies = sorted(_replies(case), key=lambda it: it.at)
-    return [reply for reply in replies if reply.at >= replies[-1].at - ONE_LOOK_MS]
+    return [reply for reply in replies if reply.at >= replies[-1].at - ONE_SURVEY_MS]
 
 
 def _replies(case: Case) -> Iterator[Reply]:

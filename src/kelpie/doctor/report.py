@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.doctor.diagnosis import Diagnosis, Incident, Open
 from kelpie.doctor.finding import Finding, Severity
-from kelpie.doctor.words import counted, listed, ranges
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted, listed, ranges
 from kelpie.observations import OFFSETS_TOPIC
 
 LEADERLESS, AT_RISK = "KLP101", "KLP106"

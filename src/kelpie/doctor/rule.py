@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Finding, Judgement, Remedy, Severity
 from kelpie.model.time import Instant
 

@@ -2,11 +2,11 @@
 
 from enum import Enum
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import Severity
-from kelpie.doctor.words import duration, moment
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.model.words import duration, moment
 from kelpie.observations import OpenTransaction
 
 UNKNOWN_STATE = "?"

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.membership import person_in, person_of, said
-from kelpie.doctor.words import counted
 from kelpie.model.time import Instant
+from kelpie.model.words import counted
 from kelpie.observations import Event, EventKind, Generation
 
 _COMING = (EventKind.MEMBER_JOINED,)

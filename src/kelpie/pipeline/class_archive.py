@@ -10,7 +10,8 @@ import hashlib
 import time
 from pathlib import Path
 
-from kelpie.real import folders, java
+from kelpie import folders
+from kelpie.real import java
 
 _KEPT = 4
 """One has 60 MB."""

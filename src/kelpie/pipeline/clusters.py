@@ -5,8 +5,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.cases import build
+from kelpie.cluster import ClusterView, build_cluster
 from kelpie.evidence.properties import common_settings
 from kelpie.model.time import Instant
 from kelpie.observations import Listing, Observations, Unasked
@@ -38,8 +37,7 @@ class Cluster:
 
     def view(self, now: Instant | None) -> ClusterView:
         """`now`: the end of what is known, groups included."""
-        view, _ = build(self.observations, now=now, groups=())
-        return view
+        return build_cluster(self.observations, now=now)
 
 
 def clusters_of(lake: Lake) -> list[str]:

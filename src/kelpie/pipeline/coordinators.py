@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from kelpie.doctor.case import ONE_LOOK_MS, ClusterView, are_of_one_look
-from kelpie.doctor.spells import all_at_once
+from kelpie.cluster import ClusterView
+from kelpie.cluster.outages import shared_outages
+from kelpie.cluster.view import ONE_SURVEY_MS, are_of_one_survey
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind, PartitionView
@@ -96,7 +97,7 @@ def _gaps(cluster: ClusterView, partition: TopicPartition) -> list[_Gap]:
     found = [gap for gap in told if gap.ended is not None or not has_leader]
     if view is not None:
         away = [cluster.outages.get(node, ()) for node in view.replicas]
-        found += [_Gap(it.since, it.until, it.until, it.evidence.text) for it in all_at_once(away)]
+        found += [_Gap(last.since, until, until, last.text) for last, until in shared_outages(away)]
         if has_leader is False:
             lost = [event for event in cluster.leader_losses(partition) if event.at is not None]
             gone = [it.since for own in away for it in own if it.until is None and it.since is not None]
@@ -164,7 +165,7 @@ def _views(cluster: ClusterView, partition: TopicPartition) -> Iterator[Partitio
     yield from cluster.earlier_views.get(partition, ())
     counts = cluster.view(partition)
     for view in cluster.views.get(partition, ()):
-        if counts is None or view is counts or not are_of_one_look(view, counts):
+        if counts is None or view is counts or not are_of_one_survey(view, counts):
             yield view
 
 
@@ -175,7 +176,7 @@ def _epoch(event: Event) -> int:
 
 def _names_the_dead(cluster: ClusterView, view: PartitionView, at: Instant) -> bool:
     """As its leader. In one look, a broker is asked, and others are asked about it, but not at once."""
-    slack = ONE_LOOK_MS if view.told_by is not None else 0
+    slack = ONE_SURVEY_MS if view.told_by is not None else 0
     return any(
         (it.at_latest is None or it.at_latest - slack <= at) and (it.until is None or at < it.until)
         for it in cluster.outages.get(view.leader, ())

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build_case
 from kelpie.doctor.diagnosis import diagnose
 from kelpie.model.time import Instant

@@ -13,7 +13,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from kelpie.real import folders
+from kelpie import folders
 
 NEEDED = ("aiokafka", "cramjam", "deltalake", "numba", "numpy", "pandas", "pyarrow")
 """What tasks import, beside Kelpie and PySpark."""

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from kelpie.real import folders, java, locks
+from kelpie import folders
+from kelpie.real import java, locks
 from kelpie.real.failures import RealError, Unavailable
 from kelpie.real.releases import Jar
 

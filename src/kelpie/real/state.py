@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from kelpie.real import folders, locks
+from kelpie import folders
+from kelpie.real import locks
 from kelpie.real.cluster import RealCluster
 from kelpie.real.failures import RealError, Refused
 from kelpie.real.fleet import Node

@@ -12,7 +12,7 @@ from typing import TypeVar
 from kelpie.client.failures import ClientError, Unsupported
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for

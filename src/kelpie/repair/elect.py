@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kelpie.client.nodes import Nodes
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.words import counted, listed, moment
+from kelpie.cluster import ClusterView
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted, listed, moment
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView
 from kelpie.repair import by_hand
 from kelpie.repair.applying import Broken, Repair

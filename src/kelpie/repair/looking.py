@@ -11,8 +11,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.survey import SurveyOptions, survey, wall_clock
 from kelpie.client.survey.brokers import ASKS_BY_NAME
 from kelpie.client.survey.topics import views_of
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.cases import build
+from kelpie.cluster import ClusterView, build_cluster
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -40,7 +39,7 @@ async def look(nodes: Nodes, topics: Collection[str] = ()) -> Sight:
             continue  # Another one may know.
         break
     bootstrap = ",".join(map(str, nodes.settings.bootstrap))
-    cluster, _ = build(seen, now=wall_clock(), groups=[], bootstrap=bootstrap)
+    cluster = build_cluster(seen, now=wall_clock(), bootstrap=bootstrap)
     return Sight(cluster, frozenset(group for listing in seen.listings for group in listing.groups))
 
 

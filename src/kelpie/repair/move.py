@@ -6,9 +6,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.words import counted, listed, moment
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted, listed, moment
 from kelpie.observations import GroupState
 from kelpie.repair import commands
 from kelpie.repair.log_ends import Ends

@@ -11,7 +11,7 @@ from enum import IntEnum
 from itertools import product
 from string import ascii_lowercase
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, PartitionView

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.words import counted, listed
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair import commands
 from kelpie.repair.applying import Broken, Repair

@@ -7,9 +7,9 @@ old by then. The application must be told the new name; until it uses it, nothin
 from collections.abc import Iterator, Mapping, Sequence
 
 from kelpie.client.nodes import Nodes
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.words import counted
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Observations
 from kelpie.repair.applying import Broken, Repair
 from kelpie.repair.coordinators import Coordinators, Refused

@@ -10,8 +10,8 @@ from typing import Any
 
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
-from kelpie.doctor.words import counted
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted
 from kelpie.observations import GroupState, Observations
 from kelpie.repair import commands, offsets_file
 from kelpie.repair.applying import Action, Repair

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from kelpie.client.failures import ClientError
 from kelpie.client.nodes import Nodes
-from kelpie.doctor.words import counted
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
+from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair import offsets_file
 from kelpie.repair.coordinators import Coordinators, Refused

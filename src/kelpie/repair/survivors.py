@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kelpie.client.failures import ClientError
 from kelpie.client.nodes import Nodes
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Commit

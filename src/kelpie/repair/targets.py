@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.repair.log_ends import Ends, Found

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema
 
-from kelpie.doctor.case import ClusterView, Outage
+from kelpie.cluster import ClusterView, Outage
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.doctor.rendering.json import render
 from kelpie.observations import EventKind, Unasked

@@ -4,11 +4,10 @@ import subprocess
 
 import pytest
 
-from kelpie.doctor.case import ClusterView, Outage
+from kelpie.cluster import ClusterView, Outage
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
-from kelpie.doctor.rendering.harmless import harmless
 from kelpie.doctor.rendering.terminal import WIDTH, render
-from kelpie.doctor.words import quoted
+from kelpie.model.quoting import harmless, quoted
 from kelpie.observations import Unasked
 from tests.doctor.building import (
     MINUTE,
@@ -117,13 +116,6 @@ def test_groups_that_nobody_lists_any_more_are_named() -> None:
     page = render(diagnose_all(cluster, [gone]))
     assert "Known, and not listed now" in page
     assert "gone: known from an earlier survey" in page
-
-
-def test_harmless_spells_out_what_a_terminal_obeys() -> None:
-    """And leaves the letters of all languages alone."""
-    assert harmless("消费者组 😀 café-1") == "消费者组 😀 café-1"
-    assert harmless("a\x00b\x9bc\u2028d\ud800") == "a\\x00b\\x9bc\\u2028d\\ud800"
-    assert harmless("\U000e0041") == "\\U000e0041"
 
 
 def test_nobody_answers_and_groups_are_known_from_before() -> None:

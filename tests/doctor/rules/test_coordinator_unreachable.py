@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.coordinator_unreachable import judge
 from kelpie.observations import EventKind, Unasked

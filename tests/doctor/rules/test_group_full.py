@@ -1,6 +1,6 @@
 """KLP209: as many members as the brokers allow."""
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.group_full import judge
 from kelpie.observations import EventKind

@@ -1,6 +1,6 @@
 """KLP207: members without partitions."""
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.idle_members import judge
 from kelpie.observations import Generation

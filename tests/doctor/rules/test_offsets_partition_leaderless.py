@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from kelpie.doctor.case import ClusterView, Outage
+from kelpie.cluster import ClusterView, Outage
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.offsets_partition_leaderless import judge, judge_rest
 from kelpie.errors import ErrorCode

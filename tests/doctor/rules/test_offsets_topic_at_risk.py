@@ -1,6 +1,7 @@
 """KLP106: partitions that hang on one broker."""
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Severity, Undetermined
 from kelpie.doctor.rules.offsets_topic_at_risk import judge
 from tests.doctor.building import NOW, a_case, a_cluster, a_name_on, a_view, an_offsets_topic

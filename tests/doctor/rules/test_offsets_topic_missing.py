@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Severity, Undetermined
 from kelpie.doctor.rules.offsets_topic_missing import judge
 from kelpie.observations import EventKind

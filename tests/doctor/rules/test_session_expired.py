@@ -1,6 +1,6 @@
 """KLP204: not heard of for a whole session."""
 
-from kelpie.doctor.case import Outage
+from kelpie.cluster import Outage
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.session_expired import judge
 from kelpie.observations import EventKind, Generation

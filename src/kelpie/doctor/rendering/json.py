@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from kelpie.doctor.case import ClusterView
+from kelpie.cluster import ClusterView
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Verdict
 from kelpie.doctor.report import blast_radius, open_questions, verdict

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Evidence, Finding, Severity
-from kelpie.doctor.rendering.harmless import harmless
 from kelpie.doctor.report import (
     BlastRadius,
     Chapter,
@@ -22,8 +21,9 @@ from kelpie.doctor.report import (
     verdict,
 )
 from kelpie.doctor.story import Story, story
-from kelpie.doctor.words import counted, moment, ranges
+from kelpie.model.quoting import harmless
 from kelpie.model.time import Instant
+from kelpie.model.words import counted, moment, ranges
 from kelpie.observations import OFFSETS_TOPIC
 
 WIDTH = 80

@@ -31,8 +31,8 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some, tool
 from kelpie.doctor.reading import committed_rows, offsets_were_told, reading, severity
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import quoted
 from kelpie.model.names import TopicPartition
+from kelpie.model.quoting import quoted
 from kelpie.observations import Committed, EventKind, LogEnds
 from kelpie.observations.positions import NO_OFFSET
 

@@ -27,12 +27,14 @@ Reproduce: kelpie lab run coordinator-disputed
 from collections import defaultdict
 from collections.abc import Mapping
 
+from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.replies import last_reply, lookup_evidence, lookups
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import connecting, listed, quoted
 from kelpie.errors import ErrorCode
+from kelpie.model.quoting import quoted
+from kelpie.model.words import listed
 from kelpie.observations import PartitionView
 
 NOBODY = -1

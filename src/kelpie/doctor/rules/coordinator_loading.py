@@ -24,14 +24,16 @@ loaded. Ask again; the finding is there twice only if it is slow.
 Reproduce: kelpie lab run coordinator-loading
 """
 
+from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import tool
 from kelpie.doctor.replies import last_replies, last_reply
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import connecting, duration, moment, quoted
 from kelpie.errors import ErrorCode
+from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
+from kelpie.model.words import duration, moment
 from kelpie.observations import Event, EventKind
 
 _TOO_LONG_MS = 60_000

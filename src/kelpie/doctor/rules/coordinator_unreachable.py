@@ -26,10 +26,12 @@ Reproduce: kelpie lab run coordinator-unreachable
 
 from collections.abc import Sequence
 
+from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import connecting, counted, moment, quoted
+from kelpie.model.quoting import quoted
+from kelpie.model.words import counted, moment
 from kelpie.observations import Broker, Event, EventKind, PartitionView
 
 _LOCAL = ("localhost", "127.", "::1", "0.0.0.0")

@@ -39,8 +39,8 @@ from kelpie.doctor.positions import NOISE, Track, track
 from kelpie.doctor.reading import is_gone, reading
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.transactions import Fate, fate_of, open_in, transaction_text
-from kelpie.doctor.words import duration
 from kelpie.model.time import Instant
+from kelpie.model.words import duration
 from kelpie.observations import LogEnds, OpenTransaction
 from kelpie.observations.positions import NO_OFFSET
 

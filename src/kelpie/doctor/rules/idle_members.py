@@ -29,7 +29,8 @@ from kelpie.doctor.membership import people, person_of
 from kelpie.doctor.position_words import tool
 from kelpie.doctor.reading import described, is_gone
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, listed, quoted
+from kelpie.model.quoting import quoted
+from kelpie.model.words import counted, listed
 from kelpie.observations import GroupState, Member
 
 _MOST_TOPICS = 5

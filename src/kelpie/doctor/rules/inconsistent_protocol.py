@@ -37,7 +37,7 @@ from kelpie.doctor.membership import (
 )
 from kelpie.doctor.reading import described
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, moment
+from kelpie.model.words import counted, moment
 from kelpie.observations import Event, EventKind
 
 

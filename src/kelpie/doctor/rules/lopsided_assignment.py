@@ -30,7 +30,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.membership import person_of
 from kelpie.doctor.reading import described
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted
+from kelpie.model.words import counted
 from kelpie.observations import GroupState, Member
 
 _FAIR = 1.5

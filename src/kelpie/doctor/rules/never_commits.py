@@ -29,9 +29,9 @@ from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of
 from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, ends_of
 from kelpie.doctor.reading import described, has_offset, is_cut_off, members, offsets_were_told
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, duration, moment
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.model.words import counted, duration, moment
 from kelpie.observations import EventKind, Member
 
 _DEFAULT_SESSION_MS = 45_000

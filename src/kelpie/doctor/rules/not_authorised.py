@@ -28,8 +28,9 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.position_words import tool
 from kelpie.doctor.replies import last_replies, lookup_evidence, lookups
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, listed, quoted
 from kelpie.errors import ErrorCode, describe
+from kelpie.model.quoting import quoted
+from kelpie.model.words import counted, listed
 from kelpie.observations import Event, EventKind
 
 _REFUSALS = {

@@ -32,9 +32,9 @@ from kelpie.doctor.position_words import HISTORY, MOST_EVIDENCE, records, reset,
 from kelpie.doctor.positions import track
 from kelpie.doctor.reading import has_offset, is_gone, members, offsets_were_told, reading
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import duration, moment
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.model.words import duration, moment
 from kelpie.observations import Commit, Event, EventKind
 
 _MINUTE_MS = 60_000

@@ -30,21 +30,33 @@ Reproduce: kelpie lab run coordinator-outage
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.cluster.commands import connecting
+from kelpie.cluster.outages import leaderless_views, shared_outages
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.replies import lookup_evidence, lookups
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.spells import Spell, all_at_once, without_leader
-from kelpie.doctor.words import connecting, counted, duration, listed, moment, quoted, ranges
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
+from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
+from kelpie.model.words import counted, duration, listed, moment, ranges
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind, PartitionView
 
 _UNAVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 _LONG_ENOUGH_MS = 5_000
 """In a new cluster the first lookup creates the topic: that takes less, and is answered with 15 too."""
+
+
+class _Past(NamedTuple):
+    """The last period without a leader, now over. `since` is None if nobody saw it begin."""
+
+    since: Instant | None
+    until: Instant
+    evidence: Evidence
 
 
 def judge(case: Case) -> Judgement:
@@ -219,16 +231,18 @@ def _described(view: PartitionView) -> str:
     return text + (f", error {describe(view.error)}" if view.error else "")
 
 
-def _past(cluster: ClusterView, partition: TopicPartition, view: PartitionView) -> Spell | None:
+def _past(cluster: ClusterView, partition: TopicPartition, view: PartitionView) -> _Past | None:
     """The last time that it had no leader, if that is known and over."""
     seen = [*cluster.earlier_views.get(partition, ()), view]
-    for gone, back in reversed([*without_leader(seen)]):
+    for gone, back in reversed([*leaderless_views(seen)]):
         if back.at is not None:
-            return Spell(gone.at, back.at, Evidence(_described(gone), gone.source, gone.at))
-    return next(all_at_once([cluster.outages.get(node, ()) for node in view.replicas]), None)
+            return _Past(gone.at, back.at, Evidence(_described(gone), gone.source, gone.at))
+    for last, until in shared_outages([cluster.outages.get(node, ()) for node in view.replicas]):
+        return _Past(last.since, until, Evidence(last.text, last.source, last.since))
+    return None
 
 
-def _is_over(case: Case, partition: TopicPartition, past: Spell) -> Finding:
+def _is_over(case: Case, partition: TopicPartition, past: _Past) -> Finding:
     lasted = f" ({duration(past.until - past.since)})" if past.since is not None else ""
     return RULE.finding(
         Severity.NOTICE,

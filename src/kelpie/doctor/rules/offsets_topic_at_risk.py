@@ -26,13 +26,15 @@ Reproduce: kelpie lab run offsets-topic-at-risk
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.cluster.commands import connecting
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import tool
 from kelpie.doctor.rule import ClusterRule
-from kelpie.doctor.words import connecting, counted, listed, ranges
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted, listed, ranges
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
 
 _SOME_ARE_MISSING = ErrorCode.REPLICA_NOT_AVAILABLE

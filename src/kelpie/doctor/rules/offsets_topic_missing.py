@@ -25,10 +25,12 @@ Reproduce: kelpie lab run offsets-topic-missing
 
 from collections.abc import Sequence
 
-from kelpie.doctor.case import Case, ClusterView
+from kelpie.cluster import ClusterView
+from kelpie.cluster.commands import connecting
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import ClusterRule
-from kelpie.doctor.words import connecting, counted
+from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
 
 _FACTOR = "offsets.topic.replication.factor"

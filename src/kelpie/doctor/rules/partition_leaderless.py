@@ -21,13 +21,14 @@ finding says who said it was dead.
 Reproduce: kelpie lab run partition-leaderless
 """
 
+from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, some
 from kelpie.doctor.reading import reading
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import connecting, listed
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import listed
 from kelpie.observations import PartitionView
 
 

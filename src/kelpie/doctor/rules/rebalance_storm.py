@@ -38,8 +38,8 @@ from kelpie.doctor.membership import BROKER_LOGS, MOST_EVIDENCE, by_age, people,
 from kelpie.doctor.reading import REBALANCING
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.turnovers import Turnover, runs, turnovers, unassigned_ms
-from kelpie.doctor.words import counted, duration, moment
 from kelpie.errors import ErrorCode
+from kelpie.model.words import counted, duration, moment
 from kelpie.observations import GroupState
 
 _LEAST = 8

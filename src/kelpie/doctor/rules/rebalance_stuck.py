@@ -25,14 +25,16 @@ Reproduce: kelpie lab run rebalance-stuck
 
 from typing import NamedTuple
 
+from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import BROKER_LOGS, people, person_in, person_of, said, timeouts
 from kelpie.doctor.reading import REBALANCING, described, is_cut_off
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import connecting, counted, duration, quoted
 from kelpie.errors import ErrorCode
+from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
+from kelpie.model.words import counted, duration
 from kelpie.observations import Event, EventKind, GroupState, Member
 
 _SESSION_MS = 45_000

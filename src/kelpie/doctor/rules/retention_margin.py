@@ -44,8 +44,8 @@ from kelpie.doctor.position_words import (
 from kelpie.doctor.positions import Track, lag_ms, rate, rhythm
 from kelpie.doctor.progress import tracks_of
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import duration
 from kelpie.model.time import Instant
+from kelpie.model.words import duration
 from kelpie.observations.positions import NO_OFFSET
 
 _HALF, _NEARLY_ALL = 0.5, 0.9

@@ -41,8 +41,8 @@ from kelpie.doctor.position_words import (
 from kelpie.doctor.positions import Point, Track, track
 from kelpie.doctor.reading import is_gone, reading
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import moment
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import moment
 
 
 class Rewind(NamedTuple):

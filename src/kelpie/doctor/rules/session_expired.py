@@ -43,8 +43,8 @@ from kelpie.doctor.membership import (
 )
 from kelpie.doctor.reading import described
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, duration, moment
 from kelpie.model.time import Instant
+from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Event, EventKind
 
 _SESSION_MS = 45_000

@@ -43,7 +43,7 @@ from kelpie.doctor.positions import Rhythm, Track, rhythm
 from kelpie.doctor.progress import SURE_MS, Progress, is_silent, progress_of, tracks_of
 from kelpie.doctor.reading import described, is_cut_off, is_rebalancing, members
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, duration, moment
+from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Member
 
 _TURN_MS = 300_000

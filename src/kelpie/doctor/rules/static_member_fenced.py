@@ -42,9 +42,9 @@ from kelpie.doctor.membership import (
     timeouts,
 )
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, moment
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
+from kelpie.model.words import counted, moment
 from kelpie.observations import Event, EventKind, Member
 
 _CHANGES = 3

@@ -40,7 +40,8 @@ from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, Rhythm, Track, rhyth
 from kelpie.doctor.progress import SURE_MS, Progress, is_silent, progress_of, silence_ms, tracks_of
 from kelpie.doctor.reading import described, is_cut_off, is_rebalancing, members
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import counted, duration, quoted
+from kelpie.model.quoting import quoted
+from kelpie.model.words import counted, duration
 from kelpie.observations import Member
 
 

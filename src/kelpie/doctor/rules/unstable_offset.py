@@ -29,10 +29,10 @@ from kelpie.doctor.positions import rhythm
 from kelpie.doctor.reading import members, offsets_were_told
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.transactions import Fate, fate_of, open_in, open_ms, transaction_text
-from kelpie.doctor.words import duration
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.model.words import duration
 from kelpie.observations import Committed, Event, EventKind, OpenTransaction
 
 UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)

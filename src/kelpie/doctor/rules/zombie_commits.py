@@ -24,6 +24,7 @@ When it is wrong: a consumer that is closed in the middle of a rebalance.
 Reproduce: kelpie lab run zombie-commits
 """
 
+from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import (
@@ -38,8 +39,9 @@ from kelpie.doctor.membership import (
     said,
 )
 from kelpie.doctor.rule import Rule
-from kelpie.doctor.words import connecting, counted, listed, moment, quoted
 from kelpie.errors import ErrorCode
+from kelpie.model.quoting import quoted
+from kelpie.model.words import counted, listed, moment
 from kelpie.observations import Event, EventKind
 
 _OUT = frozenset(

@@ -20,7 +20,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from kelpie.real import folders
+from kelpie import folders
 
 PAD = 8
 

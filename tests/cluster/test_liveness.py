@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from kelpie.doctor.case import ClusterView
-from kelpie.doctor.cases import build
+from kelpie.cluster import ClusterView, build_cluster
 from kelpie.observations import Broker, Event, EventKind, Observations, PartitionView
 from tests.doctor.building import MINUTE, NOW, SECOND, a_broker, a_view, an_event
 
@@ -24,7 +23,7 @@ def cluster_of(
     partitions: Iterable[PartitionView] = (), events: Iterable[Event] = (), brokers: Iterable[Broker] = ()
 ) -> ClusterView:
     seen = Observations(brokers=list(brokers), partitions=list(partitions), events=list(events))
-    return build(seen, now=NOW)[0]
+    return build_cluster(seen, now=NOW)
 
 
 def alive(cluster: ClusterView) -> dict[int, bool | None]:

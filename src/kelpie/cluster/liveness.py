@@ -24,10 +24,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kelpie.doctor.case import ONE_LOOK_MS, Outage
-from kelpie.doctor.words import listed
+from kelpie.cluster import Outage
+from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.model.words import listed
 from kelpie.observations import Broker, Event, EventKind, Observations, PartitionView
 
 _END_OF_CLUSTER_MS = 60_000
@@ -151,11 +152,11 @@ def _by_survey(
     told: defaultdict[int, list[Broker]] = defaultdict(list)
     for row in observations.brokers:
         says_something = row.alive is not None or row.reason  # Else it tells where the broker is, no more.
-        if says_something and (not asked or (row.at is not None and row.at >= at - ONE_LOOK_MS)):
+        if says_something and (not asked or (row.at is not None and row.at >= at - ONE_SURVEY_MS)):
             told[row.node_id].append(row)
     for node, rows in told.items():
         last = max((row.at for row in rows if row.at is not None), default=now)
-        latest = [row for row in rows if row.at is None or row.at >= last - ONE_LOOK_MS]
+        latest = [row for row in rows if row.at is None or row.at >= last - ONE_SURVEY_MS]
         if any(row.alive for row in latest):
             row = next(row for row in latest if row.alive)
             yield node, _Word(last, _SURVEY, True, row.reason, row.source)

@@ -1,6 +1,7 @@
-"""Names and log lines are what others wrote: on a terminal they must be text and nothing else."""
+"""Names and log lines come from others: a terminal or a shell must take them as text and nothing else."""
 
 import re
+import shlex
 import unicodedata
 
 _COMMAND = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -21,3 +22,18 @@ def _spelt(sign: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def quoted(name: str) -> str:
+    """A name as a shell takes it, whatever is in it; as $'…', which bash reads, where it would not show."""
+    if name.isprintable():
+        return shlex.quote(name)
+    return f"$'{''.join(map(_escaped, name))}'"
+
+
+def _escaped(char: str) -> str:
+    if char in "\\'":
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return f"\\x{ord(char):02x}" if char.isascii() else f"\\U{ord(char):08x}"

@@ -1,10 +1,8 @@
-"""Small pieces of the sentences that findings are made of."""
+"""Small pieces of sentences: counts, lists, times and durations as a person says them."""
 
-import shlex
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from kelpie.doctor.case import ClusterView
 from kelpie.model.time import Instant
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
@@ -30,26 +28,6 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number, number])
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def quoted(name: str) -> str:
-    """A name as a shell takes it, whatever is in it; as $'…', which bash reads, where it would not show."""
-    if name.isprintable():
-        return shlex.quote(name)
-    return f"$'{''.join(map(_escaped, name))}'"
-
-
-def _escaped(char: str) -> str:
-    if char in "\\'":
-        return f"\\{char}"
-    if char.isprintable():
-        return char
-    return f"\\x{ord(char):02x}" if char.isascii() else f"\\U{ord(char):08x}"
-
-
-def connecting(cluster: ClusterView) -> str:
-    """The option that leads a command to this cluster, with a blank after it."""
-    return f"-b {quoted(cluster.bootstrap or 'BROKER:9092')} "
 
 
 def moment(at: Instant | None) -> str:

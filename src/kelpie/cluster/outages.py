@@ -1,0 +1,80 @@
+"""Periods in which brokers were away, or a partition had no leader."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kelpie.model.time import Instant
+from kelpie.observations import PartitionView
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A broker was away. `since` is None when nobody saw it go, `until` is None while it is away."""
+
+    node_id: int
+    since: Instant | None
+    until: Instant | None = None
+    orderly: bool = False
+    """The broker was shut down, and its log says so."""
+    text: str = ""
+    """The log line, or the state, that shows the outage."""
+    source: str = ""
+    seen: Instant | None = None
+    """When the broker was first seen to be away, if nobody saw it go."""
+    alive_at: Instant | None = None
+    """When the broker was last seen alive before that."""
+
+    @property
+    def at_latest(self) -> Instant | None:
+        """The broker was away from this time on."""
+        return self.since if self.since is not None else self.seen
+
+    @property
+    def at_earliest(self) -> Instant | None:
+        """The broker was there until this time."""
+        return self.since if self.since is not None else self.alive_at
+
+
+class SharedOutage(NamedTuple):
+    """A period, now over, in which several brokers were away at once."""
+
+    last: Outage
+    """Of the broker that went last: the period begins with it."""
+    until: Instant
+
+
+def shared_outages(outages_by_broker: Sequence[Sequence[Outage]]) -> Iterator[SharedOutage]:
+    """Periods, now over, in which every one of these brokers was away; the last one first."""
+    ends = {outage.until for outages in outages_by_broker for outage in outages if outage.until is not None}
+    for until in sorted(ends, reverse=True):
+        # Outages that lasted until right before a broker came back.
+        away = [
+            next(
+                (
+                    outage
+                    for outage in outages
+                    if (outage.at_latest or 0) < until and (outage.until or until) >= until
+                ),
+                None,
+            )
+            for outages in outages_by_broker
+        ]
+        if away and all(away):
+            last = max((outage for outage in away if outage is not None), key=lambda out: out.since or 0)
+            yield SharedOutage(last, until)
+
+
+def leaderless_views(views: Iterable[PartitionView]) -> Iterator[tuple[PartitionView, PartitionView]]:
+    """Periods, now over, in which a partition was seen without a leader.
+
+    Each is the first view without a leader, and the first one with a leader again. `views` are in the order
+    of their times.
+    """
+    first: PartitionView | None = None
+    for view in views:
+        if view.leader < 0:
+            first = first or view
+        elif first is not None:
+            yield first, view
+            first = None

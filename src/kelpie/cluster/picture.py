@@ -1,0 +1,166 @@
+"""From observations to a ClusterView: which brokers live, and what is known of each partition.
+
+Of a partition the newest view of each witness counts. A broker that was asked is a witness; so are Kafka's
+tools (kafka-topics and the like), all of them together as one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kelpie.cluster.liveness import liveness
+from kelpie.cluster.view import ClusterView
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import OFFSETS_TOPIC, Broker, Listing, Observations, PartitionView, Setting
+from kelpie.observations.ordering import by_time, grouped
+
+_MOST_ADDRESSES = 3
+_REPLICAS_LEFT_OUT = {ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE}
+
+
+def build_cluster(
+    observations: Observations,
+    *,
+    now: Instant | None = None,
+    bootstrap: str = "",
+    all_groups: bool = False,
+) -> ClusterView:
+    """The picture of the cluster. Without `now`, it is the end of what was seen."""
+    now = end_of(observations) if now is None else now
+    newest, earlier = _views(observations.partitions)
+    alive = liveness(observations, newest, now)
+    if alive.ended_at is not None:
+        now = min(now, alive.ended_at)
+    settings = _settings(observations.settings)
+    return ClusterView(
+        now=now,
+        brokers=alive.brokers,
+        views=newest,
+        earlier_views=earlier,
+        outages=alive.outages,
+        offsets_partitions=_offsets_partitions(observations, newest, settings),
+        ends=_by_partition(observations.ends),
+        transactions=_by_partition(observations.transactions),
+        epoch_ends=_by_partition(observations.epoch_ends),
+        settings=settings,
+        events=by_time([event for event in observations.events if event.group is None]),
+        unasked=tuple(row for row in observations.unasked if row.kind != "group"),
+        listing_complete=_listing_complete(newest_listings(observations.listings), alive.brokers),
+        all_groups=all_groups,
+        bootstrap=bootstrap or _addresses(alive.brokers.values()),
+    )
+
+
+def end_of(observations: Observations) -> Instant:
+    """The newest time at which anything was seen; 0 when nothing has a time."""
+    kinds: Sequence[Iterable[Any]] = (
+        observations.brokers,
+        observations.partitions,
+        observations.listings,
+        observations.answers,
+        observations.states,
+        observations.generations,
+        observations.removals,
+        observations.commits,
+        observations.committed,
+        observations.ends,
+        observations.events,
+        observations.unasked,
+    )
+    return max((row.at for rows in kinds for row in rows if row.at is not None), default=0)
+
+
+def newest_listings(rows: Iterable[Listing]) -> dict[int | None, Listing]:
+    """By broker; None: by a tool."""
+    return {row.told_by: row for row in by_time(list(rows))}
+
+
+def _addresses(brokers: Iterable[Broker]) -> str:
+    """Those of living brokers: where to send commands when nobody gave an address."""
+    living = [broker.address for broker in brokers if broker.alive and broker.address]
+    return ",".join(living[:_MOST_ADDRESSES])
+
+
+def _by_partition(rows: Iterable[Any]) -> dict[Any, tuple[Any, ...]]:
+    return grouped(rows, lambda row: TopicPartition(row.topic, row.partition))
+
+
+def _views(
+    rows: Iterable[PartitionView],
+) -> tuple[dict[TopicPartition, tuple[PartitionView, ...]], dict[TopicPartition, tuple[PartitionView, ...]]]:
+    """The newest of each witness, and all others."""
+    views_by_place: defaultdict[tuple[str, int], list[PartitionView]] = defaultdict(list)
+    for row in rows:
+        views_by_place[row.topic, row.partition].append(row)
+    newest, earlier = {}, {}
+    for place, views in views_by_place.items():
+        if place[1] < 0:
+            continue
+        name = TopicPartition(*place)
+        ordered = by_time(views)
+        last = {view.told_by: view for view in ordered}
+        newest[name] = tuple(_completed(view, ordered) for view in last.values())
+        if len(last) < len(ordered):
+            earlier[name] = tuple(view for view in ordered if last[view.told_by] is not view)
+    return newest, earlier
+
+
+def _completed(view: PartitionView, others: Sequence[PartitionView]) -> PartitionView:
+    """The view with all replicas: Kafka 0.9 leaves dead ones out and only says that some are missing.
+
+    An earlier or another view names them.
+    """
+    if view.error not in _REPLICAS_LEFT_OUT or view.leader_epoch >= 0 or view.told_by is None:
+        return view
+    fullest = max(others, key=lambda other: len(other.replicas))
+    return view._replace(replicas=fullest.replicas) if len(fullest.replicas) > len(view.replicas) else view
+
+
+def _settings(rows: Iterable[Setting]) -> dict[tuple[str, str], str]:
+    """The setting of one broker stands for all brokers, unless there is one for all."""
+    values = {(row.of, row.name): row.value for row in rows}
+    for row in rows:
+        if row.of.startswith("broker "):
+            values.setdefault(("broker", row.name), row.value)
+    return values
+
+
+def _listing_complete(listings: Mapping[int | None, Listing], brokers: Mapping[int, Broker]) -> bool:
+    answered = {node for node, listing in listings.items() if listing.error is ErrorCode.NONE}
+    possible = {node for node, broker in brokers.items() if broker.alive is not False}
+    return bool(possible) and possible <= answered
+
+
+def _offsets_partitions(
+    observations: Observations,
+    views: Mapping[TopicPartition, Sequence[PartitionView]],
+    settings: Mapping[tuple[str, str], str],
+) -> int | None:
+    """The first of these that is there: what brokers describe now; the first line of a tool's output; a
+    whole output of a tool; a setting.
+
+    An output counts only if it is whole: a part of it gives no more than a lower bound.
+    """
+    described = {name.partition: told for name, told in views.items() if name.topic == OFFSETS_TOPIC}
+    by_brokers = {
+        partition for partition, told in described.items() if any(view.told_by is not None for view in told)
+    }
+    if by_brokers and _is_whole(by_brokers):
+        return len(by_brokers)
+    first_line = settings.get((f"topic {OFFSETS_TOPIC}", "partitions"), "")
+    if first_line.isdecimal() and int(first_line) > max(described, default=0):
+        return int(first_line)
+    if described and _is_whole(set(described)):
+        return len(described)
+    if not described and any(
+        row.topic == OFFSETS_TOPIC and row.partition < 0 for row in observations.partitions
+    ):
+        return 0
+    value = settings.get(("broker", "offsets.topic.num.partitions"), "")
+    return int(value) if value.isdecimal() and int(value) > max(described, default=0) else None
+
+
+def _is_whole(partitions: set[int]) -> bool:
+    return partitions == set(range(len(partitions)))

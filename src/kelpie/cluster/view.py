@@ -1,0 +1,137 @@
+"""The picture of a cluster, at one time."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kelpie.cluster.outages import Outage
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import (
+    OFFSETS_TOPIC,
+    Broker,
+    EpochEnd,
+    Event,
+    EventKind,
+    LogEnds,
+    OpenTransaction,
+    PartitionView,
+    Unasked,
+)
+from kelpie.observations.cluster import NO_LEADER
+
+ONE_SURVEY_MS = 60_000
+"""Rows of one survey lie closer together than that."""
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """The cluster that all cases share. `now` is when it was looked at: the end of what is known."""
+
+    now: Instant
+    brokers: Mapping[int, Broker] = field(default_factory=dict)
+    """Every broker that is known or named anywhere; `alive` is worked out of everything that was seen."""
+    views: Mapping[TopicPartition, tuple[PartitionView, ...]] = field(default_factory=dict)
+    """The newest view of each one who told, for each partition."""
+    earlier_views: Mapping[TopicPartition, tuple[PartitionView, ...]] = field(default_factory=dict)
+    """By time: what the newest views have replaced, where something was described more than once."""
+    outages: Mapping[int, tuple[Outage, ...]] = field(default_factory=dict)
+    """By broker, by time: as far as logs, tools and the survey tell."""
+    offsets_partitions: int | None = None
+    """How many partitions the offsets topic has. None: nobody could say. 0: there is no such topic."""
+    ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)
+    """By time: the last one is the newest."""
+    transactions: Mapping[TopicPartition, tuple[OpenTransaction, ...]] = field(default_factory=dict)
+    epoch_ends: Mapping[TopicPartition, tuple[EpochEnd, ...]] = field(default_factory=dict)
+    """Where leader epochs of commits end in the log of the leader of today."""
+    settings: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(of, name) → value; see observations.Setting."""
+    events: tuple[Event, ...] = ()
+    """What is said of brokers and partitions rather than of one group."""
+    unasked: tuple[Unasked, ...] = ()
+    listing_complete: bool = False
+    """Whether every broker that could coordinate something has listed its groups."""
+    all_groups: bool = True
+    """Whether there is a case of every group that anybody knows of, and not only of some that were named."""
+    bootstrap: str = ""
+    """What to put after -b in commands; empty when there is no cluster to ask."""
+
+    @cached_property
+    def topics(self) -> Mapping[str, tuple[TopicPartition, ...]]:
+        """The partitions that are known of each topic."""
+        found: dict[str, list[TopicPartition]] = {}
+        for name in sorted({*self.views, *self.ends}):
+            found.setdefault(name.topic, []).append(name)
+        return {topic: tuple(names) for topic, names in found.items()}
+
+    @cached_property
+    def topics_were_listed(self) -> bool:
+        """Whether a broker listed all topics, so that one that is not among them is gone."""
+        views = ((name, view) for name, own in self.views.items() for view in own)
+        return any(view.told_by is not None and name.topic != OFFSETS_TOPIC for name, view in views)
+
+    @cached_property
+    def partition_events(self) -> Mapping[TopicPartition, tuple[Event, ...]]:
+        """By partition: those of `events` that name one; a coordinator's lines mean the offsets topic."""
+        found: dict[TopicPartition, list[Event]] = {}
+        for event in self.events:
+            if event.partition is not None:
+                name = TopicPartition(event.topic or OFFSETS_TOPIC, event.partition)
+                found.setdefault(name, []).append(event)
+        return {name: tuple(own) for name, own in found.items()}
+
+    def leader_losses(self, partition: TopicPartition | None) -> Iterator[Event]:
+        """Those events that say that nobody leads it."""
+        for event in self.partition_events.get(partition, ()) if partition is not None else ():
+            if event.kind is EventKind.LEADER_CHANGED and event.details.get("leader") == str(NO_LEADER):
+                yield event
+
+    def view(self, partition: TopicPartition) -> PartitionView | None:
+        """The view that counts: of the last look, that of the broker that knows of most elections.
+
+        Kafka before 2.1 tells no leader epochs: there the view of most brokers counts.
+        """
+        if partition not in self._best:
+            views = self.views.get(partition, ())
+            self._best[partition] = views[0] if len(views) == 1 else _best_of(views)
+        return self._best[partition]
+
+    @cached_property
+    def _best(self) -> dict[TopicPartition, PartitionView | None]:
+        return {}
+
+    def is_alive(self, node_id: int) -> bool | None:
+        broker = self.brokers.get(node_id)
+        return None if broker is None else broker.alive
+
+    def has_leader(self, partition: TopicPartition) -> bool | None:
+        """Whether a living broker leads it. None: nobody can say."""
+        view = self.view(partition)
+        if view is None:
+            return None
+        return False if view.leader < 0 else self.is_alive(view.leader)
+
+    def setting(self, name: str, of: str = "broker", default: str | None = None) -> str | None:
+        return self.settings.get((of, name), default)
+
+    def broker_name(self, node_id: int) -> str:
+        return str(self.brokers.get(node_id) or Broker(node_id))
+
+
+def are_of_one_survey(one: PartitionView, other: PartitionView) -> bool:
+    return one.at is None or other.at is None or abs(one.at - other.at) < ONE_SURVEY_MS
+
+
+def _best_of(views: Sequence[PartitionView]) -> PartitionView | None:
+    newest = max((view.at for view in views if view.at is not None), default=None)
+    current = [
+        view for view in views if newest is None or (view.at is not None and view.at > newest - ONE_SURVEY_MS)
+    ]
+    current = [view for view in current if view.told_by is not None] or current
+    votes = Counter(view.leader for view in current)
+    return max(
+        current,
+        key=lambda it: (it.leader_epoch, votes[it.leader], it.leader == it.told_by, it.at or 0),
+        default=None,
+    )
