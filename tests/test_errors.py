@@ -1,6 +1,7 @@
 import csv
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,14 +47,12 @@ def test_kafka_python_refreshes_metadata_after_the_same_codes() -> None:
     """A second source for the other flag. After 75 the client of Java waits for the broker to catch up."""
     from kafka import errors as kafka_python
 
-    theirs = {
-        error.errno
-        for error in vars(kafka_python).values()
-        if isinstance(error, type)
-        and issubclass(error, kafka_python.BrokerResponseError)
-        and error.invalid_metadata
-        and error.errno is not None
-    }
+    errors: list[Any] = [
+        value
+        for value in vars(kafka_python).values()
+        if isinstance(value, type) and issubclass(value, kafka_python.BrokerResponseError)
+    ]
+    theirs = {error.errno for error in errors if error.invalid_metadata and error.errno is not None}
     ours = {code for code in ErrorCode if info(code).refreshes_metadata}
     assert theirs == ours | {ErrorCode.UNKNOWN_LEADER_EPOCH}
 

@@ -14,7 +14,7 @@ LIMIT_S = 300
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
@@ -23,7 +23,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def python(wheel, tmp_path_factory) -> Path:
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python of its own with the wheel in it, and of all other packages only those it asks for.
 
     They are linked from this environment, so that the test needs no registry; pyspark is not among them.
@@ -62,7 +62,7 @@ def run(*command: Path | str, **environment: str) -> subprocess.CompletedProcess
     )
 
 
-def test_the_codec_works_when_installed_elsewhere(python):
+def test_the_codec_works_when_installed_elsewhere(python: Path) -> None:
     """Lazy imports and data files are what a wheel forgets."""
     code = (
         "from kelpie.wire.apis import NAMES, api\n"
@@ -78,14 +78,14 @@ def test_the_codec_works_when_installed_elsewhere(python):
     assert str(python.parent.parent) in done.stdout
 
 
-def test_the_command_works_when_installed_elsewhere(python):
+def test_the_command_works_when_installed_elsewhere(python: Path) -> None:
     """`kelpie --help` without Spark."""
     done = run(python.with_name("kelpie"), "--help")
     assert done.returncode == 0, done.stderr
     assert "usage: kelpie" in done.stdout
 
 
-def test_without_spark_real_kafka_says_what_is_missing(python, tmp_path):
+def test_without_spark_real_kafka_says_what_is_missing(python: Path, tmp_path: Path) -> None:
     """Ivy comes with PySpark; without it a person must hear what to install."""
     folders = {"KELPIE_CACHE": str(tmp_path / "cache"), "KELPIE_STATE": str(tmp_path / "state")}
     done = run(python.with_name("kelpie"), "real", "up", "--version", "4.3.1", **folders)
@@ -94,7 +94,7 @@ def test_without_spark_real_kafka_says_what_is_missing(python, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_the_wheel_carries_types_and_licence(wheel):
+def test_the_wheel_carries_types_and_licence(wheel: Path) -> None:
     """`py.typed` makes the annotations count for users."""
     names = zipfile.ZipFile(wheel).namelist()
     assert "kelpie/py.typed" in names

@@ -205,3 +205,8 @@ class StubCluster(Cluster):
 
 class SyncStubCluster(SyncCluster):
     _new_twin = staticmethod(StubCluster)
+
+    @property
+    def stub(self) -> StubFabric:
+        assert isinstance(self.twin, StubCluster)
+        return self.twin.stub

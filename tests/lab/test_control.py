@@ -72,7 +72,7 @@ def test_brokers_are_killed_and_started(cluster: SyncStubCluster, ask: Ask) -> N
     assert ask("POST", "/brokers/2/start") == (200, {"node_id": 2, "alive": True})
     for action in ("stop", "start", "restart", "isolate", "rejoin", "freeze", "thaw"):
         assert ask("POST", f"/brokers/3/{action}")[0] == 200
-    assert [done[0] for done in cluster.twin.stub.done] == [
+    assert [done[0] for done in cluster.stub.done] == [
         *("kill", "start", "stop", "start", "stop", "start"),
         *("isolate", "rejoin", "freeze_metadata", "thaw_metadata"),
     ]
@@ -83,7 +83,7 @@ def test_partitions_lose_leaders_and_replicas(cluster: SyncStubCluster, ask: Ask
     assert ask("POST", "/partitions/odd%2Fn%C3%A4me%20x/0/leaderless")[0] == 200
     assert ask("POST", "/partitions/orders/1/isr", {"isr": [1, 2]})[1]["partition"] == 1
     assert ask("POST", "/partitions/orders/1/elect", {"unclean": True})[0] == 200
-    assert cluster.twin.stub.done == [
+    assert cluster.stub.done == [
         ("make_leaderless", ("odd/näme x", 0)),
         ("shrink_isr", ("orders", 1), [1, 2]),
         ("elect", ("orders", 1), True),
@@ -202,7 +202,7 @@ def test_hostile_requests_are_refused(cluster: SyncStubCluster, ask: Ask, sent: 
     assert received.startswith(b"HTTP/1.1 " + status), received
     assert b'{"error": "' in received
     assert ask("GET", "/state")[0] == 200
-    assert not cluster.twin.stub.done
+    assert not cluster.stub.done
 
 
 def test_half_a_request_ends_in_time(

@@ -44,7 +44,7 @@ def test_matching_requests_get_the_error_and_others_do_not(cluster: SyncStubClus
         assert client.ask(heartbeat("billing-1")).error_code == 16
         assert client.ask(heartbeat("orders-1")).error_code == 0
         assert fault.hits == 1
-        assert len(cluster.twin.stub.handled) == 1
+        assert len(cluster.stub.handled) == 1
     assert client.ask(heartbeat("billing-1")).error_code == 0
     assert (fault.hits, fault.active) == (1, False)
 
@@ -132,7 +132,7 @@ def test_lifting_a_delay_lets_its_requests_go(cluster: SyncStubCluster, client: 
     client.send(heartbeat("g"))
     fault.wait(limit_s=5)
     assert client.says_nothing()
-    assert not cluster.twin.stub.handled
+    assert not cluster.stub.handled
     fault.lift()
     assert client.receive()[1].error_code == 0
     fault.lift()
@@ -155,7 +155,7 @@ def test_after_the_work_is_done_the_answer_can_be_lost(cluster: SyncStubCluster,
     cluster.disconnect(api="Heartbeat", after=True, count=1)
     client.send(heartbeat("g"))
     assert client.is_closed()
-    assert cluster.twin.stub.handled == [(1, heartbeat("g"))]
+    assert cluster.stub.handled == [(1, heartbeat("g"))]
 
 
 def test_after_the_work_is_done_the_answer_can_be_another_or_late(
@@ -167,7 +167,7 @@ def test_after_the_work_is_done_the_answer_can_be_another_or_late(
     with cluster.delay(None, api="Heartbeat", after=True) as late:
         client.send(heartbeat("g"))
         assert client.says_nothing()
-        assert len(cluster.twin.stub.handled) == 2
+        assert len(cluster.stub.handled) == 2
         late.lift()
         assert client.receive()[1].error_code == 0
 
@@ -179,7 +179,7 @@ def test_disconnecting_breaks_the_connection_before_the_work(
     cluster.disconnect(api="Heartbeat")
     client.send(heartbeat("g"))
     assert client.is_closed()
-    assert not cluster.twin.stub.handled
+    assert not cluster.stub.handled
 
 
 def test_the_first_fault_strikes_and_all_observers_see(cluster: SyncStubCluster, client: Client) -> None:
@@ -309,7 +309,7 @@ def test_a_broker_that_stops_says_its_last_word(cluster: SyncStubCluster) -> Non
         assert client.is_closed()
     cluster.start(2)
     cluster.restart(2)
-    assert cluster.twin.stub.done == [("stop", 2), ("start", 2), ("stop", 2), ("start", 2)]
+    assert cluster.stub.done == [("stop", 2), ("start", 2), ("stop", 2), ("start", 2)]
 
 
 def test_a_broker_stops_though_a_client_does_not_read(cluster: SyncStubCluster) -> None:
@@ -338,7 +338,7 @@ def test_each_circumstance_reaches_the_fabric_and_is_lifted(cluster: SyncStubClu
         (cluster.slow_load(500, 3), ("slow_load", 500, 3), ("slow_load", 0, 3)),
         (cluster.make_leaderless("orders", 1), ("make_leaderless", orders), None),
     ]
-    done = cluster.twin.stub.done
+    done = cluster.stub.done
     assert done == [begun for _, begun, _ in faults]
     for fault, _, undone in faults:
         done.clear()

@@ -31,9 +31,7 @@ def test_answers_leave_in_the_order_of_the_requests(cluster: SyncStubCluster) ->
     with Client(cluster) as client, Client(cluster) as other:
         sent = [client.send(heartbeat("slow")), client.send(heartbeat("a")), client.send(heartbeat("b"))]
         assert client.says_nothing()
-        assert len(cluster.twin.stub.handled) == 1, (
-            "the broker looks at one request of a connection at a time"
-        )
+        assert len(cluster.stub.handled) == 1, "the broker looks at one request of a connection at a time"
         assert other.ask(heartbeat("wake")).error_code == 0
         answers = [client.receive() for _ in sent]
         assert [correlation for correlation, _ in answers] == sent
@@ -60,7 +58,7 @@ def test_the_fabric_is_never_entered_twice(cluster: SyncStubCluster) -> None:
 
 def test_a_deadline_of_the_fabric_is_kept(cluster: SyncStubCluster) -> None:
     """The timer follows next_deadline without a further request to push it."""
-    cluster.twin.stub.park_ms = 50
+    cluster.stub.park_ms = 50
     with Client(cluster) as client:
         assert client.ask(heartbeat("slow")).error_code == 22
 
@@ -189,7 +187,7 @@ def test_a_connection_reset_while_its_request_waits_is_forgotten(
     with Client(cluster) as waker:
         client = Client(cluster)
         client.send(heartbeat("slow"))
-        wait_until(lambda: cluster.twin.stub.parked, limit_s=5)
+        wait_until(lambda: cluster.stub.parked, limit_s=5)
         client.socket.setsockopt(1, 13, struct.pack("ii", 1, 0))  # SO_LINGER: close with a reset
         client.socket.close()
         wait_until(lambda: 'connections{node="1"} 1' in cluster.metrics(), limit_s=5)
@@ -216,7 +214,7 @@ def test_a_client_that_does_not_read_is_not_read_from_either(
                 with Client(cluster) as other:
                     assert other.is_served()
         assert stuck == 20, "the broker must stop reading"
-        handled = len(cluster.twin.stub.handled)
+        handled = len(cluster.stub.handled)
         assert handled * 300 < 32 << 20
 
 

@@ -14,21 +14,16 @@ from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.join_group import JoinGroupRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from kelpie.wire.apis import NAMES, Api, api
+from kelpie.wire.apis import NAMES, api
 from kelpie.wire.compiler.layout import ArrayOf, Blob, Kind, Layout, StructOf, Text, layout, part
 from kelpie.wire.framing import RequestHeader, decode_response, encode_response
 from kelpie.wire.schema import Fixed
-from tests.wire.messages import messages
+from tests.wire.messages import messages, versions_of
 
 CODES = st.sampled_from([code for code in ErrorCode if code])
 
 
-def _versions(known: Api) -> range:
-    assert known.versions.last is not None
-    return range(known.versions.first, known.versions.last + 1)
-
-
-EVERY = [(key, version) for key in NAMES for version in _versions(api(key))]
+EVERY = [(key, version) for key in NAMES for version in versions_of(key)]
 IDS = [f"{NAMES[key]}-v{version}" for key, version in EVERY]
 
 

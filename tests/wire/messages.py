@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kelpie.wire.apis import api
 from kelpie.wire.compiler.layout import ArrayOf, Blob, FieldAt, Kind, Layout, StructOf, Text, layout, part
 from kelpie.wire.schema import Fixed
 
@@ -26,16 +27,23 @@ _RANGES = {
 }
 
 
+def versions_of(key: int) -> range:
+    """All versions of an API that Kelpie speaks."""
+    known = api(key).versions
+    assert known.last is not None
+    return range(known.first, known.last + 1)
+
+
 def messages(cls: type[Any], version: int, **narrow: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Messages of one version. `narrow` replaces the strategy of fields whose name ends in its key."""
     return _struct(layout(cls, version), narrow)
 
 
-def _struct(at: Layout, narrow: dict[str, Any]) -> st.SearchStrategy[Any]:
+def _struct(at: Layout, narrow: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
     return st.builds(at.cls, **{field.name: _field(field, at, narrow) for field in (*at.fields, *at.tagged)})
 
 
-def _field(field: FieldAt, at: Layout, narrow: dict[str, Any]) -> st.SearchStrategy[Any]:
+def _field(field: FieldAt, at: Layout, narrow: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
     for ending, strategy in narrow.items():
         if field.name.endswith(ending) and isinstance(field.kind, Fixed):
             return strategy
@@ -45,7 +53,7 @@ def _field(field: FieldAt, at: Layout, narrow: dict[str, Any]) -> st.SearchStrat
     return st.none() | values if field.nullable else values
 
 
-def _value(kind: Kind, at: Layout, narrow: dict[str, Any]) -> st.SearchStrategy[Any]:
+def _value(kind: Kind, at: Layout, narrow: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
     match kind:
         case Fixed(code="?"):
             return st.booleans()

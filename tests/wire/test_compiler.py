@@ -1,6 +1,7 @@
 """The notation and the compiler, on small schemas made for the purpose."""
 
 import tracemalloc
+from typing import cast
 
 import pytest
 
@@ -37,7 +38,7 @@ FULL = Outer(
 )
 
 
-def test_fields_are_written_only_in_their_versions():
+def test_fields_are_written_only_in_their_versions() -> None:
     """One class serves all versions; what a version lacks keeps its default."""
     assert encode(FULL, 0) == bytes.fromhex("0002 c3a9 00000002 0001 fffe 00000001 00000007")
     assert decode(Outer, 0, encode(FULL, 0)) == Outer(
@@ -48,7 +49,7 @@ def test_fields_are_written_only_in_their_versions():
     )
 
 
-def test_flexible_versions_use_short_lengths_and_tags_in_order():
+def test_flexible_versions_use_short_lengths_and_tags_in_order() -> None:
     """KIP-482: lengths plus one as varints, tagged fields by number, absent when default."""
     assert encode(FULL, 2) == bytes.fromhex(
         "03 c3a9 03 0001 fffe 02 00000007 03 00 01 00000008 04 00 02 01 06 00000009 05 00 03 03 03 6869"
@@ -56,13 +57,13 @@ def test_flexible_versions_use_short_lengths_and_tags_in_order():
     assert decode(Outer, 2, encode(FULL, 2)) == FULL
 
 
-def test_unknown_tagged_fields_are_skipped():
+def test_unknown_tagged_fields_are_skipped() -> None:
     """A newer peer may say more than we understand."""
     raw = bytes.fromhex("01 01 00 ff 02 03 03 03 6869 63 02 cafe")
     assert decode(Outer, 2, raw) == Outer(name="", numbers=[], inners=None, remark="hi")
 
 
-def test_null_is_refused_where_the_version_knows_no_null():
+def test_null_is_refused_where_the_version_knows_no_null() -> None:
     """A null that slips through would surface far from where it came in."""
     raw = bytes.fromhex("ffff 00000000 ffffffff")
     with pytest.raises(Malformed, match="null where the field cannot be null") as caught:
@@ -83,25 +84,25 @@ def test_null_is_refused_where_the_version_knows_no_null():
         ("", "Outer v0.name", 0, "2 bytes are needed and 0 are left"),
     ],
 )
-def test_a_malformed_message_says_where_it_broke(raw, path, offset, reason):
+def test_a_malformed_message_says_where_it_broke(raw: str, path: str, offset: int, reason: str) -> None:
     """Whoever debugs a client needs field and byte, not an IndexError."""
     with pytest.raises(Malformed, match=reason) as caught:
         decode(Outer, 0, bytes.fromhex(raw))
     assert (caught.value.path, caught.value.offset) == (path, offset)
 
 
-def test_a_tagged_field_of_the_wrong_size_is_refused():
+def test_a_tagged_field_of_the_wrong_size_is_refused() -> None:
     """Its size and its content are two truths; they must agree."""
     with pytest.raises(Malformed, match="tagged field 3 is 3 bytes long, not 4"):
         decode(Outer, 2, bytes.fromhex("01 01 00 ff 01 03 04 03 6869 00"))
 
 
-def test_a_string_that_is_not_utf8_is_read_as_java_reads_it():
+def test_a_string_that_is_not_utf8_is_read_as_java_reads_it() -> None:
     """librdkafka sends group names as the bytes it was given; a real broker takes them."""
     assert decode(FindCoordinatorRequest, 0, bytes.fromhex("0003 61ff62")).key == "a\ufffdb"
 
 
-def test_a_huge_count_costs_no_memory():
+def test_a_huge_count_costs_no_memory() -> None:
     """Lengths are checked against what is left before anything is made."""
     tracemalloc.start()
     for raw in ("0000 7fffffff 00", "0000 00000000 7fffffff 00"):
@@ -112,7 +113,7 @@ def test_a_huge_count_costs_no_memory():
     assert peak < 1_000_000
 
 
-def test_a_field_that_would_be_lost_is_refused():
+def test_a_field_that_would_be_lost_is_refused() -> None:
     """Asking for a transaction's coordinator in version 0 would ask for a group of that name."""
     with pytest.raises(Unencodable, match="FindCoordinatorRequest v0 cannot carry key_type"):
         encode(FindCoordinatorRequest(key="tx", key_type=1), 0)
@@ -124,16 +125,16 @@ def test_a_field_that_would_be_lost_is_refused():
         Outer(name="x" * 40_000, numbers=[], inners=[]),
         Outer(name="x", numbers=[70_000], inners=[]),
         Outer(name="\ud800", numbers=[], inners=[]),
-        Outer(name="x", numbers=["1"], inners=[]),
+        Outer(name="x", numbers=cast("list[int]", ["1"]), inners=[]),
     ],
 )
-def test_a_message_that_cannot_be_written_is_named(message):
+def test_a_message_that_cannot_be_written_is_named(message: Outer) -> None:
     """Whoever built it gets the message back, not a struct.error."""
     with pytest.raises(Unencodable, match="Outer v0"):
         encode(message, 0)
 
 
-def test_a_version_that_does_not_exist_is_named():
+def test_a_version_that_does_not_exist_is_named() -> None:
     """A wrong version is a caller's mistake."""
     with pytest.raises(ValueError, match="Outer has versions 0-2, not 3"):
         encode(FULL, 3)
@@ -141,7 +142,7 @@ def test_a_version_that_does_not_exist_is_named():
 
 @pytest.mark.parametrize("count", [0, 1, 126, 127, 128, 300])
 @pytest.mark.parametrize("version", [7, 12])
-def test_arrays_of_numbers_of_any_length_come_back(count, version):
+def test_arrays_of_numbers_of_any_length_come_back(count: int, version: int) -> None:
     """Short ones are packed with the fields around them; the seams are at 127 and at the cache's end."""
     partition = MetadataResponsePartition(
         error_code=0,
@@ -159,7 +160,7 @@ def test_arrays_of_numbers_of_any_length_come_back(count, version):
 
 
 @pytest.mark.parametrize(("text", "inside", "outside"), [("3", 3, 4), ("0-3", 0, 4), ("3+", 9, 2)])
-def test_version_ranges_read_as_they_are_written(text, inside, outside):
+def test_version_ranges_read_as_they_are_written(text: str, inside: int, outside: int) -> None:
     """The notation of every schema file."""
     versions = Versions.parse(text)
     assert str(versions) == text

@@ -33,7 +33,7 @@ def paired() -> Iterator[tuple[Exchanged, RequestHeader]]:
             yield it, waiting.pop((it.connection, correlation_id))
 
 
-def test_every_recorded_frame_is_rewritten_byte_for_byte():
+def test_every_recorded_frame_is_rewritten_byte_for_byte() -> None:
     """The judge is real traffic: consumers of both protocols, producers, transactions, admin tools."""
     for it, header in paired():
         if it.direction == REQUEST:
@@ -45,7 +45,7 @@ def test_every_recorded_frame_is_rewritten_byte_for_byte():
         assert again[4:] == it.frame, f"{it.scene}: {header} {it.direction}"
 
 
-def test_the_recording_covers_what_groups_need():
+def test_the_recording_covers_what_groups_need() -> None:
     """A recording that lost a scene would make the test above say less than it seems."""
     met = Counter(header.api_key for it, header in paired() if it.direction == REQUEST)
     groups = {8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69}
@@ -55,7 +55,7 @@ def test_the_recording_covers_what_groups_need():
 
 
 @pytest.mark.parametrize("cut", [1, 4, 9])
-def test_a_recorded_frame_cut_short_is_malformed_not_a_crash(cut):
+def test_a_recorded_frame_cut_short_is_malformed_not_a_crash(cut: int) -> None:
     """A connection may end at any byte."""
     for it, header in paired():
         key, version, torn = header.api_key, header.api_version, it.frame[:-cut]

@@ -6,6 +6,7 @@
 import os
 import resource
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -24,7 +25,7 @@ from kelpie.wire.framing import (
     encode_response,
 )
 from kelpie.wire.malformed import Malformed
-from tests.wire.messages import messages
+from tests.wire.messages import messages, versions_of
 from tests.wire.oracles import REQUEST, RESPONSE
 
 FRAMES = int(os.environ.get("KELPIE_FUZZ_FRAMES", "20000"))
@@ -66,7 +67,7 @@ def peak_mib() -> float:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{NAMES[pair[0]]}-{pair[1]}")
-def test_mutated_frames_raise_only_typed_errors(pair):
+def test_mutated_frames_raise_only_typed_errors(pair: tuple[int, str]) -> None:
     """What a peer sends is data, never a way to end the process."""
     key, kind = pair
     spoken = api(key)
@@ -82,8 +83,8 @@ def test_mutated_frames_raise_only_typed_errors(pair):
         phases=[Phase.generate],
     )
     @given(st.data(), st.integers(0, 2**32))
-    def run(data, number):
-        version = data.draw(st.integers(spoken.versions.first, spoken.versions.last))
+    def run(data: st.DataObject, number: int) -> None:
+        version = data.draw(st.sampled_from(versions_of(key)))
         message = data.draw(messages(cls, version))
         if kind == REQUEST:
             frame = encode_request(RequestHeader(key, version, 1, "fuzz"), message)[4:]
@@ -105,20 +106,20 @@ def test_mutated_frames_raise_only_typed_errors(pair):
     assert peak_mib() - before < MEMORY_MIB
 
 
-def agree(cls, version, raw):
+def agree(cls: type[Any], version: int, raw: bytes) -> None:
     """The fast decoder and the slow one say the same of any bytes."""
     slow = Explainer(raw, 0, layout(cls, version))
     try:
-        expected = slow.message(), slow.position
+        explained: object = (slow.message(), slow.position)
     except Malformed as error:
-        expected = str(error)
+        explained = str(error)
     try:
-        found = decode_prefix(cls, version, raw)
+        decoded: object = decode_prefix(cls, version, raw)
     except Malformed as error:
-        found = str(error)
-    assert repr(found) == repr(expected)  # by repr: a mutated double may be NaN
+        decoded = str(error)
+    assert repr(decoded) == repr(explained)  # by repr: a mutated double may be NaN
 
 
-def test_a_test_run_sends_enough_frames():
+def test_a_test_run_sends_enough_frames() -> None:
     """The count that the documentation names."""
     assert EXAMPLES * MUTATIONS * len(PAIRS) >= FRAMES

@@ -75,7 +75,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("text", KEYS)
-def test_keys_of_the_offsets_topic_are_kafkas(text):
+def test_keys_of_the_offsets_topic_are_kafkas(text: str) -> None:
     """Any reader of the topic must understand our keys, and we theirs."""
     raw = bytes.fromhex(text)
     assert offsets_topic.decode_key(raw)[1] == KEYS[text]
@@ -83,7 +83,7 @@ def test_keys_of_the_offsets_topic_are_kafkas(text):
 
 
 @pytest.mark.parametrize("text", VALUES)
-def test_values_of_the_offsets_topic_are_kafkas(text):
+def test_values_of_the_offsets_topic_are_kafkas(text: str) -> None:
     """Values of every age, among them the topic id that Kafka 4.1 began to write."""
     record_type, value = VALUES[text]
     raw = bytes.fromhex(text)
@@ -91,7 +91,7 @@ def test_values_of_the_offsets_topic_are_kafkas(text):
     assert offsets_topic.encode_value(value, raw[1]) == raw
 
 
-def test_subscription_and_assignment_are_those_of_java_consumers():
+def test_subscription_and_assignment_are_those_of_java_consumers() -> None:
     """The blobs inside JoinGroup and SyncGroup, which brokers never look into."""
     subscription = Subscription(topics=["t1"])
     assignment = Assignment(assigned_partitions=[TopicPartitions(topic="t1", partitions=[3])])
@@ -101,12 +101,12 @@ def test_subscription_and_assignment_are_those_of_java_consumers():
     assert consumer_protocol.encode(assignment, 0) == bytes.fromhex(ASSIGNMENT)
 
 
-def test_no_bytes_at_all_are_an_empty_assignment():
+def test_no_bytes_at_all_are_an_empty_assignment() -> None:
     """Coordinators send them to members that got nothing."""
     assert consumer_protocol.decode_assignment(b"") == (0, Assignment(assigned_partitions=[]))
 
 
-def test_a_newer_subscription_is_read_as_far_as_it_is_known():
+def test_a_newer_subscription_is_read_as_far_as_it_is_known() -> None:
     """Newer versions only append, and a doctor must not go blind on a new client."""
     newer = bytes.fromhex("0009 00000001 0002 7431 ffffffff 00000000 00000007 ffff cafe")
     version, subscription = consumer_protocol.decode_subscription(newer)
@@ -114,7 +114,7 @@ def test_a_newer_subscription_is_read_as_far_as_it_is_known():
 
 
 @pytest.mark.parametrize("record_type", [9, 10, 11, 12, 13, 14, 15, 17, 19, 20, 21, 22, 23])
-def test_records_of_share_and_streams_groups_are_named_with_their_group(record_type):
+def test_records_of_share_and_streams_groups_are_named_with_their_group(record_type: int) -> None:
     """They are not read, but nobody should wonder what they are."""
     key = record_type.to_bytes(2) + bytes.fromhex("0002 6731 0002 6d31")
     found_type, found = offsets_topic.decode_key(key)
@@ -123,7 +123,7 @@ def test_records_of_share_and_streams_groups_are_named_with_their_group(record_t
     assert (found.name, found.group_id) == (RecordType(record_type).name, "g1")
 
 
-def test_a_record_type_of_a_future_kafka_is_kept():
+def test_a_record_type_of_a_future_kafka_is_kept() -> None:
     """Brokers skip it with a warning since 3.4.1 (KIP-915); older ones failed to load."""
     found_type, found = offsets_topic.decode_key(bytes.fromhex("0063 cafe"))
     assert found_type == 99

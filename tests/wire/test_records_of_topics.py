@@ -1,5 +1,7 @@
 """Round trips of what brokers store about groups and transactions."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from tests.wire.messages import messages
 
 @pytest.mark.parametrize("record_type", _READ)
 @given(data=st.data())
-def test_records_of_the_offsets_topic_survive_the_way_there_and_back(record_type, data):
+def test_records_of_the_offsets_topic_come_back_as_written(record_type: int, data: st.DataObject) -> None:
     """Loading is replay: what was written must be what is read."""
     key_class, value_class = _READ[record_type]
     key = data.draw(messages(key_class, 0))
@@ -25,7 +27,7 @@ def test_records_of_the_offsets_topic_survive_the_way_there_and_back(record_type
 
 
 @given(data=st.data(), version=st.integers(0, 3))
-def test_consumer_blobs_survive_the_way_there_and_back(data, version):
+def test_consumer_blobs_come_back_as_written(data: st.DataObject, version: int) -> None:
     """Versions 0 to 3, as clients of all ages send them."""
     subscription = data.draw(messages(consumer_protocol.Subscription, version))
     blob = consumer_protocol.encode(subscription, version)
@@ -33,7 +35,7 @@ def test_consumer_blobs_survive_the_way_there_and_back(data, version):
 
 
 @given(data=st.data(), version=st.integers(0, 1))
-def test_transaction_records_survive_the_way_there_and_back(data, version):
+def test_transaction_records_come_back_as_written(data: st.DataObject, version: int) -> None:
     """Hanging transactions are told from these."""
     value = data.draw(messages(transaction_state.TransactionLogValue, version))
     assert transaction_state.decode_value(transaction_state.encode_value(value, version)) == value
@@ -50,26 +52,26 @@ def test_transaction_records_survive_the_way_there_and_back(data, version):
         (8, "0000 0000", "Kafka 3.7"),
     ],
 )
-def test_a_value_that_cannot_be_read_says_why(record_type, raw, reason):
+def test_a_value_that_cannot_be_read_says_why(record_type: int, raw: str, reason: str) -> None:
     """Quarantine is useless without a reason."""
     with pytest.raises(Malformed, match=reason):
         offsets_topic.decode_value(record_type, bytes.fromhex(raw))
 
 
-def test_a_tombstone_is_no_value():
+def test_a_tombstone_is_no_value() -> None:
     """A deleted offset is an answer, not an error."""
     assert offsets_topic.decode_value(1, None) is None
     assert transaction_state.decode_value(None) is None
 
 
 @pytest.mark.parametrize("decode", [offsets_topic.decode_key, transaction_state.decode_key])
-def test_a_record_without_a_key_is_refused(decode):
+def test_a_record_without_a_key_is_refused(decode: Callable[[bytes | None], object]) -> None:
     """Both topics are compacted: such a record is damage."""
     with pytest.raises(Malformed, match="without a key"):
         decode(None)
 
 
-def test_only_keys_can_be_written_as_keys():
+def test_only_keys_can_be_written_as_keys() -> None:
     """A mix-up must not reach the log."""
     with pytest.raises(Unencodable, match="no key"):
         offsets_topic.encode_key(consumer_protocol.Subscription(topics=[]))

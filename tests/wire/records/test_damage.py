@@ -205,8 +205,9 @@ def test_a_batch_broken_half_way_yields_what_comes_before() -> None:
     data = bytearray(write_batch(made))
     size = (len(data) - 61) // 10
     data[61 + 7 * size] = 0x7E  # the length of the eighth record
-    found = []
+    readable: list[Record] = []
     with pytest.raises(Malformed) as raised:
-        found.extend(read_all_records(patched(bytes(data), 57, ">i", 10)))
+        readable.extend(read_all_records(patched(bytes(data), 57, ">i", 10)))
+    assert readable == made[:7]
     assert raised.value.path == "records[7]"
     assert raised.value.offset == 61 + 7 * size

@@ -4,7 +4,6 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import cramjam
 import pytest
@@ -21,21 +20,21 @@ from tests.wire.records.strategies import T, records
 
 
 @pytest.fixture
-def in_python(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_Compiled", None)
-    return
 
 
 def both(data: bytes) -> tuple[list[Record] | str, list[Record] | str]:
-    found = []
+    results: list[list[Record] | str] = []
     with pytest.MonkeyPatch.context() as patch:
         for compiled in (reader._Compiled, None):
             patch.setattr(reader, "_Compiled", compiled)
             try:
-                found.append(list(read_all_records(data)))
+                results.append(list(read_all_records(data)))
             except Malformed as malformed:
-                found.append(str(malformed))
-    return found[0], found[1]
+                results.append(str(malformed))
+    compiled_result, python_result = results
+    return compiled_result, python_result
 
 
 def test_the_compiled_reader_is_in_use() -> None:
