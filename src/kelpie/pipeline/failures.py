@@ -3,7 +3,7 @@
 import re
 
 from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JError  # type: ignore[import-untyped] # It has no types.
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kelpie.pipeline.journal import Conflict
