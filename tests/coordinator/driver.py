@@ -13,12 +13,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kelpie.coordinator.classic_group import ClassicGroup
+from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic.groups import find
+from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.manners import MANNERS_4_3, Manners
-from kelpie.coordinator.outcome import Outcome, Record
+from kelpie.coordinator.outcome import CoordinatorRecord, Outcome
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_4_3, GroupBehaviour
 from kelpie.coordinator.shard import GroupShard
-from kelpie.coordinator.state import State
 from kelpie.errors import ErrorCode
 from kelpie.wire.consumer_protocol import decode_assignment
 from kelpie.wire.offsets_topic import RecordType, decode_key
@@ -53,14 +54,14 @@ class Call:
 class Logged:
     """One record of the log, or the marker that ends a transaction."""
 
-    record: Record | None
+    record: CoordinatorRecord | None
     producer_id: int = -1
     committed: bool | None = None
 
 
 class Driver:
-    def __init__(self, manners: Manners = MANNERS_4_3, config: GroupConfig | None = None) -> None:
-        self.manners = manners
+    def __init__(self, behaviour: GroupBehaviour = BEHAVIOUR_4_3, config: GroupConfig | None = None) -> None:
+        self.behaviour = behaviour
         self.config = config or GroupConfig()
         self.now = START
         self.ids = itertools.count(1)
@@ -81,7 +82,7 @@ class Driver:
         self.carry_out(self.shard.loaded(self.now))
 
     def new_shard(self) -> GroupShard:
-        return GroupShard(self.config, self.manners, lambda: f"uuid-{next(self.ids)}")
+        return GroupShard(self.config, self.behaviour, lambda: f"uuid-{next(self.ids)}")
 
     # Requests.
 
@@ -245,33 +246,35 @@ class Driver:
     # The watch.
 
     def group(self, group_id: str = "g") -> ClassicGroup:
-        return self.shard.state.groups[group_id]
+        return classic_groups(self.shard)[group_id]
 
     def check(self) -> None:
         state = self.shard.state
         if state.unloaded:
             return
-        for group in state.groups.values():
+        groups = classic_groups(self.shard)
+        for group in groups.values():
             check_group(group)
-            written = group.state in (State.STABLE, State.EMPTY) and not self.waiting
+            written = group.state in (ClassicGroupState.STABLE, ClassicGroupState.EMPTY) and not self.waiting
             if written and group.group_id not in self.unsure:
                 self.settled[group.group_id] = durable(group)
         self.settled = {group_id: seen for group_id, seen in self.settled.items() if group_id in state.groups}
         if self.waiting:
             return
-        again = self.reloaded()[0].state
+        fresh = self.reloaded()[0]
+        again, groups_again = fresh.state, classic_groups(fresh)
         assert again.offsets.committed == state.offsets.committed
         assert again.offsets.pending == state.offsets.pending
-        for group_id, found in again.groups.items():
-            at_rest = found.state in (State.STABLE, State.EMPTY)
+        for group_id, found in groups_again.items():
+            at_rest = found.state in (ClassicGroupState.STABLE, ClassicGroupState.EMPTY)
             if at_rest and group_id in self.settled and group_id not in self.unsure:
                 assert durable(found) == self.settled[group_id]
         in_memory_only = [
             group_id
-            for group_id, group in state.groups.items()
+            for group_id, group in groups.items()
             if group_id not in again.groups and group_id not in self.unsure and not group.is_simple
         ]
-        if self.manners.writes_new_groups:
+        if self.behaviour.writes_new_groups:
             assert not in_memory_only
         if not self.unsure:
             assert set(again.groups) <= set(state.groups)
@@ -281,6 +284,10 @@ class Driver:
         assert not waiting, f"forgotten: {waiting}"
 
 
+def classic_groups(shard: GroupShard) -> dict[str, ClassicGroup]:
+    return {group_id: group for group_id in shard.state.groups if (group := find(shard.state, group_id))}
+
+
 def check_group(group: ClassicGroup) -> None:
     """What must hold of a group between two events."""
     members = group.members
@@ -288,12 +295,12 @@ def check_group(group: ClassicGroup) -> None:
     assert group.static == {m.instance_id: m.member_id for m in members.values() if m.instance_id is not None}
     assert not members.keys() & group.pending.keys()
     assert (group.leader in members) if members else (group.leader is None)
-    assert (group.join_deadline is not None) == (group.state is State.PREPARING_REBALANCE)
-    if group.state is not State.COMPLETING_REBALANCE:
+    assert (group.join_deadline is not None) == (group.state is ClassicGroupState.PREPARING_REBALANCE)
+    if group.state is not ClassicGroupState.COMPLETING_REBALANCE:
         assert not any(member.sync for member in members.values())
-    if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+    if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
         assert group.protocol in set.intersection(*(m.protocol_names for m in members.values()))
-    if group.state is State.STABLE:
+    if group.state is ClassicGroupState.STABLE:
         owners: dict[tuple[str, int], str] = {}
         for member in members.values():
             _, assignment = decode_assignment(member.assignment)

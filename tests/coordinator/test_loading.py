@@ -2,10 +2,10 @@
 
 import pytest
 
+from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.manners import MANNERS_0_9, MANNERS_4_3
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_0_9, BEHAVIOUR_4_3
 from kelpie.coordinator.shard import GroupShard
-from kelpie.coordinator.state import State
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.malformed import Malformed
@@ -26,7 +26,7 @@ from tests.coordinator.clients import (
     Group,
     subscription,
 )
-from tests.coordinator.driver import START, Driver
+from tests.coordinator.driver import START, Driver, classic_groups
 
 PLACE = TopicPartition(TOPIC, 0)
 
@@ -37,7 +37,7 @@ def group() -> Group:
 
 
 def fresh() -> GroupShard:
-    return GroupShard(GroupConfig(), MANNERS_4_3, lambda: "uuid")
+    return GroupShard(GroupConfig(), BEHAVIOUR_4_3, lambda: "uuid")
 
 
 def value(offset: int, version: int, **more: int) -> bytes:
@@ -97,7 +97,7 @@ def test_group_without_members_loads_as_empty(group: Group) -> None:
     left = group.driver.now
     group.driver.pass_time(1_000)
     group.driver.move()
-    assert (group.driver.group().state, group.driver.group().since) == (State.EMPTY, left)
+    assert (group.driver.group().state, group.driver.group().since) == (ClassicGroupState.EMPTY, left)
     assert group.driver.group().protocol_type == "consumer"
 
 
@@ -167,8 +167,8 @@ def test_group_record_without_rebalance_timeout_uses_the_session() -> None:
         protocol_type="consumer", generation=3, protocol="range", leader="m", members=[member]
     )
     shard.replay(encode_key(GroupMetadataKey(group="g")), encode_value(written, 0), offset=0)
-    found = shard.state.groups["g"]
-    assert (found.state, found.generation, found.since) == (State.STABLE, 3, None)
+    found = classic_groups(shard)["g"]
+    assert (found.state, found.generation, found.since) == (ClassicGroupState.STABLE, 3, None)
     assert found.members["m"].rebalance_timeout_ms == SESSION_MS
 
 
@@ -200,7 +200,7 @@ def test_record_that_cannot_be_read_is_no_secret() -> None:
 
 def test_empty_group_of_kafka_0_9_is_stable() -> None:
     """It has no other word for it."""
-    shard = GroupShard(GroupConfig(), MANNERS_0_9, lambda: "uuid")
+    shard = GroupShard(GroupConfig(), BEHAVIOUR_0_9, lambda: "uuid")
     empty = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=[])
     shard.replay(encode_key(GroupMetadataKey(group="g")), encode_value(empty, 0), offset=0)
-    assert shard.state.groups["g"].state is State.STABLE
+    assert classic_groups(shard)["g"].state is ClassicGroupState.STABLE

@@ -4,7 +4,7 @@ That these are the lines of real brokers, in their order, is for tests/lab/perso
 """
 
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.notes import Note, What, note
+from kelpie.coordinator.notes import Note, NoteKind, note
 from kelpie.coordinator.outcome import Outcome
 from kelpie.errors import ErrorCode
 from tests.coordinator.clients import REBALANCE_MS, SESSION_MS, Group
@@ -20,10 +20,10 @@ class Listening(Driver):
         self.told += outcome.notes
         super().carry_out(outcome)
 
-    def heard(self) -> list[What]:
+    def heard(self) -> list[NoteKind]:
         """What was told since it was asked last."""
         told, self.told = self.told, []
-        return [each.what for each in told]
+        return [each.kind for each in told]
 
 
 def test_a_member_comes_and_goes() -> None:
@@ -31,19 +31,19 @@ def test_a_member_comes_and_goes() -> None:
     group = Group(driver := Listening())
     (member,) = group.stable()
     assert driver.heard() == [
-        What.ID_GIVEN,
-        What.PENDING_ADDED,
-        What.REBALANCE_BEGAN,
-        What.GENERATION_BEGAN,
-        What.ASSIGNED,
+        NoteKind.ID_GIVEN,
+        NoteKind.PENDING_ADDED,
+        NoteKind.REBALANCE_BEGAN,
+        NoteKind.GENERATION_BEGAN,
+        NoteKind.ASSIGNED,
     ]
     group.leave(member)
-    assert [each.values.get("reason", note(What.LEFT)).what for each in driver.told] == [
-        What.LEFT,
-        What.BY_LEAVING,
-        What.LEFT,
+    assert [each.values.get("reason", note(NoteKind.LEFT)).kind for each in driver.told] == [
+        NoteKind.LEFT,
+        NoteKind.BY_LEAVING,
+        NoteKind.LEFT,
     ]
-    assert driver.heard() == [What.LEFT, What.REBALANCE_BEGAN, What.EMPTIED]
+    assert driver.heard() == [NoteKind.LEFT, NoteKind.REBALANCE_BEGAN, NoteKind.EMPTIED]
 
 
 def test_members_that_are_gone() -> None:
@@ -53,10 +53,10 @@ def test_members_that_are_gone() -> None:
     driver.heard()
     driver.pass_time(SESSION_MS)
     assert driver.heard() == [
-        What.FAILED,
-        What.REBALANCE_BEGAN,
-        What.FAILED,
-        What.EMPTIED,
+        NoteKind.FAILED,
+        NoteKind.REBALANCE_BEGAN,
+        NoteKind.FAILED,
+        NoteKind.EMPTIED,
     ]
     first, second = group.completing(2)
     driver.heard()
@@ -64,7 +64,7 @@ def test_members_that_are_gone() -> None:
         group.heartbeat(first, group.generation)
         group.heartbeat(second, group.generation)
         driver.pass_time(SESSION_MS // 2)
-    told = [each for each in driver.told if each.what is What.UNSYNCED_REMOVED]
+    told = [each for each in driver.told if each.kind is NoteKind.UNSYNCED_REMOVED]
     assert [each.values["members"] for each in told] == [sorted([first, second])]
 
 
@@ -76,8 +76,10 @@ def test_a_record_that_cannot_be_written_begins_a_rebalance() -> None:
     driver.broken = ErrorCode.NOT_ENOUGH_REPLICAS
     group.sync(leader, group.generation, {leader: b""})
     assigned, began = driver.told
-    assert (assigned.what, began.what) == (What.ASSIGNED, What.REBALANCE_BEGAN)
-    assert began.values["reason"] == note(What.BY_FAILED_WRITE, error="NOT_ENOUGH_REPLICAS", member=leader)
+    assert (assigned.kind, began.kind) == (NoteKind.ASSIGNED, NoteKind.REBALANCE_BEGAN)
+    assert began.values["reason"] == note(
+        NoteKind.BY_FAILED_WRITE, error="NOT_ENOUGH_REPLICAS", member=leader
+    )
 
 
 def test_groups_and_offsets_that_end() -> None:
@@ -85,10 +87,10 @@ def test_groups_and_offsets_that_end() -> None:
     group = Group(driver := Listening())
     group.commit()
     group.delete()
-    assert driver.heard() == [What.SIMPLE_GROUP_CREATED, What.GROUP_DELETED]
+    assert driver.heard() == [NoteKind.SIMPLE_GROUP_CREATED, NoteKind.GROUP_DELETED]
     group.commit()
     driver.pass_time(driver.config.offsets_retention_ms + driver.config.offsets_retention_check_interval_ms)
-    assert note(What.EXPIRED, offsets=1, tombstones=2) in driver.told
+    assert note(NoteKind.EXPIRED, offsets=1, tombstones=2) in driver.told
 
 
 def test_a_group_that_is_too_large_when_it_is_loaded() -> None:
@@ -99,11 +101,11 @@ def test_a_group_that_is_too_large_when_it_is_loaded() -> None:
     shard, outcome = driver.reloaded()
     del shard
     loaded, began = outcome.notes
-    assert (loaded.what, loaded.values["count"]) == (What.GROUP_LOADED, 2)
-    assert began.values["reason"].what is What.BY_SIZE
+    assert (loaded.kind, loaded.values["count"]) == (NoteKind.GROUP_LOADED, 2)
+    assert began.values["reason"].kind is NoteKind.BY_SIZE
 
 
 def test_outcomes_that_are_added_keep_their_notes_in_order() -> None:
     """A driver may put two together."""
-    first, second = (Outcome(notes=(note(what),)) for what in (What.LOADING, What.LOADED))
-    assert [each.what for each in (first + second).notes] == [What.LOADING, What.LOADED]
+    first, second = (Outcome(notes=(note(what),)) for what in (NoteKind.LOADING, NoteKind.LOADED))
+    assert [each.kind for each in (first + second).notes] == [NoteKind.LOADING, NoteKind.LOADED]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from kelpie.coordinator import fetching
+from kelpie.coordinator import offset_fetch
+from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.manners import MANNERS_3_9, MANNERS_4_3, Manners
-from kelpie.coordinator.state import State
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_3_9, BEHAVIOUR_4_3, GroupBehaviour
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.offset_fetch import (
@@ -62,21 +62,21 @@ def test_commit_is_answered_once_it_is_written(group: Group) -> None:
 
 
 @pytest.mark.parametrize(
-    ("manners", "error", "told"),
+    ("behaviour", "error", "told"),
     [
-        (MANNERS_4_3, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (MANNERS_4_3, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (MANNERS_4_3, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
-        (MANNERS_4_3, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-        (MANNERS_3_9, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
-        (MANNERS_3_9, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT),
+        (BEHAVIOUR_4_3, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (BEHAVIOUR_4_3, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (BEHAVIOUR_4_3, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        (BEHAVIOUR_4_3, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (BEHAVIOUR_3_9, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
+        (BEHAVIOUR_3_9, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT),
     ],
 )
 def test_failed_commit_is_told_for_every_partition(
-    manners: Manners, error: ErrorCode, told: ErrorCode
+    behaviour: GroupBehaviour, error: ErrorCode, told: ErrorCode
 ) -> None:
     """Also for those that would have been refused for another reason."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     group.driver.hold()
     call = group.commit_call(5, partitions=[0, 1])
     if error is ErrorCode.REQUEST_TIMED_OUT:
@@ -171,13 +171,15 @@ def test_answer_fits_every_version(group: Group, version: int) -> None:
     else:
         topics = [OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0, 1])]
         asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=topics)])
-    groups = fetching.groups_asked(asked, version)
+    groups = offset_fetch.groups_asked(asked, version)
     parts = [group.driver.shard.offsets_of(each.group_id, each.topics, False) for each in groups]
-    response = fetching.response_of(parts, version)
+    response = offset_fetch.response_of(parts, version)
     again = decode(type(response), version, encode(response, version))
     answered = again.groups[0].topics if version >= 8 else again.topics
     assert [each.committed_offset for each in answered[0].partitions] == [5, -1]
-    refusal = fetching.response_of([fetching.refused(groups[0], ErrorCode.NOT_COORDINATOR, version)], version)
+    refusal = offset_fetch.response_of(
+        [offset_fetch.refused(groups[0], ErrorCode.NOT_COORDINATOR, version)], version
+    )
     read = decode(type(refusal), version, encode(refusal, version))
     if version >= 8:
         assert read.groups[0].error_code == ErrorCode.NOT_COORDINATOR
@@ -190,7 +192,7 @@ def test_answer_fits_every_version(group: Group, version: int) -> None:
 @pytest.mark.parametrize("version", [2, 7])
 def test_null_topics_of_old_versions_ask_for_all(version: int) -> None:
     """Since version 2."""
-    (asked,) = fetching.groups_asked(OffsetFetchRequest(group_id="g", topics=None), version)
+    (asked,) = offset_fetch.groups_asked(OffsetFetchRequest(group_id="g", topics=None), version)
     assert asked.topics is None
 
 
@@ -239,7 +241,7 @@ def test_stable_fetch_is_sent_to_the_next_coordinator(group: Group) -> None:
 
 def test_stable_fetch_of_scala_is_unstable_while_a_commit_is_written() -> None:
     """Up to 3.9 the client has to ask again."""
-    group = Group(Driver(MANNERS_3_9))
+    group = Group(Driver(BEHAVIOUR_3_9))
     group.commit(4)
     group.driver.hold()
     group.commit_call(5)
@@ -378,7 +380,7 @@ def test_transaction_of_a_member_to_a_missing_group_is_refused(group: Group) -> 
     """Without a member it creates the group."""
     assert group.commit_in_transaction(9, member_id="m", generation=1) == ErrorCode.ILLEGAL_GENERATION
     assert group.commit_in_transaction(9) == ErrorCode.NONE
-    assert group.driver.group().state is State.EMPTY
+    assert group.driver.group().state is ClassicGroupState.EMPTY
 
 
 def test_failed_transactional_commit_is_told_for_every_partition(group: Group) -> None:

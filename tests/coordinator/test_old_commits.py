@@ -3,8 +3,14 @@
 import pytest
 
 from kelpie.coordinator.config import CONFIG_0_9, GroupConfig
-from kelpie.coordinator.manners import MANNERS_0_9, MANNERS_2_8, MANNERS_3_9, MANNERS_4_3, Manners
 from kelpie.coordinator.outcome import Outcome
+from kelpie.coordinator.release_behaviour import (
+    BEHAVIOUR_0_9,
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_3_9,
+    BEHAVIOUR_4_3,
+    GroupBehaviour,
+)
 from tests.coordinator.clients import Group
 from tests.coordinator.driver import Driver
 
@@ -15,15 +21,15 @@ def metadata(group: Group) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("manners", "config", "seen"),
-    [(MANNERS_0_9, CONFIG_0_9, None), (MANNERS_2_8, None, ""), (MANNERS_4_3, None, "")],
+    ("behaviour", "config", "seen"),
+    [(BEHAVIOUR_0_9, CONFIG_0_9, None), (BEHAVIOUR_2_8, None, ""), (BEHAVIOUR_4_3, None, "")],
     ids=["0.9", "2.8", "4.3"],
 )
 def test_0_9_remembers_that_an_offset_had_no_metadata(
-    manners: Manners, config: GroupConfig | None, seen: str | None
+    behaviour: GroupBehaviour, config: GroupConfig | None, seen: str | None
 ) -> None:
     """Only in memory: the log has an empty text, which the next coordinator reads."""
-    group = Group(Driver(manners, config))
+    group = Group(Driver(behaviour, config))
     group.commit(1, metadata="some")
     assert metadata(group) == "some"
     group.commit(2, metadata=None)
@@ -35,26 +41,28 @@ def test_0_9_remembers_that_an_offset_had_no_metadata(
 
 
 @pytest.mark.parametrize(
-    ("manners", "found"), [(MANNERS_2_8, 0), (MANNERS_3_9, 1), (MANNERS_4_3, 1)], ids=["2.8", "3.9", "4.3"]
+    ("behaviour", "found"),
+    [(BEHAVIOUR_2_8, 0), (BEHAVIOUR_3_9, 1), (BEHAVIOUR_4_3, 1)],
+    ids=["2.8", "3.9", "4.3"],
 )
-def test_2_8_wants_states_spelt_exactly(manners: Manners, found: int) -> None:
+def test_2_8_wants_states_spelt_exactly(behaviour: GroupBehaviour, found: int) -> None:
     """ListGroups of later releases takes "stable" for Stable."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     group.stable()
     assert len(group.driver.shard.listed(["stable"])) == found
     assert len(group.driver.shard.listed(["Stable"])) == 1
 
 
 @pytest.mark.parametrize(
-    ("manners", "sequence"),
-    [(MANNERS_2_8, 0), (MANNERS_3_9, 0), (MANNERS_4_3, -1)],
+    ("behaviour", "sequence"),
+    [(BEHAVIOUR_2_8, 0), (BEHAVIOUR_3_9, 0), (BEHAVIOUR_4_3, -1)],
     ids=["2.8", "3.9", "4.3"],
 )
 def test_scala_counts_batches_of_offsets_from_0(
-    manners: Manners, sequence: int, monkeypatch: pytest.MonkeyPatch
+    behaviour: GroupBehaviour, sequence: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a producer would, though there is none; groups are written without."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     seen: list[Outcome] = []
     carry_out = group.driver.carry_out
     monkeypatch.setattr(

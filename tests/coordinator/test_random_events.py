@@ -22,7 +22,13 @@ from hypothesis.stateful import (
 )
 
 from kelpie.coordinator.config import CONFIG_0_9, GroupConfig
-from kelpie.coordinator.manners import MANNERS_0_9, MANNERS_2_8, MANNERS_3_9, MANNERS_4_3, Manners
+from kelpie.coordinator.release_behaviour import (
+    BEHAVIOUR_0_9,
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_3_9,
+    BEHAVIOUR_4_3,
+    GroupBehaviour,
+)
 from kelpie.errors import ErrorCode
 from kelpie.wire.consumer_protocol import decode_assignment
 from tests.coordinator.clients import SESSION_MS, TOPIC, Group, assigned_by, subscription
@@ -63,17 +69,17 @@ class Client:
 
 
 class Groups(RuleBasedStateMachine):
-    manners: Manners = MANNERS_4_3
+    behaviour: GroupBehaviour = BEHAVIOUR_4_3
 
     @initialize(delay_ms=st.sampled_from([0, 3_000]), max_size=st.sampled_from([2, 100]))
     def begin(self, delay_ms: int, max_size: int) -> None:
-        base = CONFIG_0_9 if self.manners is MANNERS_0_9 else GroupConfig()
+        base = CONFIG_0_9 if self.behaviour is BEHAVIOUR_0_9 else GroupConfig()
         settings_given = {
             "group.initial.rebalance.delay.ms": str(delay_ms),
-            "group.max.size": str(2**31 - 1 if self.manners is MANNERS_0_9 else max_size),
+            "group.max.size": str(2**31 - 1 if self.behaviour is BEHAVIOUR_0_9 else max_size),
         }
-        self.driver = Driver(self.manners, GroupConfig.of(settings_given, base))
-        newest = NEWEST_JOIN[self.manners.release]
+        self.driver = Driver(self.behaviour, GroupConfig.of(settings_given, base))
+        newest = NEWEST_JOIN[self.behaviour.release]
         self.clients = [
             Client(Group(self.driver, GROUPS[index % 2]), newest if index < 4 else min(newest, 3))
             for index in range(6)
@@ -155,12 +161,12 @@ class Groups(RuleBasedStateMachine):
         client = self.clients[which]
         if client.busy or not client.member_id:
             return
-        version = 0 if self.manners is MANNERS_0_9 else 5
+        version = 0 if self.behaviour is BEHAVIOUR_0_9 else 5
         call = client.group.leave(client.member_id, version=version)
         self._expect(client, call, lambda: None)
 
     @rule(name=st.sampled_from("ij"), group_id=st.sampled_from(GROUPS))
-    @precondition(lambda self: self.manners is not MANNERS_0_9)
+    @precondition(lambda self: self.behaviour is not BEHAVIOUR_0_9)
     def remove_static(self, name: str, group_id: str) -> None:
         Group(self.driver, group_id).leave(instances=[name])
 
@@ -210,7 +216,7 @@ class Groups(RuleBasedStateMachine):
         )
 
     @rule(which=CLIENTS, offset=st.integers(0, 9), as_member=st.booleans())
-    @precondition(lambda self: self.manners is not MANNERS_0_9)
+    @precondition(lambda self: self.behaviour is not BEHAVIOUR_0_9)
     def commit_in_transaction(self, which: int, offset: int, as_member: bool) -> None:
         client = self.clients[which]
         client.group.commit_in_transaction_call(
@@ -235,7 +241,7 @@ class Groups(RuleBasedStateMachine):
         Group(self.driver, group_id).delete_offsets(0, 1)
 
     @rule(group_id=st.sampled_from(GROUPS))
-    @precondition(lambda self: self.manners is not MANNERS_0_9)
+    @precondition(lambda self: self.behaviour is not BEHAVIOUR_0_9)
     def delete_group(self, group_id: str) -> None:
         Group(self.driver, group_id).delete()
 
@@ -293,11 +299,11 @@ class Groups(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(
-    "manners", [MANNERS_0_9, MANNERS_2_8, MANNERS_3_9, MANNERS_4_3], ids=lambda m: m.release
+    "behaviour", [BEHAVIOUR_0_9, BEHAVIOUR_2_8, BEHAVIOUR_3_9, BEHAVIOUR_4_3], ids=lambda m: m.release
 )
-def test_random_events_break_no_promise(manners: Manners) -> None:
+def test_random_events_break_no_promise(behaviour: GroupBehaviour) -> None:
     """Whatever clients, log and brokers do."""
-    machine = type("GroupsOf", (Groups,), {"manners": manners})
+    machine = type("GroupsOf", (Groups,), {"behaviour": behaviour})
     run_state_machine_as_test(
         machine,
         settings=settings(

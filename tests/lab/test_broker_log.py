@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.broker.personas import RELEASES
-from kelpie.coordinator.notes import What, note
+from kelpie.coordinator.notes import NoteKind, note
 from kelpie.evidence import read_evidence
 from kelpie.lab import LabError, SyncCluster
 from kelpie.lab.broker_log import BrokerLogs
@@ -23,9 +23,9 @@ _LAYOUT = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (INFO|WARN|ERROR
 def test_every_word_is_said_of_something(persona: str) -> None:
     """Names in the files are names of notes, and what stands in braces is a word that notes use."""
     words = words_of(persona)
-    assert set(words.lines) <= {*What.__members__, STARTED, STOPPED}
+    assert set(words.lines) <= {*NoteKind.__members__, STARTED, STOPPED}
     assert {STARTED, STOPPED, "REBALANCE_BEGAN", "GENERATION_BEGAN", "LOADING"} <= set(words.lines)
-    reasons = {name for name in What.__members__ if name.startswith("BY_")}
+    reasons = {name for name in NoteKind.__members__ if name.startswith("BY_")}
     assert persona == "0.9" or set(words.reasons) == reasons
     known = "node partition group member instance option generation state members count client_reason reason"
     known += " old owner during static offsets tombstones topic epoch records bytes ms error limit"
@@ -57,10 +57,10 @@ def test_each_broker_has_a_file_of_its_own_and_goes_on_with_it(tmp_path: Path) -
 def test_nothing_to_tell_is_not_told(tmp_path: Path) -> None:
     """Expiry looks every ten minutes; and other coordinators have words of their own."""
     logs = BrokerLogs(tmp_path, "4.3", [1])
-    logs.write(1, OFFSETS, note(What.EXPIRED, offsets=0, tombstones=0), 0)
-    logs.write(1, TopicPartition("__transaction_state", 7), note(What.LOADING, topic="x", epoch=1), 0)
-    logs.write(1, OFFSETS, note(What.UNSYNCED_REMOVED, group="g", members=["m"]), 0)
-    logs.write(1, OFFSETS, note(What.EXPIRED, offsets=2, tombstones=3), 1_500)
+    logs.write(1, OFFSETS, note(NoteKind.EXPIRED, offsets=0, tombstones=0), 0)
+    logs.write(1, TopicPartition("__transaction_state", 7), note(NoteKind.LOADING, topic="x", epoch=1), 0)
+    logs.write(1, OFFSETS, note(NoteKind.UNSYNCED_REMOVED, group="g", members=["m"]), 0)
+    logs.write(1, OFFSETS, note(NoteKind.EXPIRED, offsets=2, tombstones=3), 1_500)
     logs.close()
     (line,) = (tmp_path / "broker-1.log").read_text().splitlines()
     assert line.startswith("[1970-01-01 00:00:01,500] INFO [GroupCoordinator id=1 topic=__consumer_offsets ")

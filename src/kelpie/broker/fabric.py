@@ -19,7 +19,7 @@ from kelpie.broker.settings import Settings
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.timers import Timers
 from kelpie.broker.upkeep import Upkeep
-from kelpie.coordinator.outcome import Outcome, Record
+from kelpie.coordinator.outcome import CoordinatorRecord, Outcome
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire import offsets_topic
@@ -246,7 +246,9 @@ class Fabric:
                 for topic in known.topics
                 for part in topic.partitions
             ]
-            host.carry_out(Outcome(tuple(Record(offsets_topic.encode_key(key), None) for key in keys)), now)
+            host.carry_out(
+                Outcome(tuple(CoordinatorRecord(offsets_topic.encode_key(key), None) for key in keys)), now
+            )
         self._replication.settle(now)
 
     def expire_offsets(self, group: str | None, now: Instant) -> None:
@@ -327,7 +329,7 @@ class Fabric:
         return state
 
 
-def _group_of(record: Record) -> str:
+def _group_of(record: CoordinatorRecord) -> str:
     _, key = offsets_topic.decode_key(record.key)
     return str(getattr(key, "group", None) or getattr(key, "group_id", ""))
 

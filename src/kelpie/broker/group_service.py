@@ -6,7 +6,7 @@ from kelpie.broker.image import OFFSETS_TOPIC
 from kelpie.broker.replica import Replica
 from kelpie.broker.shard_host import ShardHost
 from kelpie.coordinator.config import CONFIG_0_9, GroupConfig
-from kelpie.coordinator.manners import MANNERS_0_9, MANNERS_2_8, MANNERS_3_9, MANNERS_4_3
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_0_9, BEHAVIOUR_2_8, BEHAVIOUR_3_9, BEHAVIOUR_4_3
 from kelpie.coordinator.shard import GroupShard
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -16,7 +16,7 @@ from kelpie.model.time import Instant
 if TYPE_CHECKING:
     from kelpie.broker.broker import Broker
 
-MANNERS = {"0.9": MANNERS_0_9, "2.8": MANNERS_2_8, "3.9": MANNERS_3_9, "4.3": MANNERS_4_3}
+BEHAVIOUR = {"0.9": BEHAVIOUR_0_9, "2.8": BEHAVIOUR_2_8, "3.9": BEHAVIOUR_3_9, "4.3": BEHAVIOUR_4_3}
 
 
 class GroupService:
@@ -24,7 +24,7 @@ class GroupService:
         self._broker = broker
         self._hosts: dict[int, ShardHost] = {}
         self._topics: frozenset[str] = frozenset(broker.image.topics)
-        self.manners = MANNERS[broker.persona.name]
+        self.behaviour = BEHAVIOUR[broker.persona.name]
 
     def follow_image(self, now: Instant) -> None:
         """Begins and ends to coordinate as leadership comes and goes."""
@@ -49,7 +49,7 @@ class GroupService:
         config = CONFIG_0_9 if self._broker.persona.name == "0.9" else GroupConfig()
         shard = GroupShard(
             GroupConfig.of({**self._broker.settings.given, **self._broker.settings.dynamic}, config),
-            self.manners,
+            self.behaviour,
             self._broker.links.new_id,
         )
         host = self._hosts[index] = ShardHost(self._broker, replica, shard, replica.leader_epoch)
@@ -86,7 +86,7 @@ class GroupService:
 
         `named`: the request needs a group id. Kafka looks at that first, and at ownership last.
         """
-        if named and not group_id and self.manners.refuses_empty_group_ids:
+        if named and not group_id and self.behaviour.refuses_empty_group_ids:
             return ErrorCode.INVALID_GROUP_ID
         host = self._hosts.get(self.partition_of(group_id))
         if host is None:

@@ -1,4 +1,4 @@
-"""The releases of Kafka that a lab can pass for: the API versions they advertise, and their manners.
+"""The releases of Kafka that a lab can pass for: the API versions they advertise, and their behaviour.
 
 The versions were read off real brokers (0.9.0.1 knows no ApiVersions; its column is what its protocol classes
 hold). An API that the lab does not serve is not advertised.
@@ -121,7 +121,7 @@ class Persona:
 
 
 _ANY_TIMESTAMP = {"log.message.timestamp.after.max.ms": str(2**63 - 1)}
-_MANNERS: dict[str, dict[str, object]] = {
+_DIFFERENCES: dict[str, dict[str, object]] = {
     "0.9": {
         "magic": 0,
         "creates_offsets_topic_short": True,
@@ -188,4 +188,4 @@ def persona(name: str) -> Persona:
     keys = {api: key for key, api in NAMES.items()}
     rows = [line.split() for line in _TABLE.split("\n") if line]
     versions = {keys[row[0]]: Versions.parse(row[column]) for row in rows if row[column] != "."}
-    return Persona(name=name, versions=versions, **(_USUAL | _MANNERS[name]))  # type: ignore[arg-type]
+    return Persona(name=name, versions=versions, **(_USUAL | _DIFFERENCES[name]))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kelpie.broker.log import Refusal
 from kelpie.broker.replica import Lost, Replica
-from kelpie.coordinator.notes import What, note
+from kelpie.coordinator.notes import NoteKind, note
 from kelpie.coordinator.outcome import Outcome
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -38,7 +38,7 @@ class ShardHost:
     def begin(self, now: Instant) -> None:
         """It is to load, now or after a while."""
         self._began = now
-        self._tell(What.LOADING, now)
+        self._tell(NoteKind.LOADING, now)
 
     def load(self, now: Instant) -> None:
         """Replays the log. From then on the shard answers."""
@@ -60,7 +60,7 @@ class ShardHost:
         self.active = True
         self.carry_out(self.shard.loaded(now), now)
         took_ms = now - (self._began if self._began is not None else now)
-        self._tell(What.LOADED, now, records=records, bytes=size, ms=took_ms)
+        self._tell(NoteKind.LOADED, now, records=records, bytes=size, ms=took_ms)
 
     def _replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
         self.shard.replay(key, value, offset=offset, producer_id=producer_id)
@@ -76,14 +76,14 @@ class ShardHost:
             lost(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
         if self.active:
             self.active = False
-            self._tell(What.UNLOADING, now)
+            self._tell(NoteKind.UNLOADING, now)
             gone = self.shard.unloaded()
             self._broker.tell(self._replica.partition, gone.notes, now)
-            self._tell(What.UNLOADED, now)
+            self._tell(NoteKind.UNLOADED, now)
             for reply in (*gone.at_once, *gone.replies):
                 reply.to.answer(reply.response)
 
-    def _tell(self, what: What, now: Instant, **values: Any) -> None:
+    def _tell(self, what: NoteKind, now: Instant, **values: Any) -> None:
         said = note(what, topic=self._replica.partition.topic, epoch=self.epoch, **values)
         self._broker.tell(self._replica.partition, (said,), now)
 

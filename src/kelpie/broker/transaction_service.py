@@ -14,9 +14,9 @@ from kelpie.broker.replica import Replica
 from kelpie.broker.shard_host import ShardHost
 from kelpie.coordinator.outcome import Outcome
 from kelpie.coordinator.transactions import (
-    MANNERS_2_8,
-    MANNERS_3_9,
-    MANNERS_4_3,
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_3_9,
+    BEHAVIOUR_4_3,
     MarkerRequest,
     TransactionConfig,
     TransactionOutcome,
@@ -30,7 +30,7 @@ from kelpie.model.time import Instant
 if TYPE_CHECKING:
     from kelpie.broker.broker import Broker
 
-MANNERS = {"2.8": MANNERS_2_8, "3.9": MANNERS_3_9, "4.3": MANNERS_4_3}
+BEHAVIOUR = {"2.8": BEHAVIOUR_2_8, "3.9": BEHAVIOUR_3_9, "4.3": BEHAVIOUR_4_3}
 RETRY_MS = 50
 
 
@@ -108,9 +108,9 @@ class TransactionService:
         self._hosts: dict[int, TransactionHost] = {}
 
     def follow_image(self, now: Instant) -> None:
-        manners = MANNERS.get(self._broker.persona.name)
+        behaviour = BEHAVIOUR.get(self._broker.persona.name)
         topic = self._broker.image.topic(TRANSACTIONS_TOPIC)
-        if manners is None or topic is None:
+        if behaviour is None or topic is None:
             return
         for index in range(len(topic.partitions)):
             replica = self._broker.replicas.get(TopicPartition(TRANSACTIONS_TOPIC, index))
@@ -134,7 +134,7 @@ class TransactionService:
                 ),
                 expiration_ms=settings.number("transactional.id.expiration.ms"),
             ),
-            MANNERS[self._broker.persona.name],
+            BEHAVIOUR[self._broker.persona.name],
             self._next_producer_id,
             replica.leader_epoch,
         )
@@ -161,8 +161,8 @@ class TransactionService:
     @property
     def verifies(self) -> bool:
         """Whether leaders have to ask before they write records or offsets into a transaction."""
-        manners = MANNERS.get(self._broker.persona.name)
-        return manners is not None and manners.verifies_offsets
+        behaviour = BEHAVIOUR.get(self._broker.persona.name)
+        return behaviour is not None and behaviour.verifies_offsets
 
     @property
     def hosts(self) -> dict[int, TransactionHost]:

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Any
 
 
-class What(Enum):
+class NoteKind(Enum):
     # Members come.
     ID_GIVEN = auto()
     """KIP-394: come back with this id."""
@@ -86,9 +86,9 @@ class What(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    what: What
+    kind: NoteKind
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-def note(what: What, **values: Any) -> Note:
-    return Note(what, values)
+def note(kind: NoteKind, **values: Any) -> Note:
+    return Note(kind, values)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kelpie.coordinator.outcome import Record
+from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.offsets_topic import encode_key, encode_value
@@ -139,7 +139,9 @@ def _remove(offsets: dict[str, Offsets], group_id: str, partition: TopicPartitio
             del offsets[group_id]
 
 
-def offset_record(group_id: str, partition: TopicPartition, commit: CommittedOffset, version: int) -> Record:
+def offset_record(
+    group_id: str, partition: TopicPartition, commit: CommittedOffset, version: int
+) -> CoordinatorRecord:
     """Version 1 is the only one that can say when an offset expires."""
     value = OffsetCommitValue(
         offset=commit.offset,
@@ -149,13 +151,13 @@ def offset_record(group_id: str, partition: TopicPartition, commit: CommittedOff
         expire_timestamp=-1 if commit.expire_timestamp is None else commit.expire_timestamp,
         topic_id=commit.topic_id,
     )
-    return Record(
+    return CoordinatorRecord(
         _key(group_id, partition), encode_value(value, version if commit.expire_timestamp is None else 1)
     )
 
 
-def offset_tombstone(group_id: str, partition: TopicPartition) -> Record:
-    return Record(_key(group_id, partition), None)
+def offset_tombstone(group_id: str, partition: TopicPartition) -> CoordinatorRecord:
+    return CoordinatorRecord(_key(group_id, partition), None)
 
 
 def offset_from(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:

@@ -18,7 +18,7 @@ from kelpie.model.time import Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CoordinatorRecord:
     """A record for the coordinator's partition, in Kafka's own format. A value of None is a tombstone."""
 
     key: bytes
@@ -26,7 +26,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CoordinatorReply:
     """An answer. `to` is the token that the request came with; machines hold it and never look into it."""
 
     to: Any
@@ -43,8 +43,8 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    records: tuple[Record, ...] = ()
-    replies: tuple[Reply, ...] = ()
+    records: tuple[CoordinatorRecord, ...] = ()
+    replies: tuple[CoordinatorReply, ...] = ()
     timers: tuple[Timer, ...] = ()
     written: "Callable[[Instant], Outcome] | None" = None
     failed: "Callable[[ErrorCode, Instant], Outcome] | None" = None
@@ -52,7 +52,7 @@ class Outcome:
     """Producer id and epoch: the records are written as part of this producer's transaction."""
     sequence: int = -1
     """The sequence number with which the batch begins."""
-    at_once: tuple[Reply, ...] = ()
+    at_once: tuple[CoordinatorReply, ...] = ()
     """Sent right away, whatever becomes of the records."""
     abandoned: tuple[Any, ...] = ()
     """Tokens of calls that Kafka leaves without an answer for ever. A driver need not remember them."""

@@ -1,30 +1,27 @@
-"""All groups and offsets of one partition of `__consumer_offsets`: the doors to the machines beside it.
+"""All groups and offsets of one partition of `__consumer_offsets`: every event enters here.
 
 A shard begins empty and loading: `replay` fills it from the log, `loaded` opens it. From then on an event
-decides, and its records come back through `replay` once the high watermark has passed them. That is what
-changes offsets. It does not change groups: what a group is (who waits, whose session runs) lies only partly
-in its record, so that the live group is ahead of it (Kafka 4 does not replay them either). The tombstone of
-a group has had its effect when it was sent on its way, for the same reason.
+decides, and its records come back through `replay` once the high watermark has passed them. Only `replay`
+changes offsets. It does not change live groups: a record holds only a part of a group (not its parked calls,
+not its sessions), so the live group is ahead of its record (Kafka 4 does not replay these records either).
+For the same reason the tombstone of a group takes effect when it is appended, not when it is replayed.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any
 
-from kelpie.coordinator import answers, committing, fetching, joining, membership, removing, syncing
-from kelpie.coordinator.classic_group import ClassicGroup
+from kelpie.coordinator import offset_commit, offset_fetch, removal
+from kelpie.coordinator.classic import groups, join, lifecycle, membership, sync
+from kelpie.coordinator.classic.description import described
+from kelpie.coordinator.classic.member import ParkedJoin
+from kelpie.coordinator.classic.static_members import Joiner
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.describing import described, listed
-from kelpie.coordinator.group_records import group_from
-from kelpie.coordinator.manners import Manners
-from kelpie.coordinator.member import ParkedJoin
-from kelpie.coordinator.notes import What, note
+from kelpie.coordinator.event import ShardEvent
+from kelpie.coordinator.group_list import listed
 from kelpie.coordinator.offsets import offset_from
-from kelpie.coordinator.outcome import NOTHING, Outcome
-from kelpie.coordinator.rebalance import join_timer, prepare, renew, sync_timer
+from kelpie.coordinator.outcome import Outcome
+from kelpie.coordinator.release_behaviour import GroupBehaviour
 from kelpie.coordinator.shard_state import ShardState
-from kelpie.coordinator.state import State
-from kelpie.coordinator.static import Joiner
-from kelpie.coordinator.turn import Turn
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -49,26 +46,21 @@ _EXPIRY: Hashable = ("expire",)
 
 
 class GroupShard:
-    def __init__(self, config: GroupConfig, manners: Manners, new_id: Callable[[], str]) -> None:
+    def __init__(self, config: GroupConfig, behaviour: GroupBehaviour, new_id: Callable[[], str]) -> None:
         """`new_id` makes what Kafka calls a random UUID, as text."""
-        self.state = ShardState(config, manners, new_id)
+        self.state = ShardState(config, behaviour, new_id)
 
     # Loading and unloading.
 
     def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int = -1) -> None:
         """One record of the log; not one of a control batch. Raises Malformed if it cannot be read."""
-        record_type, found = decode_key(key)
+        record_type, record_key = decode_key(key)
         if record_type in _OFFSETS:
-            self._replay_offset(
-                found.group, TopicPartition(found.topic, found.partition), value, offset, producer_id
-            )
+            partition = TopicPartition(record_key.topic, record_key.partition)
+            self._replay_offset(record_key.group, partition, value, offset, producer_id)
         elif record_type == RecordType.GROUP_METADATA and self.state.loading:
-            decoded = decode_value(record_type, value)
-            if decoded is None:
-                self.state.groups.pop(found.group, None)
-            else:
-                self.state.groups[found.group] = group_from(found.group, decoded, self.state.manners)
-        # Groups of the newer protocols are not kept here yet.
+            lifecycle.replay(self.state, record_key.group, decode_value(record_type, value))
+        # Records of groups of other kinds are not replayed yet.
 
     def _replay_offset(
         self, group_id: str, partition: TopicPartition, value: bytes | None, offset: int, producer_id: int
@@ -81,101 +73,55 @@ class GroupShard:
         state.offsets.replay(group_id, partition, committed, producer_id)
         if not state.loading:
             state.offsets.settle(group_id, [partition], producer_id != -1)
-        elif state.manners.simple_groups and group_id not in state.groups:
-            state.groups[group_id] = ClassicGroup(group_id, State.EMPTY, None)
+        elif state.behaviour.simple_groups and group_id not in state.groups:
+            groups.create(state, group_id, since=None)
 
     def replay_marker(self, producer_id: int, committed: bool) -> None:
         self.state.offsets.end_transaction(producer_id, committed)
 
     def loaded(self, now: Instant) -> Outcome:
-        """The log is read. Everybody gets a new session; a group that is too large now has to rebalance."""
+        """The log is read: from now on the shard serves requests."""
         assert self.state.loading, "loaded twice"
         self.state.loading = False
-        turn = self._turn(now)
-        if not turn.manners.tombstones_simple_groups:
-            self._forget_unused()
-        for group in self.state.groups.values():
-            for member in group.members.values():
-                renew(group, member, turn)
-            turn.note(
-                What.GROUP_LOADED,
-                group=group.group_id,
-                count=len(group.members),
-                generation=group.generation,
-            )
-            if len(group.members) > turn.config.max_size:
-                reason = note(
-                    What.BY_SIZE,
-                    group=group.group_id,
-                    count=len(group.members),
-                    limit=turn.config.max_size,
-                )
-                prepare(group, turn, reason)
-        turn.wake(_EXPIRY, now + turn.config.offsets_retention_check_interval_ms)
-        return turn.outcome()
-
-    def _forget_unused(self) -> None:
-        """Where no tombstone tells of their end, groups that only committed end with their last offset."""
-        for group in list(self.state.groups.values()):
-            if group.is_simple and group.generation == 0 and not self.state.offsets.has_any(group.group_id):
-                del self.state.groups[group.group_id]
+        event = self._event(now)
+        lifecycle.loaded(self.state, event)
+        event.wake(_EXPIRY, now + event.config.offsets_retention_check_interval_ms)
+        return event.outcome()
 
     def unloaded(self) -> Outcome:
-        """Another broker leads now. Who waits here is sent there; groups are Dead to whoever still asks."""
-        turn = self._turn(0)
-        error = ErrorCode.NOT_COORDINATOR
+        """Another broker leads now. Waiting calls are answered NOT_COORDINATOR; all groups are Dead."""
+        event = self._event(0)
         self.state.unloaded = True
-        for group in self.state.groups.values():
-            turn.note(What.GROUP_UNLOADED, group=group.group_id, generation=group.generation)
-            group.transition(State.DEAD, group.since or 0)
-            for member in group.members.values():
-                join = group.take_join(member)
-                if join is not None:
-                    refusal = answers.join_refused(member.member_id, error, join.version, turn.manners)
-                    turn.answer(join.to, refusal)
-                sync, member.sync = member.sync, None
-                if sync is not None:
-                    turn.answer(sync.to, answers.sync_refused(error))
+        lifecycle.unloaded(self.state, event)
         for fetch in self.state.fetches:
-            turn.answer(fetch.to, fetching.refused(fetch.group, error, version=8))
+            event.answer(fetch.to, offset_fetch.refused(fetch.group, ErrorCode.NOT_COORDINATOR, version=8))
         self.state.fetches.clear()
-        return turn.outcome()
+        return event.outcome()
 
     # Time.
 
     def timer(self, key: Hashable, now: Instant) -> Outcome:
         assert isinstance(key, tuple), f"{key!r} is not a timer of this shard"
-        turn = self._turn(now)
+        event = self._event(now)
         if key == _EXPIRY:
-            removing.expire(self.state, turn)
-            turn.wake(_EXPIRY, now + turn.config.offsets_retention_check_interval_ms)
-            return turn.outcome()
-        kind, group_id, *rest = key
-        if kind == "fetch":
-            fetching.fetch_timer(self.state, turn, group_id)
-            return turn.outcome()
-        group = self.state.groups.get(group_id)
-        if group is None or group.state is State.DEAD:
-            return NOTHING
-        if kind == "session":
-            membership.session_timer(turn, group, rest[0])
-        elif kind == "join":
-            join_timer(group, turn)
+            removal.expire(self.state, event)
+            event.wake(_EXPIRY, now + event.config.offsets_retention_check_interval_ms)
+        elif key[0] == "fetch":
+            offset_fetch.fetch_timer(self.state, event, key[1])
         else:
-            assert kind == "sync", f"{key!r} is not a timer of this shard"
-            sync_timer(group, turn)
-        return self._close(turn, group_id)
+            lifecycle.timer(self.state, event, key)
+        return event.outcome()
 
     def expire(self, now: Instant) -> Outcome:
         """Offsets that are too old go, and groups that have nothing left."""
-        turn = self._turn(now)
-        removing.expire(self.state, turn)
-        return turn.outcome()
+        event = self._event(now)
+        removal.expire(self.state, event)
+        return event.outcome()
 
     def topic_deleted(self, topics: Iterable[str], now: Instant) -> Outcome:
-        turn = self._turn(now)
-        removing.topic_deleted(self.state, turn, topics)
-        return turn.outcome()
+        event = self._event(now)
+        removal.topic_deleted(self.state, event, topics)
+        return event.outcome()
 
     # Members.
 
@@ -188,31 +134,34 @@ class GroupShard:
         client_host: str,
         now: Instant,
     ) -> Outcome:
-        turn = self._turn(now)
-        joining.join(self.state, turn, Joiner(request, ParkedJoin(to, version), client_id, client_host))
-        return self._close(turn, request.group_id)
+        event = self._event(now)
+        join.join(self.state, event, Joiner(request, ParkedJoin(to, version), client_id, client_host))
+        groups.forget_if_dead(self.state, request.group_id)
+        return event.outcome()
 
     def sync(self, to: Any, request: SyncGroupRequest, version: int, now: Instant) -> Outcome:  # noqa: ARG002
-        turn = self._turn(now)
-        syncing.sync(self.state, turn, to, request)
-        return self._close(turn, request.group_id)
+        event = self._event(now)
+        sync.sync(self.state, event, to, request)
+        groups.forget_if_dead(self.state, request.group_id)
+        return event.outcome()
 
     def heartbeat(self, to: Any, request: HeartbeatRequest, version: int, now: Instant) -> Outcome:  # noqa: ARG002
-        turn = self._turn(now)
-        membership.heartbeat(self.state, turn, to, request)
-        return turn.outcome()
+        event = self._event(now)
+        membership.heartbeat(self.state, event, to, request)
+        return event.outcome()
 
     def leave(self, to: Any, request: LeaveGroupRequest, version: int, now: Instant) -> Outcome:
-        turn = self._turn(now)
-        membership.leave(self.state, turn, to, request, version)
-        return self._close(turn, request.group_id)
+        event = self._event(now)
+        membership.leave(self.state, event, to, request, version)
+        groups.forget_if_dead(self.state, request.group_id)
+        return event.outcome()
 
     # Offsets.
 
     def commit_offsets(self, to: Any, request: OffsetCommitRequest, version: int, now: Instant) -> Outcome:
-        turn = self._turn(now)
-        committing.commit(self.state, turn, to, request, version)
-        return turn.outcome()
+        event = self._event(now)
+        offset_commit.commit(self.state, event, to, request, version)
+        return event.outcome()
 
     def commit_offsets_in_transaction(
         self,
@@ -222,28 +171,28 @@ class GroupShard:
         now: Instant,
     ) -> Outcome:
         """The records belong to the producer's transaction: see `Outcome.producer`."""
-        turn = self._turn(now)
-        committing.commit_in_transaction(self.state, turn, to, request)
-        return turn.outcome()
+        event = self._event(now)
+        offset_commit.commit_in_transaction(self.state, event, to, request)
+        return event.outcome()
 
     def fetch_offsets(
         self, to: Any, group: OffsetFetchRequestGroup, require_stable: bool, now: Instant
     ) -> Outcome:
         """One group's part. With `require_stable`, Kafka 4 waits for commits that are being written."""
-        turn = self._turn(now)
-        fetching.fetch(self.state, turn, to, group, require_stable)
-        return turn.outcome()
+        event = self._event(now)
+        offset_fetch.fetch(self.state, event, to, group, require_stable)
+        return event.outcome()
 
     def offsets_of(
         self, group_id: str, topics: Sequence[OffsetFetchRequestTopics] | None, require_stable: bool
     ) -> OffsetFetchResponseGroup:
         """The same without waiting. Without topics, all of the group."""
-        return fetching.offsets_of(self.state, group_id, topics, require_stable)
+        return offset_fetch.offsets_of(self.state, group_id, topics, require_stable)
 
     def delete_offsets(self, to: Any, request: OffsetDeleteRequest, now: Instant) -> Outcome:
-        turn = self._turn(now)
-        removing.delete_offsets(self.state, turn, to, request)
-        return turn.outcome()
+        event = self._event(now)
+        removal.delete_offsets(self.state, event, to, request)
+        return event.outcome()
 
     # Groups.
 
@@ -254,14 +203,9 @@ class GroupShard:
         return listed(self.state, states, types)
 
     def delete_group(self, to: Any, group_id: str, now: Instant) -> Outcome:
-        turn = self._turn(now)
-        removing.delete_group(self.state, turn, to, group_id)
-        return turn.outcome()
+        event = self._event(now)
+        removal.delete_group(self.state, event, to, group_id)
+        return event.outcome()
 
-    def _turn(self, now: Instant) -> Turn:
-        return Turn(self.state.config, self.state.manners, now)
-
-    def _close(self, turn: Turn, group_id: str) -> Outcome:
-        """In Kafka 0.9 a group may have died in this event."""
-        self.state.bury(group_id)
-        return turn.outcome()
+    def _event(self, now: Instant) -> ShardEvent:
+        return ShardEvent(self.state.config, self.state.behaviour, now)

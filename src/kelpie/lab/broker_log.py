@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from kelpie.broker.image import OFFSETS_TOPIC
-from kelpie.coordinator.notes import Note, What
+from kelpie.coordinator.notes import Note, NoteKind
 from kelpie.lab.failures import LabError
 from kelpie.lab.log_words import STARTED, STOPPED, words_of
 from kelpie.model.names import TopicPartition
@@ -40,7 +40,7 @@ class BrokerLogs:
     def write(self, node_id: int, partition: TopicPartition, note: Note, now: Instant) -> None:
         if partition.topic != OFFSETS_TOPIC:
             return
-        if note.what is What.EXPIRED and not note.values["tombstones"]:
+        if note.kind is NoteKind.EXPIRED and not note.values["tombstones"]:
             return  # Kafka looks every ten minutes, and mostly finds nothing to tell.
         self._put(node_id, self._words.of(node_id, partition.partition, note), now)
 

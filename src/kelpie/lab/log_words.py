@@ -40,7 +40,7 @@ class Words:
 
     def of(self, node_id: int, partition: int, note: Note) -> list[str]:
         """What is said of it: most often one line, sometimes none or several."""
-        lines = self.lines.get(note.what.name)
+        lines = self.lines.get(note.kind.name)
         if lines is None:
             return []
         values = self._values(note) | {"node": node_id, "partition": partition}
@@ -63,7 +63,7 @@ class Words:
             values["during"] = self.operations.get(values["during"], values["during"])
         reason = values.get("reason")
         if isinstance(reason, Note):
-            words = self.reasons.get(reason.what.name, "")
+            words = self.reasons.get(reason.kind.name, "")
             values["reason"] = words.format_map(self._values(reason))
         return values
 

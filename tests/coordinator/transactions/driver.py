@@ -5,12 +5,12 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import count
 from typing import Any
 
-from kelpie.coordinator.outcome import Outcome, Record
+from kelpie.coordinator.outcome import CoordinatorRecord, Outcome
 from kelpie.coordinator.transactions import (
-    MANNERS_4_3,
+    BEHAVIOUR_4_3,
     MarkerRequest,
+    TransactionBehaviour,
     TransactionConfig,
-    TransactionManners,
     TransactionOutcome,
     TransactionShard,
 )
@@ -34,27 +34,27 @@ def partitions(*names: str) -> list[TopicPartition]:
 class Driver:
     def __init__(
         self,
-        manners: TransactionManners = MANNERS_4_3,
+        behaviour: TransactionBehaviour = BEHAVIOUR_4_3,
         config: TransactionConfig | None = None,
-        log: list[Record] | None = None,
+        log: list[CoordinatorRecord] | None = None,
     ) -> None:
-        self.manners = manners
+        self.behaviour = behaviour
         self.config = config or TransactionConfig(abort_interval_ms=1000)
         self.now = START
-        self.log: list[Record] = list(log or ())
+        self.log: list[CoordinatorRecord] = list(log or ())
         self.writing: deque[Outcome] = deque()
         self.timers: dict[Hashable, int] = {}
         self.markers: list[MarkerRequest] = []
         self.answers: dict[int, Any] = {}
         self.on_answer: Callable[[int, Any], None] = lambda to, response: None
-        self.on_record: Callable[[Record], None] = lambda record: None
+        self.on_record: Callable[[CoordinatorRecord], None] = lambda record: None
         self.tokens = count()
         self.epoch = 0
         self.producer_ids = count(1000)
         self.shard = self._load()
 
     def _load(self) -> TransactionShard:
-        shard = TransactionShard(self.config, self.manners, lambda: next(self.producer_ids), self.epoch)
+        shard = TransactionShard(self.config, self.behaviour, lambda: next(self.producer_ids), self.epoch)
         for record in self.log:
             shard.replay(record.key, record.value)
         self.carry_out(shard.loaded(self.now))
@@ -204,9 +204,9 @@ class Driver:
     # Whole turns
 
     def begin(self, transactional_id: str = "t", *names: str, timeout_ms: int = 60_000) -> Producer:
-        """A producer with an open transaction, as a client of the manners' own time makes it."""
+        """A producer with an open transaction, as a client of the behaviour' own time makes it."""
         producer = self.producer(self.init_producer_id(transactional_id, timeout_ms=timeout_ms))
-        join = self.verify_or_add if self.manners.raises_epoch else self.add_partitions
+        join = self.verify_or_add if self.behaviour.raises_epoch else self.add_partitions
         join(transactional_id, producer, *(names or ("a-0",)))
         self.write_all()
         return producer

@@ -1,6 +1,6 @@
 """Logs of `__transaction_state` as an earlier coordinator may have left them."""
 
-from kelpie.coordinator.outcome import Record
+from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.coordinator.transactions.metadata import Facts
 from kelpie.coordinator.transactions.records import record_of
 from kelpie.coordinator.transactions.states import State
@@ -16,7 +16,7 @@ def log_with(
     state: State = State.EMPTY,
     joined: frozenset[TopicPartition] = frozenset(),
     value_version: int = 1,
-) -> list[Record]:
+) -> list[CoordinatorRecord]:
     facts = Facts(
         state=state,
         producer_id=producer_id,

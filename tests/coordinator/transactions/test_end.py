@@ -2,13 +2,13 @@
 
 import pytest
 
-from kelpie.coordinator.transactions import MANNERS_2_8, MANNERS_4_3, TransactionManners
+from kelpie.coordinator.transactions import BEHAVIOUR_2_8, BEHAVIOUR_4_3, TransactionBehaviour
 from kelpie.coordinator.transactions.states import State
 from kelpie.errors import ErrorCode
 from tests.coordinator.transactions.driver import Driver, partitions
 from tests.coordinator.transactions.logs import log_with
 
-BOTH = pytest.mark.parametrize("manners", [MANNERS_2_8, MANNERS_4_3], ids=["2.8", "4.3"])
+BOTH = pytest.mark.parametrize("behaviour", [BEHAVIOUR_2_8, BEHAVIOUR_4_3], ids=["2.8", "4.3"])
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -224,11 +224,11 @@ def test_markers_told_twice_complete_once() -> None:
 
 
 @BOTH
-def test_a_prepared_end_is_carried_on_by_the_next_coordinator(manners: TransactionManners) -> None:
+def test_a_prepared_end_is_carried_on_by_the_next_coordinator(behaviour: TransactionBehaviour) -> None:
     """From the prepared record on, the end is certain, whoever leads."""
-    driver = Driver(manners)
+    driver = Driver(behaviour)
     producer = driver.begin("t", "a-0", "a-1")
-    driver.end("t", producer, version=5 if manners.raises_epoch else 3)
+    driver.end("t", producer, version=5 if behaviour.raises_epoch else 3)
     driver.write()
     before = driver.markers[0]
     driver.reload()

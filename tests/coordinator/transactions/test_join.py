@@ -3,16 +3,16 @@
 import pytest
 
 from kelpie.coordinator.transactions import (
-    MANNERS_2_8,
-    MANNERS_4_3,
-    TransactionManners,
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_4_3,
+    TransactionBehaviour,
     add_partitions_result,
 )
 from kelpie.errors import ErrorCode
 from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnResponse
 from tests.coordinator.transactions.driver import OFFSETS, Driver, partitions
 
-BOTH = pytest.mark.parametrize("manners", [MANNERS_2_8, MANNERS_4_3], ids=["2.8", "4.3"])
+BOTH = pytest.mark.parametrize("behaviour", [BEHAVIOUR_2_8, BEHAVIOUR_4_3], ids=["2.8", "4.3"])
 
 
 def test_the_first_partition_opens_the_transaction() -> None:
@@ -115,15 +115,15 @@ def test_an_empty_transactional_id_is_invalid() -> None:
 
 
 @BOTH
-def test_nothing_joins_while_the_last_transaction_ends(manners: TransactionManners) -> None:
+def test_nothing_joins_while_the_last_transaction_ends(behaviour: TransactionBehaviour) -> None:
     """The markers would close what has only just been opened."""
-    driver = Driver(manners)
+    driver = Driver(behaviour)
     producer = driver.begin("t", "a-0")
-    version = 5 if manners.raises_epoch else 3
+    version = 5 if behaviour.raises_epoch else 3
     driver.end("t", producer, version=version)
     driver.write()
     producer_id, epoch = producer
-    held = (producer_id, epoch + 1) if manners.raises_epoch else producer
+    held = (producer_id, epoch + 1) if behaviour.raises_epoch else producer
     for to in (
         driver.add_partitions("t", held, "a-0"),
         driver.verify_or_add("t", held, "a-0", verify_only=True),
@@ -133,11 +133,11 @@ def test_nothing_joins_while_the_last_transaction_ends(manners: TransactionManne
 
 def test_kafka_4_lets_a_fenced_producer_wait_while_a_step_is_written() -> None:
     """KAFKA-18660: a producer that is about to get a new id must not be told that it is fenced."""
-    for manners, error in (
-        (MANNERS_4_3, ErrorCode.CONCURRENT_TRANSACTIONS),
-        (MANNERS_2_8, ErrorCode.PRODUCER_FENCED),
+    for behaviour, error in (
+        (BEHAVIOUR_4_3, ErrorCode.CONCURRENT_TRANSACTIONS),
+        (BEHAVIOUR_2_8, ErrorCode.PRODUCER_FENCED),
     ):
-        driver = Driver(manners)
+        driver = Driver(behaviour)
         producer_id, epoch = driver.begin("t", "a-0")
         driver.add_partitions("t", (producer_id, epoch), "b-0")
         assert driver.errors(driver.add_partitions("t", (producer_id, epoch + 1), "c-0")) == {error}

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kelpie.coordinator.outcome import Record
+from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.coordinator.transactions import (
-    MANNERS_2_8,
-    MANNERS_4_3,
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_4_3,
     Facts,
+    TransactionBehaviour,
     TransactionConfig,
-    TransactionManners,
     TransactionShard,
 )
 from kelpie.coordinator.transactions.metadata import NO_EPOCH, NO_ID
@@ -57,10 +57,10 @@ events = st.one_of(
 class Checked(Driver):
     """A driver that also keeps its own account of who joined what, and how it ended."""
 
-    def __init__(self, manners: TransactionManners) -> None:
-        log = log_with("worn", producer_id=7, producer_epoch=32765, value_version=manners.value_version)
+    def __init__(self, behaviour: TransactionBehaviour) -> None:
+        log = log_with("worn", producer_id=7, producer_epoch=32765, value_version=behaviour.value_version)
         config = TransactionConfig(abort_interval_ms=1000, expiration_ms=20_000)
-        super().__init__(manners, config, log)
+        super().__init__(behaviour, config, log)
         self.held: dict[str, list[Producer]] = defaultdict(lambda: [(7, 32765)])
         self.last: dict[str, Facts] = {}
         for record in log:
@@ -107,7 +107,7 @@ class Checked(Driver):
                 self._called(event, producer, lambda: self.add_offsets(transactional_id, producer))
             case ("end", transactional_id, holder, committed, new):
                 producer = self.producer_of(transactional_id, holder)
-                version = 5 if new and self.manners.raises_epoch else 4
+                version = 5 if new and self.behaviour.raises_epoch else 4
                 self._called(
                     event,
                     producer,
@@ -155,7 +155,7 @@ class Checked(Driver):
         assert marker.coordinator_epoch == self.epoch
         return super().mark()
 
-    def _record(self, record: Record) -> None:
+    def _record(self, record: CoordinatorRecord) -> None:
         transactional_id = decode_key(record.key).transactional_id
         value = decode_value(record.value)
         before = self.last.pop(transactional_id, None)
@@ -203,7 +203,7 @@ class Checked(Driver):
             self.held[transactional_id].append((response.producer_id, response.producer_epoch))
 
     def rebuilt(self) -> TransactionShard:
-        shard = TransactionShard(self.config, self.manners, lambda: 0, 0)
+        shard = TransactionShard(self.config, self.behaviour, lambda: 0, 0)
         for record in self.log:
             shard.replay(record.key, record.value)
         return shard
@@ -224,17 +224,17 @@ def durable(shard: TransactionShard, live: TransactionShard, value_version: int)
     return found
 
 
-@pytest.mark.parametrize("manners", [MANNERS_2_8, MANNERS_4_3], ids=["2.8", "4.3"])
+@pytest.mark.parametrize("behaviour", [BEHAVIOUR_2_8, BEHAVIOUR_4_3], ids=["2.8", "4.3"])
 @settings(max_examples=300, deadline=None)
 @given(happened=st.lists(events, max_size=60))
-def test_whatever_happens_the_promises_hold(manners: TransactionManners, happened: list[Any]) -> None:
+def test_whatever_happens_the_promises_hold(behaviour: TransactionBehaviour, happened: list[Any]) -> None:
     """One end, the right markers, one answer, and a log that tells it all."""
-    driver = Checked(manners)
+    driver = Checked(behaviour)
     for event in happened:
         driver.event(event)
     driver.write_all()
     live, rebuilt = driver.shard, driver.rebuilt()
-    version = manners.value_version
+    version = behaviour.value_version
     assert durable(rebuilt, live, version) == durable(live, live, version)
 
     driver.reload()  # Who was told that it no longer leads does not try again.

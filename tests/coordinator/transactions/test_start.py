@@ -2,12 +2,17 @@
 
 import pytest
 
-from kelpie.coordinator.transactions import MANNERS_2_8, MANNERS_4_3, TransactionConfig, TransactionManners
+from kelpie.coordinator.transactions import (
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_4_3,
+    TransactionBehaviour,
+    TransactionConfig,
+)
 from kelpie.errors import ErrorCode
 from tests.coordinator.transactions.driver import Driver
 from tests.coordinator.transactions.logs import log_with
 
-BOTH = pytest.mark.parametrize("manners", [MANNERS_2_8, MANNERS_4_3], ids=["2.8", "4.3"])
+BOTH = pytest.mark.parametrize("behaviour", [BEHAVIOUR_2_8, BEHAVIOUR_4_3], ids=["2.8", "4.3"])
 
 
 def test_a_new_transactional_id_gets_epoch_zero() -> None:
@@ -118,9 +123,9 @@ def test_a_forgotten_producer_gets_a_new_id() -> None:
 
 
 @BOTH
-def test_an_open_transaction_is_aborted_first(manners: TransactionManners) -> None:
+def test_an_open_transaction_is_aborted_first(behaviour: TransactionBehaviour) -> None:
     """The new producer must not read its predecessor's half-written data as its own."""
-    driver = Driver(manners)
+    driver = Driver(behaviour)
     driver.begin("t")
     to = driver.init_producer_id("t")
     assert to not in driver.answers
@@ -138,7 +143,7 @@ def test_an_open_transaction_is_aborted_first(manners: TransactionManners) -> No
 
 def test_a_fence_that_cannot_be_written_still_fences_before_version_2() -> None:
     """Kafka raises the epoch in memory at once; the next attempt does not raise it again."""
-    driver = Driver(MANNERS_2_8)
+    driver = Driver(BEHAVIOUR_2_8)
     producer = driver.begin("t")
     to = driver.init_producer_id("t")
     driver.fail()

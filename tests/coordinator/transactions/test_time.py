@@ -4,11 +4,11 @@ import pytest
 
 from kelpie.coordinator.outcome import Outcome, Timer
 from kelpie.coordinator.transactions import (
-    MANNERS_2_8,
-    MANNERS_4_3,
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_4_3,
     MarkerRequest,
+    TransactionBehaviour,
     TransactionConfig,
-    TransactionManners,
     TransactionOutcome,
 )
 from kelpie.coordinator.transactions.states import State
@@ -17,13 +17,13 @@ from kelpie.wire.transaction_state import decode_value
 from tests.coordinator.transactions.driver import START, Driver, partitions
 from tests.coordinator.transactions.logs import log_with
 
-BOTH = pytest.mark.parametrize("manners", [MANNERS_2_8, MANNERS_4_3], ids=["2.8", "4.3"])
+BOTH = pytest.mark.parametrize("behaviour", [BEHAVIOUR_2_8, BEHAVIOUR_4_3], ids=["2.8", "4.3"])
 
 
 @BOTH
-def test_a_late_transaction_is_aborted_with_a_higher_epoch(manners: TransactionManners) -> None:
+def test_a_late_transaction_is_aborted_with_a_higher_epoch(behaviour: TransactionBehaviour) -> None:
     """Readers of committed data wait for every open transaction."""
-    driver = Driver(manners)
+    driver = Driver(behaviour)
     producer = driver.begin("t", timeout_ms=5000)
     driver.advance(5000)
     assert not driver.writing, "not late yet"
@@ -76,9 +76,9 @@ def test_a_late_transaction_that_is_just_ending_is_left_alone() -> None:
 
 
 @BOTH
-def test_an_abort_that_cannot_be_written_is_tried_at_the_next_look(manners: TransactionManners) -> None:
+def test_an_abort_that_cannot_be_written_is_tried_at_the_next_look(behaviour: TransactionBehaviour) -> None:
     """And the epoch rises by one, not by one for each attempt."""
-    driver = Driver(manners)
+    driver = Driver(behaviour)
     driver.begin("t", timeout_ms=5000)
     driver.advance(6000)
     driver.fail()
@@ -124,9 +124,9 @@ def test_a_timer_of_a_forgotten_id_is_void() -> None:
 
 
 @BOTH
-def test_idle_ids_expire(manners: TransactionManners) -> None:
+def test_idle_ids_expire(behaviour: TransactionBehaviour) -> None:
     """transactional.id.expiration.ms: else every id ever used would stay for ever."""
-    driver = Driver(manners, TransactionConfig(expiration_ms=1000, abort_interval_ms=1000))
+    driver = Driver(behaviour, TransactionConfig(expiration_ms=1000, abort_interval_ms=1000))
     driver.producer(driver.init_producer_id("idle"))
     driver.begin("open")
     driver.now += 999
@@ -151,8 +151,8 @@ def test_an_expiry_that_cannot_be_written_did_not_happen() -> None:
 
 def test_records_are_those_of_the_release() -> None:
     """Value version 1 came with KIP-890; older brokers cannot read it."""
-    for manners, version in ((MANNERS_2_8, 0), (MANNERS_4_3, 1)):
-        driver = Driver(manners)
+    for behaviour, version in ((BEHAVIOUR_2_8, 0), (BEHAVIOUR_4_3, 1)):
+        driver = Driver(behaviour)
         driver.begin("t", "a-0", "b-2")
         value = driver.log[-1].value
         assert value is not None

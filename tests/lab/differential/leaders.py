@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from kelpie.coordinator.classic_group import ClassicGroup
-from kelpie.coordinator.member import Member
+from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic.member import ClassicMember
 from tests.lab.differential.names import first_part
 
 Leaders = dict[tuple[str, int], str]
@@ -23,7 +23,7 @@ def following(leaders: Leaders) -> Iterator[None]:
     remove, elect = ClassicGroup.remove, ClassicGroup.elect_joined_leader
     free: set[str] = set()
 
-    def removed(group: ClassicGroup, member_id: str) -> Member | None:
+    def removed(group: ClassicGroup, member_id: str) -> ClassicMember | None:
         led = group.leader == member_id
         gone = remove(group, member_id)
         if led:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
-from kelpie.coordinator.answers import join_refused
+from kelpie.coordinator.classic.responses import join_refused
 from kelpie.model.time import Instant
 from kelpie.wire.api.join_group import JoinGroupRequest
 
@@ -19,4 +19,4 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
         outcome = host.shard.join(call, request, call.version, call.client_id, call.client_host, now)
         host.carry_out(outcome, now)
         return
-    call.answer(join_refused(request.member_id, host, call.version, broker.groups.manners))
+    call.answer(join_refused(request.member_id, host, call.version, broker.groups.behaviour))

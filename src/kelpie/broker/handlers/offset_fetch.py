@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Gather, Relay
-from kelpie.coordinator import fetching
+from kelpie.coordinator import offset_fetch
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -33,13 +33,13 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     if call.version == 0:
         call.answer(_from_zookeeper(broker, request))
         return
-    groups = fetching.groups_asked(request, call.version)
-    gather = Gather(len(groups), lambda parts: call.answer(fetching.response_of(parts, call.version)))
+    groups = offset_fetch.groups_asked(request, call.version)
+    gather = Gather(len(groups), lambda parts: call.answer(offset_fetch.response_of(parts, call.version)))
     for index, group in enumerate(groups):
         to = _with_ids(broker, gather.part(index)) if call.version >= BY_ID else gather.part(index)
         host = broker.groups.host_for(group.group_id)
         if not isinstance(host, ShardHost):
-            to.answer(fetching.refused(group, host, call.version))
+            to.answer(offset_fetch.refused(group, host, call.version))
             continue
         _name(broker, group, call.version)
         host.carry_out(host.shard.fetch_offsets(to, group, request.require_stable, now), now)

@@ -50,7 +50,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
             outcome = host.shard.commit_offsets_in_transaction(Relay(finish), asked, call.version, now)
             host.carry_out(outcome, now)
         else:
-            finish(refused(asked, broker.groups.manners.commit_errors.get(error, error)))
+            finish(refused(asked, broker.groups.behaviour.commit_errors.get(error, error)))
 
     verify_offsets(broker, request, call.version, now, verified)
 

@@ -1,11 +1,11 @@
 """The transaction coordinator: all transactional ids of one partition of `__transaction_state`.
 
 It follows Kafka 4.3 (TransactionCoordinator, TransactionMetadata, TransactionStateManager), and by its
-manners 2.8 and 3.9: KIP-98, KIP-360 (a producer raises its own epoch), KIP-447, KIP-588 (PRODUCER_FENCED),
+behaviour 2.8 and 3.9: KIP-98, KIP-360 (a producer raises its own epoch), KIP-447, KIP-588 (PRODUCER_FENCED),
 KIP-664 (describe and list), KIP-890 (partitions are verified; with transaction version 2 each transaction has
 its own epoch, and the leader's append adds the partition).
 
-    shard = TransactionShard(config, manners, next_producer_id, coordinator_epoch)
+    shard = TransactionShard(config, behaviour, next_producer_id, coordinator_epoch)
 
 Loading and leaving. One shard lives as long as one leadership; `coordinator_epoch` is the leader epoch.
 
@@ -43,26 +43,26 @@ then calls `markers_written`.
 """
 
 from kelpie.coordinator.transactions.listing import add_partitions_result, list_transactions
-from kelpie.coordinator.transactions.manners import (
-    MANNERS_2_8,
-    MANNERS_3_9,
-    MANNERS_4_3,
-    TransactionConfig,
-    TransactionManners,
-)
 from kelpie.coordinator.transactions.metadata import Facts, Transaction
 from kelpie.coordinator.transactions.outcome import MarkerRequest, TransactionOutcome
+from kelpie.coordinator.transactions.release_behaviour import (
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_3_9,
+    BEHAVIOUR_4_3,
+    TransactionBehaviour,
+    TransactionConfig,
+)
 from kelpie.coordinator.transactions.shard import TransactionShard
 
 __all__ = [
-    "MANNERS_2_8",
-    "MANNERS_3_9",
-    "MANNERS_4_3",
+    "BEHAVIOUR_2_8",
+    "BEHAVIOUR_3_9",
+    "BEHAVIOUR_4_3",
     "Facts",
     "MarkerRequest",
     "Transaction",
+    "TransactionBehaviour",
     "TransactionConfig",
-    "TransactionManners",
     "TransactionOutcome",
     "TransactionShard",
     "add_partitions_result",

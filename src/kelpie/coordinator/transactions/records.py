@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kelpie.coordinator.outcome import Record
+from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.coordinator.transactions.metadata import Facts
 from kelpie.coordinator.transactions.states import State
 from kelpie.errors import ErrorCode
@@ -16,11 +16,11 @@ from kelpie.wire.transaction_state import (
 )
 
 
-def record_of(transactional_id: str, facts: Facts, value_version: int) -> Record:
+def record_of(transactional_id: str, facts: Facts, value_version: int) -> CoordinatorRecord:
     """A tombstone, if the id is forgotten."""
     key = encode_key(TransactionLogKey(transactional_id=transactional_id))
     if facts.state is State.DEAD:
-        return Record(key, None)
+        return CoordinatorRecord(key, None)
     partitions = [
         TransactionPartitions(topic=topic, partition_ids=ids)
         for topic, ids in by_topic(facts.partitions).items()
@@ -37,7 +37,7 @@ def record_of(transactional_id: str, facts: Facts, value_version: int) -> Record
         transaction_start_timestamp_ms=facts.started_at,
         client_transaction_version=facts.client_version,
     )
-    return Record(key, encode_value(value, value_version))
+    return CoordinatorRecord(key, encode_value(value, value_version))
 
 
 def facts_of(value: TransactionLogValue) -> Facts:

@@ -13,11 +13,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from kelpie.coordinator.outcome import Reply, Timer
+from kelpie.coordinator.outcome import CoordinatorReply, Timer
 from kelpie.coordinator.transactions import answers, fencing
 from kelpie.coordinator.transactions.answers import Answer, Replies
 from kelpie.coordinator.transactions.listing import described, not_described
-from kelpie.coordinator.transactions.manners import TransactionConfig, TransactionManners
 from kelpie.coordinator.transactions.metadata import (
     NO_EPOCH,
     NO_ID,
@@ -32,6 +31,7 @@ from kelpie.coordinator.transactions.metadata import (
 )
 from kelpie.coordinator.transactions.outcome import NOTHING, MarkerRequest, TransactionOutcome
 from kelpie.coordinator.transactions.records import answer_to_failed_append, facts_of, record_of
+from kelpie.coordinator.transactions.release_behaviour import TransactionBehaviour, TransactionConfig
 from kelpie.coordinator.transactions.states import IDLE, PREPARED, State
 from kelpie.coordinator.transactions.timeouts import first_look, late
 from kelpie.errors import ErrorCode
@@ -52,12 +52,12 @@ class TransactionShard:
     def __init__(
         self,
         config: TransactionConfig,
-        manners: TransactionManners,
+        behaviour: TransactionBehaviour,
         next_producer_id: Callable[[], int],
         coordinator_epoch: int,
     ) -> None:
         self._config = config
-        self._manners = manners
+        self._behaviour = behaviour
         self._next_producer_id = next_producer_id
         self._coordinator_epoch = coordinator_epoch
         self._transactions: dict[str, Transaction] = {}
@@ -79,7 +79,7 @@ class TransactionShard:
             return
         transaction = self._transactions.get(transactional_id)
         if transaction is not None and transaction.pending is not None:
-            record = record_of(transactional_id, transaction.pending, self._manners.value_version)
+            record = record_of(transactional_id, transaction.pending, self._behaviour.value_version)
             if record.value == value:
                 transaction.settle()  # More than the record says: the last epoch is kept.
                 return
@@ -140,7 +140,7 @@ class TransactionShard:
                 transaction.abandon(facts)
             return NOTHING
 
-        version = self._manners.value_version
+        version = self._behaviour.value_version
         return TransactionOutcome(
             records=tuple(record_of(each.transactional_id, facts, version) for each, facts in dying),
             failed=failed,
@@ -213,7 +213,7 @@ class TransactionShard:
         answer = answers.verify_or_add(to, wanted)
         producer = (producer_id, producer_epoch)
         if not verify_only:
-            version = min(2, self._manners.transaction_version)
+            version = min(2, self._behaviour.transaction_version)
             return self._join(transactional_id, producer, wanted, answer, now, client_version=version)
         if not transactional_id:
             return TransactionOutcome(replies=answer(ErrorCode.INVALID_REQUEST))
@@ -228,7 +228,7 @@ class TransactionShard:
             partition: ErrorCode.NONE if partition in joined else ErrorCode.TRANSACTION_ABORTABLE
             for partition in wanted
         }
-        return TransactionOutcome(replies=(Reply(to, errors),))
+        return TransactionOutcome(replies=(CoordinatorReply(to, errors),))
 
     def add_offsets(
         self,
@@ -295,7 +295,7 @@ class TransactionShard:
         transaction = self._transactions.get(transactional_id)
         if transaction is None:
             return TransactionOutcome(replies=answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
-        pending_first = self._manners.pending_answers_first
+        pending_first = self._behaviour.pending_answers_first
         refusal = fencing.refuse_join(transaction, producer, pending_first=pending_first)
         if refusal is not None:
             return TransactionOutcome(replies=answer(refusal))
@@ -311,8 +311,8 @@ class TransactionShard:
     ) -> TransactionOutcome:
         """Abort what a producer has left open, with a higher epoch that shuts this producer out."""
         facts = transaction.facts
-        if self._manners.raises_epoch:
-            prepared = self._prepared(facts, State.PREPARE_ABORT, self._manners.transaction_version, now)
+        if self._behaviour.raises_epoch:
+            prepared = self._prepared(facts, State.PREPARE_ABORT, self._behaviour.transaction_version, now)
             return self._write_end(transaction, prepared, replies, answer)
         transaction.facts = epoch_fenced(facts, again=transaction.fence_failed)
         prepared = self._prepared(transaction.facts, State.PREPARE_ABORT, 0, now)
@@ -356,7 +356,7 @@ class TransactionShard:
             watch = self._watch(transaction.transactional_id, transaction.facts, now)
             return TransactionOutcome(replies=answer(answer_to_failed_append(error)), timers=watch)
 
-        record = record_of(transaction.transactional_id, pending, self._manners.value_version)
+        record = record_of(transaction.transactional_id, pending, self._behaviour.value_version)
         return TransactionOutcome(records=(record,), replies=replies, failed=failed)
 
     def _complete(self, transaction: Transaction) -> TransactionOutcome:
@@ -372,7 +372,7 @@ class TransactionShard:
             retry_at = now + self._config.completion_retry_ms
             return TransactionOutcome(timers=(Timer((_COMPLETION, transaction.transactional_id), retry_at),))
 
-        record = record_of(transaction.transactional_id, completed, self._manners.value_version)
+        record = record_of(transaction.transactional_id, completed, self._behaviour.value_version)
         return TransactionOutcome(records=(record,), failed=failed)
 
     # Timeouts

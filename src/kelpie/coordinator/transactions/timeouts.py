@@ -1,6 +1,6 @@
 """When an open transaction is aborted for taking longer than its transaction.timeout.ms.
 
-Kafka looks at all transactions in turn, every transaction.abort.timed.out.transaction.cleanup.interval.ms.
+Kafka looks at all transactions in event, every transaction.abort.timed.out.transaction.cleanup.interval.ms.
 So one that is late lives on until the next look. Here each has a timer at its own first look, and a shard's
 looks are counted from its load (in Kafka from the start of the broker).
 """

@@ -23,7 +23,7 @@ class ParkedSync:
 
 
 @dataclass(slots=True)
-class Member:
+class ClassicMember:
     member_id: str
     instance_id: str | None
     client_id: str

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kelpie.coordinator.classic_group import ClassicGroup
-from kelpie.coordinator.state import MAY_FOLLOW, State
+from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic.state import MAY_FOLLOW, ClassicGroupState
 from kelpie.errors import ErrorCode
 from tests.coordinator.clients import DELAY_MS, RANGE, SESSION_MS, Group, assignment, subscription
 from tests.coordinator.driver import START, Driver
@@ -23,9 +23,11 @@ def dead(group: Group, members: int = 1) -> list[str]:
     return ids
 
 
-@pytest.mark.parametrize("before", State)
-@pytest.mark.parametrize("after", State)
-def test_only_the_transitions_of_the_table_are_possible(before: State, after: State) -> None:
+@pytest.mark.parametrize("before", ClassicGroupState)
+@pytest.mark.parametrize("after", ClassicGroupState)
+def test_only_the_transitions_of_the_table_are_possible(
+    before: ClassicGroupState, after: ClassicGroupState
+) -> None:
     """The table is Kafka's; anything else is our own mistake and must not pass in silence."""
     group = ClassicGroup("g", before, START)
     if before in MAY_FOLLOW[after]:

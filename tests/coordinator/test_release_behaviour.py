@@ -3,20 +3,26 @@
 import pytest
 
 from kelpie.coordinator.config import CONFIG_0_9, GroupConfig
-from kelpie.coordinator.manners import MANNERS_0_9, MANNERS_2_8, MANNERS_3_9, MANNERS_4_3, Manners
+from kelpie.coordinator.release_behaviour import (
+    BEHAVIOUR_0_9,
+    BEHAVIOUR_2_8,
+    BEHAVIOUR_3_9,
+    BEHAVIOUR_4_3,
+    GroupBehaviour,
+)
 from kelpie.errors import ErrorCode
 from kelpie.wire.offsets_topic import decode_key, decode_value
 from tests.coordinator.clients import DELAY_MS, RANGE, REBALANCE_MS, SESSION_MS, TOPIC, Group, assignment
 from tests.coordinator.driver import Call, Driver
 
-SCALA = [MANNERS_2_8, MANNERS_3_9]
+SCALA = [BEHAVIOUR_2_8, BEHAVIOUR_3_9]
 
 
 class Old(Group):
     """A group of Kafka 0.9, whose members speak version 0."""
 
     def __init__(self) -> None:
-        super().__init__(Driver(MANNERS_0_9, CONFIG_0_9))
+        super().__init__(Driver(BEHAVIOUR_0_9, CONFIG_0_9))
 
     def join0(self, member_id: str = "") -> Call:
         return self.join(member_id, version=0)
@@ -193,7 +199,7 @@ def test_0_9_sync_renews_the_session() -> None:
 
 def test_0_9_knows_an_empty_group_id_only_in_join() -> None:
     """The other requests find no such group."""
-    nameless = Group(Driver(MANNERS_0_9, CONFIG_0_9), "")
+    nameless = Group(Driver(BEHAVIOUR_0_9, CONFIG_0_9), "")
     assert nameless.join(version=0).error == ErrorCode.INVALID_GROUP_ID
     assert nameless.heartbeat("m", 1) == ErrorCode.UNKNOWN_MEMBER_ID
     assert nameless.sync("m", 1).error == ErrorCode.UNKNOWN_MEMBER_ID
@@ -219,19 +225,19 @@ def test_0_9_group_keeps_its_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manners", "expected"),
+    ("behaviour", "expected"),
     [
-        (MANNERS_2_8, [(2, 3), (1, 3), (1, 1), (2, 3)]),
-        (MANNERS_3_9, [(2, 3), (1, 3), (1, 1), (2, 3)]),
-        (MANNERS_4_3, [(2, 3), (2, 3), (1, 4), (1, 1), (2, 3)]),
+        (BEHAVIOUR_2_8, [(2, 3), (1, 3), (1, 1), (2, 3)]),
+        (BEHAVIOUR_3_9, [(2, 3), (1, 3), (1, 1), (2, 3)]),
+        (BEHAVIOUR_4_3, [(2, 3), (2, 3), (1, 4), (1, 1), (2, 3)]),
     ],
-    ids=lambda value: value.release if isinstance(value, Manners) else "",
+    ids=lambda value: value.release if isinstance(value, GroupBehaviour) else "",
 )
 def test_records_have_the_versions_of_the_release(
-    manners: Manners, expected: list[tuple[int, int | None]]
+    behaviour: GroupBehaviour, expected: list[tuple[int, int | None]]
 ) -> None:
     """4.x also writes a new group at once; a retention makes it version 1 everywhere."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     (member,) = group.stable()
     group.commit(5, member_id=member, generation=1)
     group.commit(5, member_id=member, generation=1, retention_ms=1_000, version=4)
@@ -269,27 +275,27 @@ def test_record_of_an_emptied_group_keeps_its_type() -> None:
 # Scala, 2.8 and 3.9.
 
 
-@pytest.mark.parametrize("manners", SCALA, ids=["2.8", "3.9"])
-def test_scala_answers_leave_before_the_group_is_written(manners: Manners) -> None:
+@pytest.mark.parametrize("behaviour", SCALA, ids=["2.8", "3.9"])
+def test_scala_answers_leave_before_the_group_is_written(behaviour: GroupBehaviour) -> None:
     """Nobody waits for the record of the emptied group."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     (member,) = group.stable()
     group.driver.hold()
     assert group.leave(member).error == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("manners", SCALA, ids=["2.8", "3.9"])
-def test_scala_names_no_missing_group(manners: Manners) -> None:
+@pytest.mark.parametrize("behaviour", SCALA, ids=["2.8", "3.9"])
+def test_scala_names_no_missing_group(behaviour: GroupBehaviour) -> None:
     """GROUP_ID_NOT_FOUND came with the coordinator of 4.0."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     assert group.commit(member_id="m", generation=1, version=9) == ErrorCode.ILLEGAL_GENERATION
 
 
-@pytest.mark.parametrize("manners", SCALA, ids=["2.8", "3.9"])
-def test_scala_delay_does_not_end_with_an_expired_id(manners: Manners) -> None:
+@pytest.mark.parametrize("behaviour", SCALA, ids=["2.8", "3.9"])
+def test_scala_delay_does_not_end_with_an_expired_id(behaviour: GroupBehaviour) -> None:
     """The initial delay cannot end early there."""
     config = GroupConfig(initial_rebalance_delay_ms=SESSION_MS + 5_000)
-    group = Group(Driver(manners, config))
+    group = Group(Driver(behaviour, config))
     group.join()
     group.driver.pass_time(1_000)
     _, call = group.with_id()
@@ -297,10 +303,10 @@ def test_scala_delay_does_not_end_with_an_expired_id(manners: Manners) -> None:
     assert call.waits
 
 
-@pytest.mark.parametrize("manners", SCALA, ids=["2.8", "3.9"])
-def test_scala_prolongs_only_the_first_delay(manners: Manners) -> None:
+@pytest.mark.parametrize("behaviour", SCALA, ids=["2.8", "3.9"])
+def test_scala_prolongs_only_the_first_delay(behaviour: GroupBehaviour) -> None:
     """Later, new members do not add to it."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     (member,) = group.stable()
     group.leave(member)
     _, first = group.with_id()
@@ -310,10 +316,10 @@ def test_scala_prolongs_only_the_first_delay(manners: Manners) -> None:
     assert first.answer.generation_id == 3
 
 
-@pytest.mark.parametrize("manners", SCALA, ids=["2.8", "3.9"])
-def test_scala_sync_renews_the_session_of_a_stable_member(manners: Manners) -> None:
+@pytest.mark.parametrize("behaviour", SCALA, ids=["2.8", "3.9"])
+def test_scala_sync_renews_the_session_of_a_stable_member(behaviour: GroupBehaviour) -> None:
     """Kafka 4 does not."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     (member,) = group.stable()
     for _ in range(3):
         group.driver.pass_time(SESSION_MS - 1)
@@ -331,10 +337,10 @@ def test_kafka_4_sync_does_not_renew_the_session() -> None:
     assert group.state == "Empty"
 
 
-@pytest.mark.parametrize("manners", SCALA, ids=["2.8", "3.9"])
-def test_scala_refused_member_may_end_the_rebalance(manners: Manners) -> None:
+@pytest.mark.parametrize("behaviour", SCALA, ids=["2.8", "3.9"])
+def test_scala_refused_member_may_end_the_rebalance(behaviour: GroupBehaviour) -> None:
     """The one that was too many is gone, and all others are here."""
-    driver = Driver(manners)
+    driver = Driver(behaviour)
     group = Group(driver)
     first, second = group.stable(2)
     driver.config = GroupConfig(max_size=1)
@@ -360,7 +366,7 @@ def test_kafka_4_refused_member_does_not_end_the_rebalance() -> None:
 
 def test_2_8_rejoin_keeps_the_timeouts() -> None:
     """Later releases take the new ones."""
-    group = Group(Driver(MANNERS_2_8))
+    group = Group(Driver(BEHAVIOUR_2_8))
     (member,) = group.stable()
     group.join(member, session_ms=20_000)
     assert group.driver.group().members[member].session_timeout_ms == SESSION_MS
@@ -368,7 +374,7 @@ def test_2_8_rejoin_keeps_the_timeouts() -> None:
 
 def test_2_8_lets_an_unknown_instance_of_a_known_member_pass() -> None:
     """It only looks whether the instance belongs to someone else. JoinGroup is strict even there."""
-    group = Group(Driver(MANNERS_2_8))
+    group = Group(Driver(BEHAVIOUR_2_8))
     (member,) = group.stable()
     assert group.heartbeat(member, 1, "i") == ErrorCode.NONE
     assert group.commit(member_id=member, generation=1, instance="i") == ErrorCode.NONE
@@ -377,7 +383,7 @@ def test_2_8_lets_an_unknown_instance_of_a_known_member_pass() -> None:
 
 def test_2_8_transaction_checks_member_and_generation_apart() -> None:
     """Each only if it is given."""
-    group = Group(Driver(MANNERS_2_8))
+    group = Group(Driver(BEHAVIOUR_2_8))
     (member,) = group.stable()
     transaction = group.commit_in_transaction
     assert transaction(9, generation=1) == ErrorCode.NONE
@@ -388,7 +394,7 @@ def test_2_8_transaction_checks_member_and_generation_apart() -> None:
 
 def test_scala_group_is_written_with_its_first_assignment() -> None:
     """Not before: a coordinator that moves earlier forgets it."""
-    group = Group(Driver(MANNERS_3_9))
+    group = Group(Driver(BEHAVIOUR_3_9))
     group.completing()
     group.driver.move()
     assert group.state == "Dead"
@@ -396,7 +402,7 @@ def test_scala_group_is_written_with_its_first_assignment() -> None:
 
 def test_scala_forgets_unused_groups_while_loading() -> None:
     """Where no tombstone was written, the last offset's is enough."""
-    group = Group(Driver(MANNERS_3_9))
+    group = Group(Driver(BEHAVIOUR_3_9))
     group.commit(5)
     group.driver.tell("topic_deleted", [TOPIC])
     group.driver.move()

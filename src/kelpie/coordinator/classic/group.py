@@ -1,27 +1,37 @@
-"""A classic group: who is in it, who leads, which protocol they share. What may happen to it is elsewhere
-(rebalance.py, joining.py, syncing.py, membership.py).
+"""A classic group: its members, its leader, and the protocol that they share. Other modules hold what happens
+to it (rebalance.py, join.py, sync.py, membership.py).
 
 Follows ClassicGroup of Kafka 4. Where Kafka takes "the first" of a hash map of members, this takes the one
-that came first; Kafka's choice is arbitrary, so nobody may rely on it.
+that joined first; Kafka's choice is arbitrary, so no client may rely on it.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
-from kelpie.coordinator.member import Member, ParkedJoin
-from kelpie.coordinator.state import MAY_FOLLOW, State
+from kelpie.coordinator.classic.member import ClassicMember, ParkedJoin
+from kelpie.coordinator.classic.state import MAY_FOLLOW, WITH_MEMBERS, ClassicGroupState
+from kelpie.coordinator.event import ShardEvent
+from kelpie.coordinator.notes import NoteKind
+from kelpie.coordinator.offsets import CommittedOffset
+from kelpie.coordinator.outcome import CoordinatorRecord
+from kelpie.coordinator.release_behaviour import GroupBehaviour
+from kelpie.errors import ErrorCode
 from kelpie.model.partitioning import java_hash
 from kelpie.model.time import Instant
 from kelpie.wire import compiler, prefixed
+from kelpie.wire.api.offset_commit import OffsetCommitRequest
+from kelpie.wire.api.txn_offset_commit import TxnOffsetCommitRequest
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, Subscription
 from kelpie.wire.malformed import Malformed
+from kelpie.wire.offsets_topic import encode_key
+from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey
 
 
 class ClassicGroup:
-    def __init__(self, group_id: str, state: State, since: Instant | None) -> None:
+    def __init__(self, group_id: str, state: ClassicGroupState, since: Instant | None) -> None:
         self.group_id = group_id
         self.state = state
-        self.previous_state = State.DEAD
+        self.previous_state = ClassicGroupState.DEAD
         self.since = since
         """When the state was entered; None if it was loaded from a record that does not say."""
         self.generation = 0
@@ -30,7 +40,7 @@ class ClassicGroup:
         self.leader: str | None = None
         self.subscribed: frozenset[str] | None = None
         """Topics of the last generation's subscriptions; None if they are not known."""
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClassicMember] = {}
         self.static: dict[str, str] = {}
         """Instance id to member id."""
         self.pending: dict[str, Instant] = {}
@@ -45,13 +55,13 @@ class ClassicGroup:
         self.new_member_added = False
         self._support: Counter[str] = Counter()
 
-    def transition(self, state: State, now: Instant) -> None:
+    def transition(self, state: ClassicGroupState, now: Instant) -> None:
         assert self.state in MAY_FOLLOW[state], f"{self.group_id}: {self.state} cannot become {state}"
         self.previous_state, self.state, self.since = self.state, state, now
 
     # Members.
 
-    def add(self, member: Member, call: ParkedJoin | None = None) -> None:
+    def add(self, member: ClassicMember, call: ParkedJoin | None = None) -> None:
         if member.instance_id is not None:
             assert member.instance_id not in self.static, f"{member.instance_id} is in the group already"
             self.static[member.instance_id] = member.member_id
@@ -66,7 +76,7 @@ class ClassicGroup:
         if call is not None:
             self.park_join(member, call)
 
-    def remove(self, member_id: str) -> Member | None:
+    def remove(self, member_id: str) -> ClassicMember | None:
         """Takes a member, or an id given out, away. Its parked calls must have been answered."""
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -81,12 +91,12 @@ class ClassicGroup:
         self.pending_sync.discard(member_id)
         return member
 
-    def rename_static(self, old: Member, new_id: str) -> Member:
+    def rename_static(self, old: ClassicMember, new_id: str) -> ClassicMember:
         """The same instance under another member id. Who has not synced is still known by the old id."""
         assert old.instance_id is not None
         assert old.join is None
         assert old.sync is None
-        new = Member(
+        new = ClassicMember(
             new_id,
             old.instance_id,
             old.client_id,
@@ -104,18 +114,18 @@ class ClassicGroup:
             self.leader = new_id
         return new
 
-    def change_protocols(self, member: Member, protocols: tuple[tuple[str, bytes], ...]) -> None:
+    def change_protocols(self, member: ClassicMember, protocols: tuple[tuple[str, bytes], ...]) -> None:
         self._support.subtract(member.protocol_names)
         member.protocols = protocols
         self._support.update(member.protocol_names)
 
-    def park_join(self, member: Member, call: ParkedJoin) -> ParkedJoin | None:
+    def park_join(self, member: ClassicMember, call: ParkedJoin) -> ParkedJoin | None:
         """Returns the call that was parked before, if any: it is not heard of again."""
         before, member.join = member.join, call
         self.parked_joins += before is None
         return before
 
-    def take_join(self, member: Member) -> ParkedJoin | None:
+    def take_join(self, member: ClassicMember) -> ParkedJoin | None:
         """The parked join, which is the caller's to answer."""
         call, member.join = member.join, None
         self.parked_joins -= call is not None
@@ -132,7 +142,7 @@ class ClassicGroup:
     @property
     def is_simple(self) -> bool:
         """Nobody ever joined; it is there for its offsets."""
-        return self.state is State.EMPTY and self.protocol_type is None and not self.pending
+        return self.is_empty and self.protocol_type is None and not self.pending
 
     def elect_joined_leader(self) -> bool:
         """The leader, if it has rejoined, or else someone who has. False if nobody has."""
@@ -146,11 +156,124 @@ class ClassicGroup:
         self.leader = joined
         return True
 
+    # Sessions. Timers: see rebalance.py.
+
+    def session_key(self, member_id: str) -> Hashable:
+        return ("session", self.group_id, member_id)
+
+    def renew_session(self, member: ClassicMember, event: ShardEvent, timeout_ms: int | None = None) -> None:
+        """The member has sent a request: its session begins anew."""
+        member.deadline = event.now + (member.session_timeout_ms if timeout_ms is None else timeout_ms)
+        event.wake(self.session_key(member.member_id), member.deadline)
+
+    def check_member(
+        self, member_id: str, instance_id: str | None, event: ShardEvent, during: str
+    ) -> ErrorCode | None:
+        """Why this is no member; None if it is one. `during` is Kafka's name for the operation."""
+        if instance_id is not None:
+            known = self.static.get(instance_id)
+            if known is not None and known != member_id:
+                event.note(
+                    NoteKind.FENCED,
+                    group=self.group_id,
+                    member=member_id,
+                    instance=instance_id,
+                    owner=known,
+                    during=during,
+                )
+                return ErrorCode.FENCED_INSTANCE_ID
+            if known is None and event.behaviour.refuses_unknown_instances:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+        return None if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    # What is asked of groups of every kind.
+
+    @property
+    def group_type(self) -> str:
+        return "classic"
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is ClassicGroupState.EMPTY
+
+    @property
+    def is_dead(self) -> bool:
+        return self.state is ClassicGroupState.DEAD
+
+    def state_name(self, behaviour: GroupBehaviour) -> str:
+        completing = self.state is ClassicGroupState.COMPLETING_REBALANCE
+        return behaviour.completing_name if completing else self.state.value
+
+    def commit_refusal(self, request: OffsetCommitRequest, event: ShardEvent) -> ErrorCode | None:
+        behaviour = event.behaviour
+        generation = request.generation_id_or_member_epoch
+        if self.is_dead:
+            return behaviour.dead_error
+        completing = self.state is ClassicGroupState.COMPLETING_REBALANCE
+        if completing and behaviour.state_before_member:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        if generation < 0 and self.is_empty:
+            return None
+        error = self.check_member(request.member_id, request.group_instance_id, event, "offset-commit")
+        if error is not None:
+            return error
+        if generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        # The member knows the new generation, so it has the answer to its join. It has to sync first.
+        return ErrorCode.REBALANCE_IN_PROGRESS if completing else None
+
+    def transaction_refusal(self, request: TxnOffsetCommitRequest, event: ShardEvent) -> ErrorCode | None:
+        behaviour = event.behaviour
+        generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
+        if self.is_dead:
+            return behaviour.dead_error
+        if behaviour.transaction_checks_what_is_given:
+            if instance is not None and self.static.get(instance, member_id) != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+            if member_id and member_id not in self.members:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            return ErrorCode.ILLEGAL_GENERATION if generation not in (-1, self.generation) else None
+        if generation < 0 and self.is_empty:
+            return None
+        if generation < 0 and not member_id and instance is None:
+            return None
+        error = self.check_member(member_id, instance, event, "txn-offset-commit")
+        if error is None and generation != self.generation:
+            error = ErrorCode.ILLEGAL_GENERATION
+        return error
+
+    def commit_accepted(self, member_id: str, event: ShardEvent) -> None:
+        if self.state in (ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE):
+            self.renew_session(self.members[member_id], event)
+
+    def offset_deletion_refusal(self) -> ErrorCode:
+        refused = self.state in WITH_MEMBERS and not self.is_consumer
+        return ErrorCode.NON_EMPTY_GROUP if refused else ErrorCode.NONE
+
+    def retention_start(self, committed: CommittedOffset) -> Instant | None:
+        if self.protocol_type is not None:
+            if self.is_empty and self.since is not None:
+                return self.since
+            subscriptions_known = self.state is ClassicGroupState.STABLE and self.subscribed is not None
+            if not self.is_empty and not subscriptions_known:
+                return None
+        return committed.commit_timestamp
+
+    def dissolve(self, event: ShardEvent) -> list[CoordinatorRecord]:
+        """Its tombstone, if there is a record to cover. Member ids that were given out become void."""
+        for member_id in self.pending:
+            event.wake(self.session_key(member_id), None)
+        written = self.generation > 0 or event.behaviour.tombstones_simple_groups
+        return [self.tombstone()] if written else []
+
+    def tombstone(self) -> CoordinatorRecord:
+        return CoordinatorRecord(encode_key(GroupMetadataKey(group=self.group_id)), None)
+
     # Protocols.
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether a member with these can be in the group."""
-        if self.state is State.EMPTY or self.protocol_type is None:
+        if self.state is ClassicGroupState.EMPTY or self.protocol_type is None:
             return protocol_type != "" and any(True for _ in names)
         return self.protocol_type == protocol_type and any(
             self._support[name] == len(self.members) for name in names
@@ -168,7 +291,9 @@ class ClassicGroup:
         self.generation += 1
         self.protocol = self.select_protocol() if self.members else None
         self.subscribed = self.subscriptions()
-        self.transition(State.COMPLETING_REBALANCE if self.members else State.EMPTY, now)
+        self.transition(
+            ClassicGroupState.COMPLETING_REBALANCE if self.members else ClassicGroupState.EMPTY, now
+        )
         self.pending_sync.clear()
 
     @property

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 
-from kelpie.coordinator.classic_group import ClassicGroup
-from kelpie.coordinator.manners import Manners
-from kelpie.coordinator.member import Member
-from kelpie.coordinator.outcome import Record
-from kelpie.coordinator.state import State
+from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic.member import ClassicMember
+from kelpie.coordinator.classic.state import ClassicGroupState
+from kelpie.coordinator.outcome import CoordinatorRecord
+from kelpie.coordinator.release_behaviour import GroupBehaviour
 from kelpie.wire.offsets_topic import encode_key, encode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 
-def group_record(group: ClassicGroup, assignments: Mapping[str, bytes], manners: Manners) -> Record:
+def group_record(
+    group: ClassicGroup, assignments: Mapping[str, bytes], behaviour: GroupBehaviour
+) -> CoordinatorRecord:
     """The group as it will be known to the next coordinator: with the protocol that was selected, only."""
     members = [
         MemberMetadata(
@@ -34,10 +36,10 @@ def group_record(group: ClassicGroup, assignments: Mapping[str, bytes], manners:
         current_state_timestamp=-1 if group.since is None else group.since,
         members=members,
     )
-    return _record(group.group_id, value, manners)
+    return _record(group.group_id, value, behaviour)
 
 
-def new_group_record(group: ClassicGroup, manners: Manners) -> Record:
+def new_group_record(group: ClassicGroup, behaviour: GroupBehaviour) -> CoordinatorRecord:
     """What Kafka 4 writes when a join creates a group: nothing but its name is known yet."""
     value = GroupMetadataValue(
         protocol_type="",
@@ -47,15 +49,15 @@ def new_group_record(group: ClassicGroup, manners: Manners) -> Record:
         current_state_timestamp=-1 if group.since is None else group.since,
         members=[],
     )
-    return _record(group.group_id, value, manners)
+    return _record(group.group_id, value, behaviour)
 
 
-def group_tombstone(group_id: str) -> Record:
-    return Record(encode_key(GroupMetadataKey(group=group_id)), None)
-
-
-def group_from(group_id: str, value: GroupMetadataValue, manners: Manners) -> ClassicGroup:
-    state = State.STABLE if value.members or not manners.has_empty_state else State.EMPTY
+def group_from(group_id: str, value: GroupMetadataValue, behaviour: GroupBehaviour) -> ClassicGroup:
+    state = (
+        ClassicGroupState.STABLE
+        if value.members or not behaviour.has_empty_state
+        else ClassicGroupState.EMPTY
+    )
     since = None if value.current_state_timestamp == -1 else value.current_state_timestamp
     group = ClassicGroup(group_id, state, since)
     group.generation = value.generation
@@ -63,7 +65,7 @@ def group_from(group_id: str, value: GroupMetadataValue, manners: Manners) -> Cl
     group.protocol = value.protocol
     group.leader = value.leader
     for each in value.members:
-        member = Member(
+        member = ClassicMember(
             each.member_id,
             each.group_instance_id,
             each.client_id,
@@ -79,7 +81,7 @@ def group_from(group_id: str, value: GroupMetadataValue, manners: Manners) -> Cl
     return group
 
 
-def _record(group_id: str, value: GroupMetadataValue, manners: Manners) -> Record:
-    return Record(
-        encode_key(GroupMetadataKey(group=group_id)), encode_value(value, manners.group_value_version)
+def _record(group_id: str, value: GroupMetadataValue, behaviour: GroupBehaviour) -> CoordinatorRecord:
+    return CoordinatorRecord(
+        encode_key(GroupMetadataKey(group=group_id)), encode_value(value, behaviour.group_value_version)
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kelpie.coordinator.manners import MANNERS_3_9, MANNERS_4_3, Manners
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_3_9, BEHAVIOUR_4_3, GroupBehaviour
 from kelpie.errors import ErrorCode
 from tests.coordinator.clients import REBALANCE_MS, SESSION_MS, Group, assignment
 from tests.coordinator.driver import Driver
@@ -55,22 +55,24 @@ def test_failed_write_is_told_to_all_and_begins_a_rebalance(group: Group) -> Non
 
 
 @pytest.mark.parametrize(
-    ("manners", "error", "told"),
+    ("behaviour", "error", "told"),
     [
-        (MANNERS_4_3, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (MANNERS_4_3, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (MANNERS_4_3, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (MANNERS_4_3, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
-        (MANNERS_4_3, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-        (MANNERS_4_3, ErrorCode.CORRUPT_MESSAGE, ErrorCode.CORRUPT_MESSAGE),
-        (MANNERS_3_9, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (MANNERS_3_9, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REBALANCE_IN_PROGRESS),
-        (MANNERS_3_9, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (BEHAVIOUR_4_3, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (BEHAVIOUR_4_3, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (BEHAVIOUR_4_3, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (BEHAVIOUR_4_3, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
+        (BEHAVIOUR_4_3, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (BEHAVIOUR_4_3, ErrorCode.CORRUPT_MESSAGE, ErrorCode.CORRUPT_MESSAGE),
+        (BEHAVIOUR_3_9, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (BEHAVIOUR_3_9, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REBALANCE_IN_PROGRESS),
+        (BEHAVIOUR_3_9, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_error_of_the_write_is_translated(manners: Manners, error: ErrorCode, told: ErrorCode) -> None:
+def test_error_of_the_write_is_translated(
+    behaviour: GroupBehaviour, error: ErrorCode, told: ErrorCode
+) -> None:
     """Members understand what concerns coordinators, not what concerns partitions."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     (leader,) = group.completing()
     group.driver.broken = error
     assert group.sync(leader, 1, {}).error == told

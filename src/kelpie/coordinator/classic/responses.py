@@ -1,17 +1,19 @@
 """The answers to members of a group, as Kafka shapes them."""
 
-from kelpie.coordinator.classic_group import ClassicGroup
-from kelpie.coordinator.manners import Manners
+from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.release_behaviour import GroupBehaviour
 from kelpie.errors import ErrorCode
 from kelpie.wire.api.heartbeat import HeartbeatResponse
 from kelpie.wire.api.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kelpie.wire.api.sync_group import SyncGroupResponse
 
 
-def join_refused(member_id: str, error: ErrorCode, version: int, manners: Manners) -> JoinGroupResponse:
+def join_refused(
+    member_id: str, error: ErrorCode, version: int, behaviour: GroupBehaviour
+) -> JoinGroupResponse:
     return JoinGroupResponse(
         error_code=error,
-        generation_id=manners.join_error_generation,
+        generation_id=behaviour.join_error_generation,
         protocol_name=_nullable(None, version),
         leader="",
         member_id=member_id,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from kelpie.coordinator.state import State
+from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.errors import ErrorCode
 
 _SCALA_ERRORS = {
@@ -43,11 +43,11 @@ def _errors(*parts: Mapping[ErrorCode, ErrorCode]) -> Errors:
     return MappingProxyType(merged)
 
 
-_NO_RENEWAL: frozenset[State] = frozenset()
+_NO_RENEWAL: frozenset[ClassicGroupState] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class GroupBehaviour:
     """Defaults are those of Kafka 4.3."""
 
     release: str = "4.3"
@@ -97,7 +97,7 @@ class Manners:
     """3.x: an instance id that the group does not know is UNKNOWN_MEMBER_ID, even of a known member."""
     state_before_member: bool = False
     """0.9: Heartbeat and OffsetCommit answer REBALANCE_IN_PROGRESS before they look who asks."""
-    sync_renews: frozenset[State] = _NO_RENEWAL
+    sync_renews: frozenset[ClassicGroupState] = _NO_RENEWAL
     """In which states a SyncGroup that is accepted renews the session."""
     leave_waits: bool = True
     """4.0: LeaveGroup is answered once the record of the emptied group is written."""
@@ -127,8 +127,8 @@ class Manners:
     """Scala: an Empty group is forgotten when its last offset is deleted. 4.0: at the next expiry."""
 
 
-MANNERS_4_3 = Manners()
-MANNERS_3_9 = Manners(
+BEHAVIOUR_4_3 = GroupBehaviour()
+BEHAVIOUR_3_9 = GroupBehaviour(
     release="3.9",
     offset_value_version=3,
     writes_new_groups=False,
@@ -142,7 +142,7 @@ MANNERS_3_9 = Manners(
     delays_only_generation_0=True,
     expiry_ends_initial_delay=False,
     refusal_may_end_rebalance=True,
-    sync_renews=frozenset({State.STABLE}),
+    sync_renews=frozenset({ClassicGroupState.STABLE}),
     leave_waits=False,
     tells_of_leaving_late=True,
     describes_assignments=False,
@@ -151,8 +151,8 @@ MANNERS_3_9 = Manners(
     commit_sequence=0,
     group_goes_with_last_offset=True,
 )
-MANNERS_2_8 = replace(
-    MANNERS_3_9,
+BEHAVIOUR_2_8 = replace(
+    BEHAVIOUR_3_9,
     release="2.8",
     tells_of_leaving_late=False,
     rejoin_changes_timeouts=False,
@@ -160,8 +160,8 @@ MANNERS_2_8 = replace(
     spells_states_exactly=True,
     transaction_checks_what_is_given=True,
 )
-MANNERS_0_9 = replace(
-    MANNERS_2_8,
+BEHAVIOUR_0_9 = replace(
+    BEHAVIOUR_2_8,
     release="0.9.0.1",
     group_value_version=0,
     offset_value_version=1,
@@ -180,7 +180,7 @@ MANNERS_0_9 = replace(
     new_members_expire=False,
     pending_syncs_expire=False,
     state_before_member=True,
-    sync_renews=frozenset({State.COMPLETING_REBALANCE, State.STABLE}),
+    sync_renews=frozenset({ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE}),
     simple_groups=False,
     keeps_null_metadata=True,
     every_offset_expires=True,

@@ -4,49 +4,49 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.manners import Manners
-from kelpie.coordinator.notes import Note, What
-from kelpie.coordinator.outcome import Outcome, Record, Reply, Timer
+from kelpie.coordinator.notes import Note, NoteKind
+from kelpie.coordinator.outcome import CoordinatorRecord, CoordinatorReply, Outcome, Timer
+from kelpie.coordinator.release_behaviour import GroupBehaviour
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 
 
-class Turn:
-    def __init__(self, config: GroupConfig, manners: Manners, now: Instant) -> None:
+class ShardEvent:
+    def __init__(self, config: GroupConfig, behaviour: GroupBehaviour, now: Instant) -> None:
         self.config = config
-        self.manners = manners
+        self.behaviour = behaviour
         self.now = now
-        self._at_once: list[Reply] = []
-        self._replies: list[Reply] = []
+        self._at_once: list[CoordinatorReply] = []
+        self._replies: list[CoordinatorReply] = []
         self._refusals: list[tuple[Any, Callable[[ErrorCode], Any]]] = []
         self._timers: dict[Hashable, Instant | None] = {}
-        self._records: tuple[Record, ...] = ()
-        self._written: Callable[[Turn], None] | None = None
-        self._failed: Callable[[ErrorCode, Turn], None] | None = None
+        self._records: tuple[CoordinatorRecord, ...] = ()
+        self._written: Callable[[ShardEvent], None] | None = None
+        self._failed: Callable[[ErrorCode, ShardEvent], None] | None = None
         self._producer: tuple[int, int] | None = None
         self._sequence = -1
         self._abandoned: list[Any] = []
         self._notes: list[Note] = []
 
     def answer(self, to: Any, response: Any) -> None:
-        """Answers now, whatever becomes of the records of this turn."""
-        self._at_once.append(Reply(to, response))
+        """Answers now, whatever becomes of the records of this event."""
+        self._at_once.append(CoordinatorReply(to, response))
 
     def answer_when_written(self, to: Any, response: Any, otherwise: Callable[[ErrorCode], Any]) -> None:
-        """Answers once the records of this turn are written; now, if there are none.
+        """Answers once the records of this event are written; now, if there are none.
 
         If they cannot be written, `otherwise` makes the answer from the error of the append.
         """
-        self._replies.append(Reply(to, response))
+        self._replies.append(CoordinatorReply(to, response))
         self._refusals.append((to, otherwise))
 
     def abandon(self, to: Any) -> None:
         """Kafka forgets this call."""
         self._abandoned.append(to)
 
-    def note(self, what: What, **values: Any) -> None:
+    def note(self, kind: NoteKind, **values: Any) -> None:
         """Something that a log should tell."""
-        self._notes.append(Note(what, values))
+        self._notes.append(Note(kind, values))
 
     def note_all(self, notes: Iterable[Note]) -> None:
         self._notes += notes
@@ -61,10 +61,10 @@ class Turn:
 
     def write(
         self,
-        records: Iterable[Record],
+        records: Iterable[CoordinatorRecord],
         *,
-        written: "Callable[[Turn], None] | None" = None,
-        failed: "Callable[[ErrorCode, Turn], None] | None" = None,
+        written: "Callable[[ShardEvent], None] | None" = None,
+        failed: "Callable[[ErrorCode, ShardEvent], None] | None" = None,
         producer: tuple[int, int] | None = None,
         sequence: int = -1,
     ) -> None:
@@ -98,18 +98,18 @@ class Turn:
     def _set_timers(self) -> tuple[Timer, ...]:
         return tuple(Timer(key, at) for key, at in self._timers.items())
 
-    def _when_written(self, written: "Callable[[Turn], None]") -> Callable[[Instant], Outcome]:
+    def _when_written(self, written: "Callable[[ShardEvent], None]") -> Callable[[Instant], Outcome]:
         def run(now: Instant) -> Outcome:
-            turn = Turn(self.config, self.manners, now)
-            written(turn)
-            return turn.outcome()
+            event = ShardEvent(self.config, self.behaviour, now)
+            written(event)
+            return event.outcome()
 
         return run
 
     def _when_failed(self, error: ErrorCode, now: Instant) -> Outcome:
-        turn = Turn(self.config, self.manners, now)
+        event = ShardEvent(self.config, self.behaviour, now)
         for to, otherwise in self._refusals:
-            turn.answer(to, otherwise(error))
+            event.answer(to, otherwise(error))
         if self._failed is not None:
-            self._failed(error, turn)
-        return turn.outcome()
+            self._failed(error, event)
+        return event.outcome()

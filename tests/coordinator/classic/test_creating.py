@@ -2,7 +2,7 @@
 
 import pytest
 
-from kelpie.coordinator.manners import MANNERS_3_9, MANNERS_4_3, Manners
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_3_9, BEHAVIOUR_4_3, GroupBehaviour
 from kelpie.errors import ErrorCode
 from tests.coordinator.clients import DELAY_MS, RANGE, TOPIC, Group, subscription
 from tests.coordinator.driver import Driver
@@ -10,10 +10,10 @@ from tests.coordinator.driver import Driver
 TOO_LONG = "x" * 4097
 
 
-@pytest.mark.parametrize("manners", [MANNERS_3_9, MANNERS_4_3], ids=lambda each: each.release)
-def test_commit_that_is_too_large_creates_the_group(manners: Manners) -> None:
+@pytest.mark.parametrize("behaviour", [BEHAVIOUR_3_9, BEHAVIOUR_4_3], ids=lambda each: each.release)
+def test_commit_that_is_too_large_creates_the_group(behaviour: GroupBehaviour) -> None:
     """Kafka creates it before it looks at the metadata; only memory knows of it."""
-    group = Group(Driver(manners))
+    group = Group(Driver(behaviour))
     assert group.commit(metadata=TOO_LONG) == ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert group.state == "Empty"
     assert not group.driver.log

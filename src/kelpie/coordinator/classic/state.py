@@ -12,7 +12,7 @@ Kafka 0.9 has no Empty: a new group is Stable without members, and one that lose
 from enum import Enum
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -20,13 +20,17 @@ class State(Enum):
     DEAD = "Dead"
 
 
-MAY_FOLLOW: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
-    State.PREPARING_REBALANCE: frozenset({State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE}),
-    State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE}),
-    State.STABLE: frozenset({State.COMPLETING_REBALANCE}),
-    State.DEAD: frozenset(State),
+MAY_FOLLOW: dict[ClassicGroupState, frozenset[ClassicGroupState]] = {
+    ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.PREPARING_REBALANCE: frozenset(
+        {ClassicGroupState.EMPTY, ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE}
+    ),
+    ClassicGroupState.COMPLETING_REBALANCE: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.STABLE: frozenset({ClassicGroupState.COMPLETING_REBALANCE}),
+    ClassicGroupState.DEAD: frozenset(ClassicGroupState),
 }
 """To: from."""
 
-WITH_MEMBERS = frozenset({State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE, State.STABLE})
+WITH_MEMBERS = frozenset(
+    {ClassicGroupState.PREPARING_REBALANCE, ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE}
+)

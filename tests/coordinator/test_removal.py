@@ -3,7 +3,7 @@
 import pytest
 
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.manners import MANNERS_3_9
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_3_9
 from kelpie.errors import ErrorCode
 from kelpie.wire.offsets_topic import decode_key
 from tests.coordinator.clients import DELAY_MS, SESSION_MS, TOPIC, Group
@@ -307,7 +307,7 @@ def test_group_with_a_commit_on_its_way_stays(group: Group) -> None:
 
 def test_scala_forgets_a_group_with_its_last_offset() -> None:
     """Up to 3.9; and if its generation is 0 no tombstone tells of it."""
-    group = Group(Driver(MANNERS_3_9))
+    group = Group(Driver(BEHAVIOUR_3_9))
     group.commit(5)
     group.delete_offsets(0)
     assert group.state == "Dead"

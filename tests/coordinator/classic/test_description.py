@@ -3,7 +3,7 @@
 import pytest
 
 from kelpie.coordinator.config import GroupConfig
-from kelpie.coordinator.manners import MANNERS_3_9
+from kelpie.coordinator.release_behaviour import BEHAVIOUR_3_9
 from kelpie.errors import ErrorCode
 from tests.coordinator.clients import TOPIC, Group, assignment, subscription
 from tests.coordinator.driver import Driver
@@ -38,7 +38,7 @@ def test_rebalancing_group_is_described_without_metadata(group: Group) -> None:
 
 def test_scala_describes_no_assignments_while_rebalancing() -> None:
     """Up to 3.9."""
-    group = Group(Driver(MANNERS_3_9))
+    group = Group(Driver(BEHAVIOUR_3_9))
     first, _ = group.stable(2)
     group.join(first)
     found = group.driver.shard.describe("g", 5)

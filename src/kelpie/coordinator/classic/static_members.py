@@ -7,14 +7,14 @@ assignment (KIP-814); before, it is told the old leader's id, so that it does no
 
 from dataclasses import dataclass
 
-from kelpie.coordinator import answers
-from kelpie.coordinator.classic_group import ClassicGroup
-from kelpie.coordinator.group_records import group_record
-from kelpie.coordinator.member import Member, ParkedJoin
-from kelpie.coordinator.notes import What, note
-from kelpie.coordinator.rebalance import maybe_complete, prepare, rebalance_or_complete, renew, session_key
-from kelpie.coordinator.state import State
-from kelpie.coordinator.turn import Turn
+from kelpie.coordinator.classic import responses
+from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic.member import ClassicMember, ParkedJoin
+from kelpie.coordinator.classic.rebalance import maybe_complete, prepare, rebalance_or_complete
+from kelpie.coordinator.classic.records import group_record
+from kelpie.coordinator.classic.state import ClassicGroupState
+from kelpie.coordinator.event import ShardEvent
+from kelpie.coordinator.notes import NoteKind, note
 from kelpie.errors import ErrorCode
 from kelpie.wire.api.join_group import JoinGroupRequest
 
@@ -40,38 +40,38 @@ class Joiner:
         )
 
 
-def update(group: ClassicGroup, member: Member, joiner: Joiner, turn: Turn) -> None:
+def update(group: ClassicGroup, member: ClassicMember, joiner: Joiner, event: ShardEvent) -> None:
     """A known member joins, with what it now supports. Its call is parked."""
     group.change_protocols(member, joiner.protocols)
-    if turn.manners.rejoin_changes_timeouts:
+    if event.behaviour.rejoin_changes_timeouts:
         member.rebalance_timeout_ms = joiner.rebalance_timeout_ms
         member.session_timeout_ms = joiner.request.session_timeout_ms
     before = group.park_join(member, joiner.call)
     if before is not None:
-        turn.abandon(before.to)  # Kafka keeps one call a member; the older one is never answered.
+        event.abandon(before.to)  # Kafka keeps one call a member; the older one is never answered.
 
 
-def replace(group: ClassicGroup, joiner: Joiner, new_id: str, turn: Turn) -> None:
+def replace(group: ClassicGroup, joiner: Joiner, new_id: str, event: ShardEvent) -> None:
     instance = joiner.request.group_instance_id
     assert instance is not None
-    assert group.state not in (State.EMPTY, State.DEAD)
+    assert group.state not in (ClassicGroupState.EMPTY, ClassicGroupState.DEAD)
     old_leader = group.leader
     old = group.members[group.static[instance]]
     kept = (old.protocols, old.rebalance_timeout_ms, old.session_timeout_ms)
-    member = _rename(group, old, new_id, turn)
-    renew(group, member, turn)
-    update(group, member, joiner, turn)
+    member = _rename(group, old, new_id, event)
+    group.renew_session(member, event)
+    update(group, member, joiner, event)
     said = {"member": new_id, "instance": instance, "client_reason": joiner.request.reason}
-    if group.state is State.COMPLETING_REBALANCE:
+    if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         # The leader may be assigning to the old id at this moment.
-        prepare(group, turn, note(What.BY_CHANGED_STATIC_MEMBER, **said))
-    elif group.state is State.PREPARING_REBALANCE:
-        maybe_complete(group, turn)
+        prepare(group, event, note(NoteKind.BY_CHANGED_STATIC_MEMBER, **said))
+    elif group.state is ClassicGroupState.PREPARING_REBALANCE:
+        maybe_complete(group, event)
     elif group.select_protocol() != group.protocol:
-        rebalance_or_complete(group, turn, note(What.BY_CHANGED_PROTOCOL, **said))
+        rebalance_or_complete(group, event, note(NoteKind.BY_CHANGED_PROTOCOL, **said))
     else:
-        turn.note(What.STATIC_KEPT, group=group.group_id, member=new_id, instance=instance)
-        _write(group, member, _Before(old.member_id, old_leader, *kept), turn)
+        event.note(NoteKind.STATIC_KEPT, group=group.group_id, member=new_id, instance=instance)
+        _write(group, member, _Before(old.member_id, old_leader, *kept), event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +83,29 @@ class _Before:
     session_timeout_ms: int
 
 
-def _write(group: ClassicGroup, member: Member, before: _Before, turn: Turn) -> None:
+def _write(group: ClassicGroup, member: ClassicMember, before: _Before, event: ShardEvent) -> None:
     call, generation = member.join, group.generation
 
     def still_parked() -> bool:
         # Otherwise a rebalance has begun meanwhile, and it takes care of the call.
-        same = group.state is State.STABLE and group.generation == generation
+        same = group.state is ClassicGroupState.STABLE and group.generation == generation
         return same and member.join is call and group.members.get(member.member_id) is member
 
-    def written(turn: Turn) -> None:
+    def written(event: ShardEvent) -> None:
         if not still_parked():
             return
         assert call is not None
         group.take_join(member)
         leads = group.leader == member.member_id
         if call.version >= 9:
-            response = answers.joined(group, member.member_id, call.version, skip_assignment=leads)
+            response = responses.joined(group, member.member_id, call.version, skip_assignment=leads)
         else:
-            response = answers.joined(
+            response = responses.joined(
                 group, member.member_id, call.version, leader=before.leader, with_members=False
             )
-        turn.answer(call.to, response)
+        event.answer(call.to, response)
 
-    def failed(error: ErrorCode, turn: Turn) -> None:
+    def failed(error: ErrorCode, event: ShardEvent) -> None:
         if not still_parked():
             return
         assert call is not None
@@ -113,25 +113,25 @@ def _write(group: ClassicGroup, member: Member, before: _Before, turn: Turn) -> 
         group.change_protocols(member, before.protocols)
         member.rebalance_timeout_ms = before.rebalance_timeout_ms
         member.session_timeout_ms = before.session_timeout_ms
-        renew(group, _rename(group, member, before.member_id, turn), turn)
-        code = turn.manners.group_errors.get(error, error)
-        response = answers.joined(
+        group.renew_session(_rename(group, member, before.member_id, event), event)
+        code = event.behaviour.group_errors.get(error, error)
+        response = responses.joined(
             group, "", call.version, leader=before.leader, with_members=False, error=code
         )
-        turn.answer(call.to, response)
+        event.answer(call.to, response)
 
     assignments = {each.member_id: each.assignment for each in group.members.values()}
-    turn.write([group_record(group, assignments, turn.manners)], written=written, failed=failed)
+    event.write([group_record(group, assignments, event.behaviour)], written=written, failed=failed)
 
 
-def _rename(group: ClassicGroup, old: Member, new_id: str, turn: Turn) -> Member:
+def _rename(group: ClassicGroup, old: ClassicMember, new_id: str, event: ShardEvent) -> ClassicMember:
     """Whoever still speaks for the old id hears that it is fenced."""
     fenced = ErrorCode.FENCED_INSTANCE_ID
     join = group.take_join(old)
     if join is not None:
-        turn.answer(join.to, answers.join_refused(old.member_id, fenced, join.version, turn.manners))
+        event.answer(join.to, responses.join_refused(old.member_id, fenced, join.version, event.behaviour))
     sync, old.sync = old.sync, None
     if sync is not None:
-        turn.answer(sync.to, answers.sync_refused(fenced))
-    turn.wake(session_key(group.group_id, old.member_id), None)
+        event.answer(sync.to, responses.sync_refused(fenced))
+    event.wake(group.session_key(old.member_id), None)
     return group.rename_static(old, new_id)

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kelpie.coordinator.event import ShardEvent
 from kelpie.coordinator.offsets import CommittedOffset
 from kelpie.coordinator.shard_state import ShardState, WaitingFetch
-from kelpie.coordinator.state import State
-from kelpie.coordinator.turn import Turn
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.offset_fetch import (
@@ -33,43 +32,43 @@ _ABSENT = CommittedOffset(offset=-1, leader_epoch=-1, metadata="", commit_timest
 
 
 def fetch(
-    shard: ShardState, turn: Turn, to: Any, group: OffsetFetchRequestGroup, require_stable: bool
+    shard: ShardState, event: ShardEvent, to: Any, group: OffsetFetchRequestGroup, require_stable: bool
 ) -> None:
-    waits = require_stable and not turn.manners.unreplicated_is_unstable
+    waits = require_stable and not event.behaviour.unreplicated_is_unstable
     if waits and shard.offsets.any_on_the_way(group.group_id):
-        deadline = turn.now + turn.config.offsets_commit_timeout_ms
+        deadline = event.now + event.config.offsets_commit_timeout_ms
         shard.fetches.append(WaitingFetch(to, group, deadline))
-        _set_timer(shard, turn, group.group_id)
+        _set_timer(shard, event, group.group_id)
         return
-    turn.answer(to, offsets_of(shard, group.group_id, group.topics, require_stable))
+    event.answer(to, offsets_of(shard, group.group_id, group.topics, require_stable))
 
 
-def release(shard: ShardState, turn: Turn, group_id: str) -> None:
+def release(shard: ShardState, event: ShardEvent, group_id: str) -> None:
     """A commit has been written. Fetches that waited for it are answered, unless there is another."""
     if shard.offsets.any_on_the_way(group_id):
         return
     for each in _waiting(shard, group_id):
         shard.fetches.remove(each)
-        turn.answer(each.to, offsets_of(shard, group_id, each.group.topics, require_stable=True))
-    _set_timer(shard, turn, group_id)
+        event.answer(each.to, offsets_of(shard, group_id, each.group.topics, require_stable=True))
+    _set_timer(shard, event, group_id)
 
 
-def fetch_timer(shard: ShardState, turn: Turn, group_id: str) -> None:
+def fetch_timer(shard: ShardState, event: ShardEvent, group_id: str) -> None:
     """It has waited long enough. Kafka says NOT_COORDINATOR, which all clients know how to take."""
     for each in _waiting(shard, group_id):
-        if turn.now >= each.deadline:
+        if event.now >= each.deadline:
             shard.fetches.remove(each)
-            turn.answer(each.to, refused(each.group, ErrorCode.NOT_COORDINATOR, version=8))
-    _set_timer(shard, turn, group_id)
+            event.answer(each.to, refused(each.group, ErrorCode.NOT_COORDINATOR, version=8))
+    _set_timer(shard, event, group_id)
 
 
 def _waiting(shard: ShardState, group_id: str) -> list[WaitingFetch]:
     return [each for each in shard.fetches if each.group.group_id == group_id]
 
 
-def _set_timer(shard: ShardState, turn: Turn, group_id: str) -> None:
+def _set_timer(shard: ShardState, event: ShardEvent, group_id: str) -> None:
     first = min((each.deadline for each in _waiting(shard, group_id)), default=None)
-    turn.wake(("fetch", group_id), first)
+    event.wake(("fetch", group_id), first)
 
 
 def offsets_of(
@@ -79,7 +78,7 @@ def offsets_of(
     require_stable: bool,
 ) -> OffsetFetchResponseGroup:
     """The offsets of these topics, or of all. What is not there is offset -1, and no error."""
-    gone = shard.manners.simple_groups and not _exists(shard, group_id)
+    gone = shard.behaviour.simple_groups and not _exists(shard, group_id)
     found = {} if gone else shard.offsets.of(group_id)
     if topics is None:
         asked: dict[tuple[str, bytes], list[int]] = {}
@@ -104,13 +103,13 @@ def offsets_of(
 
 
 def _exists(shard: ShardState, group_id: str) -> bool:
-    return group_id in shard.groups and shard.groups[group_id].state is not State.DEAD
+    return group_id in shard.groups and not shard.groups[group_id].is_dead
 
 
 def _is_unstable(shard: ShardState, group_id: str, partition: TopicPartition) -> bool:
     if shard.offsets.in_transaction(group_id, partition):
         return True
-    return shard.manners.unreplicated_is_unstable and shard.offsets.is_on_the_way(group_id, partition)
+    return shard.behaviour.unreplicated_is_unstable and shard.offsets.is_on_the_way(group_id, partition)
 
 
 def _partition(index: int, committed: CommittedOffset, error: ErrorCode) -> OffsetFetchResponsePartitions:

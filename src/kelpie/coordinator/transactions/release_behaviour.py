@@ -19,7 +19,7 @@ class TransactionConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionManners:
+class TransactionBehaviour:
     value_version: int
     """Version of the records' values. Version 1 keeps the previous and the next producer id over a load."""
     transaction_version: int
@@ -38,8 +38,8 @@ class TransactionManners:
         return self.transaction_version >= 2
 
 
-MANNERS_2_8 = TransactionManners(
+BEHAVIOUR_2_8 = TransactionBehaviour(
     value_version=0, transaction_version=0, pending_answers_first=False, verifies_offsets=False
 )
-MANNERS_3_9 = replace(MANNERS_2_8, verifies_offsets=True)
-MANNERS_4_3 = TransactionManners(value_version=1, transaction_version=2, pending_answers_first=True)
+BEHAVIOUR_3_9 = replace(BEHAVIOUR_2_8, verifies_offsets=True)
+BEHAVIOUR_4_3 = TransactionBehaviour(value_version=1, transaction_version=2, pending_answers_first=True)

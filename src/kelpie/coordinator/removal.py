@@ -12,15 +12,12 @@ they cannot be written, the group is back.
 from collections.abc import Iterable
 from typing import Any
 
-from kelpie.coordinator.classic_group import ClassicGroup
-from kelpie.coordinator.group_records import group_tombstone
-from kelpie.coordinator.notes import What
+from kelpie.coordinator.event import ShardEvent
+from kelpie.coordinator.group import Group
+from kelpie.coordinator.notes import NoteKind
 from kelpie.coordinator.offsets import CommittedOffset, offset_tombstone
-from kelpie.coordinator.outcome import Record
-from kelpie.coordinator.rebalance import session_key
+from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.coordinator.shard_state import ShardState
-from kelpie.coordinator.state import WITH_MEMBERS, State
-from kelpie.coordinator.turn import Turn
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -33,31 +30,31 @@ from kelpie.wire.api.offset_delete import (
 )
 
 
-def delete_group(shard: ShardState, turn: Turn, to: Any, group_id: str) -> None:
+def delete_group(shard: ShardState, event: ShardEvent, to: Any, group_id: str) -> None:
     group = shard.groups.get(group_id)
-    if group is None or group.state is State.DEAD:
-        turn.answer(to, _deleted(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+    if group is None or group.is_dead:
+        event.answer(to, _deleted(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
         return
-    if group.state in WITH_MEMBERS:
-        turn.answer(to, _deleted(group_id, ErrorCode.NON_EMPTY_GROUP))
+    if not group.is_empty:
+        event.answer(to, _deleted(group_id, ErrorCode.NON_EMPTY_GROUP))
         return
     records = [offset_tombstone(group_id, partition) for partition in shard.offsets.all_of(group_id)]
-    turn.note(What.GROUP_DELETED, group=group_id, offsets=len(records))
-    records += _take_out(shard, group, turn)
-    errors = turn.manners.group_errors
-    turn.answer_when_written(
+    event.note(NoteKind.GROUP_DELETED, group=group_id, offsets=len(records))
+    records += _take_out(shard, group, event)
+    errors = event.behaviour.group_errors
+    event.answer_when_written(
         to,
         _deleted(group_id, ErrorCode.NONE),
         lambda error: _deleted(group_id, errors.get(error, error)),
     )
     if records:
-        turn.write(records, failed=lambda error, _turn: _put_back(shard, [group], error))
+        event.write(records, failed=lambda error, _event: _put_back(shard, [group], error))
 
 
-def delete_offsets(shard: ShardState, turn: Turn, to: Any, request: OffsetDeleteRequest) -> None:
+def delete_offsets(shard: ShardState, event: ShardEvent, to: Any, request: OffsetDeleteRequest) -> None:
     error = _offsets_refusal(shard, request.group_id)
     if error is not ErrorCode.NONE:
-        turn.answer(to, OffsetDeleteResponse(error_code=error, throttle_time_ms=0, topics=[]))
+        event.answer(to, OffsetDeleteResponse(error_code=error, throttle_time_ms=0, topics=[]))
         return
     group = shard.groups[request.group_id]
     known = set(shard.offsets.all_of(group.group_id))
@@ -72,78 +69,72 @@ def delete_offsets(shard: ShardState, turn: Turn, to: Any, request: OffsetDelete
             OffsetDeleteResponsePartition(partition_index=each.partition, error_code=code) for each in asked
         ]
         topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=results))
-    errors = turn.manners.group_errors
-    turn.answer_when_written(
+    errors = event.behaviour.group_errors
+    event.answer_when_written(
         to,
         OffsetDeleteResponse(error_code=ErrorCode.NONE, throttle_time_ms=0, topics=topics),
         lambda error: OffsetDeleteResponse(
             error_code=errors.get(error, error), throttle_time_ms=0, topics=[]
         ),
     )
-    _remove(shard, turn, {group.group_id: removed})
+    _remove(shard, event, {group.group_id: removed})
 
 
 def _offsets_refusal(shard: ShardState, group_id: str) -> ErrorCode:
     group = shard.groups.get(group_id)
     if not group_id:
         return ErrorCode.INVALID_GROUP_ID
-    if group is None or group.state is State.DEAD:
+    if group is None or group.is_dead:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if group.state in WITH_MEMBERS and not group.is_consumer:
-        return ErrorCode.NON_EMPTY_GROUP
-    return ErrorCode.NONE
+    return group.offset_deletion_refusal()
 
 
-def topic_deleted(shard: ShardState, turn: Turn, topics: Iterable[str]) -> None:
+def topic_deleted(shard: ShardState, event: ShardEvent, topics: Iterable[str]) -> None:
     gone = frozenset(topics)
     removed = {
         group_id: [partition for partition in shard.offsets.all_of(group_id) if partition.topic in gone]
         for group_id in shard.offsets.groups()
     }
-    _remove(shard, turn, removed)
+    _remove(shard, event, removed)
 
 
-def expire(shard: ShardState, turn: Turn) -> None:
-    if turn.manners.every_offset_expires:
+def expire(shard: ShardState, event: ShardEvent) -> None:
+    if event.behaviour.every_offset_expires:
         expired = {
             group_id: [
                 partition
                 for partition, committed in offsets.items()
-                if _end_of(committed, turn.config.offsets_retention_ms) < turn.now
+                if _end_of(committed, event.config.offsets_retention_ms) < event.now
             ]
             for group_id, offsets in shard.offsets.committed.items()
         }
-        _remove(shard, turn, expired)
+        _remove(shard, event, expired)
         count = sum(map(len, expired.values()))
-        turn.note(What.EXPIRED, offsets=count, tombstones=count)
+        event.note(NoteKind.EXPIRED, offsets=count, tombstones=count)
         return
-    records: list[Record] = []
-    taken: list[ClassicGroup] = []
+    records: list[CoordinatorRecord] = []
+    taken: list[Group] = []
     offsets = 0
     for group in list(shard.groups.values()):
-        expired_here = _expired(shard, group, turn)
+        expired_here = _expired(shard, group, event)
         records += [offset_tombstone(group.group_id, partition) for partition in expired_here]
         offsets += len(expired_here)
-        if group.state is State.EMPTY and _nothing_left(shard, group.group_id, expired_here):
-            records += _take_out(shard, group, turn)
+        if group.is_empty and _nothing_left(shard, group.group_id, expired_here):
+            records += _take_out(shard, group, event)
             taken.append(group)
-    turn.note(What.EXPIRED, offsets=offsets, tombstones=len(records))
+    event.note(NoteKind.EXPIRED, offsets=offsets, tombstones=len(records))
     if records:
-        turn.write(records, failed=lambda error, _turn: _put_back(shard, taken, error))
+        event.write(records, failed=lambda error, _event: _put_back(shard, taken, error))
 
 
-def _expired(shard: ShardState, group: ClassicGroup, turn: Turn) -> list[TopicPartition]:
-    became_empty = None
-    if group.protocol_type is not None:
-        if group.state is State.EMPTY:
-            became_empty = group.since
-        elif group.state is not State.STABLE or group.subscribed is None:
-            return []
+def _expired(shard: ShardState, group: Group, event: ShardEvent) -> list[TopicPartition]:
     expired = []
     for partition, committed in shard.offsets.of(group.group_id).items():
-        base = committed.commit_timestamp if became_empty is None else became_empty
+        start = group.retention_start(committed)
+        if start is None:
+            continue
         end = committed.expire_timestamp
-        due = turn.now - base >= turn.config.offsets_retention_ms if end is None else turn.now >= end
+        due = event.now - start >= event.config.offsets_retention_ms if end is None else event.now >= end
         held = shard.offsets.in_transaction(group.group_id, partition)
         if due and not held and not group.is_subscribed_to(partition.topic):
             expired.append(partition)
@@ -157,20 +148,20 @@ def _end_of(committed: CommittedOffset, retention_ms: int) -> Instant:
     return committed.commit_timestamp + retention_ms
 
 
-def _remove(shard: ShardState, turn: Turn, removed: dict[str, list[TopicPartition]]) -> None:
+def _remove(shard: ShardState, event: ShardEvent, removed: dict[str, list[TopicPartition]]) -> None:
     """Writes tombstones; the Scala coordinator forgets the Empty groups that they leave without offsets."""
     records = [offset_tombstone(group_id, each) for group_id, parts in removed.items() for each in parts]
     taken = []
-    if turn.manners.group_goes_with_last_offset:
+    if event.behaviour.group_goes_with_last_offset:
         for group_id, parts in removed.items():
             group = shard.groups.get(group_id)
-            if group is None or group.state is not State.EMPTY or not parts:
+            if group is None or not group.is_empty or not parts:
                 continue
             if _nothing_left(shard, group_id, parts):
-                records += _take_out(shard, group, turn)
+                records += _take_out(shard, group, event)
                 taken.append(group)
     if records:
-        turn.write(records, failed=lambda error, _turn: _put_back(shard, taken, error))
+        event.write(records, failed=lambda error, _event: _put_back(shard, taken, error))
 
 
 def _nothing_left(shard: ShardState, group_id: str, removed: list[TopicPartition]) -> bool:
@@ -179,16 +170,12 @@ def _nothing_left(shard: ShardState, group_id: str, removed: list[TopicPartition
     return len(shard.offsets.of(group_id)) == len(removed)
 
 
-def _take_out(shard: ShardState, group: ClassicGroup, turn: Turn) -> list[Record]:
-    """Its tombstone, if there is a record to cover. Ids given out in it are void from now on."""
+def _take_out(shard: ShardState, group: Group, event: ShardEvent) -> list[CoordinatorRecord]:
     del shard.groups[group.group_id]
-    for member_id in group.pending:
-        turn.wake(session_key(group.group_id, member_id), None)
-    written = group.generation > 0 or turn.manners.tombstones_simple_groups
-    return [group_tombstone(group.group_id)] if written else []
+    return group.dissolve(event)
 
 
-def _put_back(shard: ShardState, groups: Iterable[ClassicGroup], error: ErrorCode) -> None:
+def _put_back(shard: ShardState, groups: Iterable[Group], error: ErrorCode) -> None:
     if error is ErrorCode.REQUEST_TIMED_OUT:
         return  # The tombstones are in the log, and may yet count.
     for group in groups:
