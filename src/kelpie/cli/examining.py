@@ -1,6 +1,6 @@
 """One look of the doctor: survey, history, earlier surveys and files come together, and are judged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kelpie.client.failures import ClientError, NoBroker
@@ -26,6 +26,8 @@ class Examination:
     history_bytes: int | None = BYTES_PER_PARTITION
     """So much of the end of each partition of the offsets topic is read. None: nothing of it."""
     store: Store | None = None
+    clock: Callable[[], Instant] = wall_clock
+    """Milliseconds since 1970."""
 
     async def look(self) -> tuple[Diagnosis, bool]:
         """What was found; and whether there was anything to look at."""
@@ -39,13 +41,13 @@ class Examination:
             name = self.store.name_of(addresses) if self.store is not None else ""
             # Who is known is told; how they were is not how they are, as nobody says anything about today.
             known = self._earlier(name).known_groups
-            seen = Observations(unasked=_why_nobody(error), known_groups=known)
-            return self._judged(seen, bootstrap, wall_clock()), self._has_evidence
+            seen = Observations(unasked=_why_nobody(error, self.clock()), known_groups=known)
+            return self._judged(seen, bootstrap, self.clock()), self._has_evidence
         async with nodes:
             name = cluster_name(nodes, self.store) if self.store is not None else ""
             earlier = self._earlier(name)
             seen = await self._ask(nodes, earlier)
-        now = wall_clock()
+        now = self.clock()
         diagnosis = self._judged(Observations().add(seen, earlier), bootstrap, now)
         answered = any(broker.alive for broker in seen.brokers)
         if self.store is not None and answered:
@@ -57,11 +59,11 @@ class Examination:
         return self.evidence != Observations(unasked=self.evidence.unasked)
 
     def _earlier(self, cluster: str) -> Observations:
-        return Observations() if self.store is None else self.store.recall(cluster, wall_clock())
+        return Observations() if self.store is None else self.store.recall(cluster, self.clock())
 
     async def _ask(self, nodes: Nodes, earlier: Observations) -> Observations:
         known = {**earlier.known_groups, **self.evidence.known_groups}
-        seen = await survey(nodes, groups=self.groups, known=known)
+        seen = await survey(nodes, groups=self.groups, known=known, now=self.clock)
         if self.history_bytes is not None and any(broker.alive for broker in seen.brokers):
             seen.add(await read_history(nodes, seen, self.history_bytes, groups=self.groups))
         return seen
@@ -82,9 +84,8 @@ def cluster_name(nodes: Nodes, store: Store) -> str:
     return nodes.cluster_id or store.name_of(addresses_of(nodes), nameless=True)
 
 
-def _why_nobody(error: ClientError) -> list[Unasked]:
+def _why_nobody(error: ClientError, at: Instant) -> list[Unasked]:
     causes = error.causes if isinstance(error, NoBroker) else (error,)
-    at = wall_clock()
     return [Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in causes]
 
 

@@ -63,10 +63,11 @@ async def _first_of(
         except BaseException:
             made.close()
             raise
-    raise Unreachable(_why(failure, address, limit_s), address)
+    raise Unreachable(why_not(failure, address, limit_s), address)
 
 
-def _why(error: OSError, address: Address, limit_s: float) -> str:
+def why_not(error: OSError, address: Address, limit_s: float = 0.0) -> str:
+    """Why no connection came about."""
     if isinstance(error, ConnectionRefusedError):
         return f"{address} refused the connection: nothing listens there."
     if isinstance(error, TimeoutError):

@@ -7,10 +7,11 @@ from functools import partial
 from kelpie.client.address import Address
 from kelpie.client.connection import Connection
 from kelpie.client.counters import Counters
-from kelpie.client.dialling import dial
-from kelpie.client.failures import TimedOut, TlsFailed
+from kelpie.client.dialling import dial, why_not
+from kelpie.client.failures import TimedOut, TlsFailed, Unreachable
 from kelpie.client.memory import Memory
 from kelpie.client.negotiation import negotiate
+from kelpie.client.network import Network
 from kelpie.client.sasl.exchange import authenticate
 from kelpie.client.settings import Settings
 from kelpie.client.tls import broken_off, context_for, explain
@@ -47,6 +48,8 @@ async def open_connection(
 async def _connect(
     address: Address, settings: Settings, counters: Counters, tls: ssl.SSLContext | None
 ) -> Connection:
+    if settings.network is not None:
+        return await _connect_in_process(settings.network, Connection(address, settings, counters))
     loop = asyncio.get_running_loop()
     begun = loop.time()
     socket = await dial(address, settings.connect_timeout_s)
@@ -76,4 +79,13 @@ async def _connect(
     except BaseException:
         socket.close()
         raise
+    return connection
+
+
+async def _connect_in_process(network: Network, connection: Connection) -> Connection:
+    address = connection.address
+    try:
+        await network.connect(address.host, address.port, connection)
+    except OSError as error:
+        raise Unreachable(why_not(error, address), address) from None
     return connection

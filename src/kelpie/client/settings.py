@@ -1,8 +1,9 @@
 """What a client needs to know of a cluster before it connects."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kelpie.client.address import Address
+from kelpie.client.network import Network
 from kelpie.client.security import PLAINTEXT, Security
 
 
@@ -17,6 +18,8 @@ class Settings:
     """How long a connection may take to come about, encryption included."""
     ignored: tuple[str, ...] = ()
     """Keys of the properties file that mean nothing here."""
+    network: Network | None = field(default=None, compare=False)
+    """Instead of sockets: a network inside this process."""
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ One event loop owns all of it: the loop that opened it. `SyncCluster` is the sam
 import asyncio
 import base64
 import logging
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from kelpie.broker.fabric import ClusterSpec, Fabric
 from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import persona as persona_named
-from kelpie.lab import ports
 from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.clock import Clock
 from kelpie.lab.control import Control
@@ -28,6 +28,7 @@ from kelpie.lab.faults import Faults
 from kelpie.lab.injection import Injection
 from kelpie.lab.listener import Listener
 from kelpie.lab.metrics import exposition
+from kelpie.lab.network import Network
 from kelpie.model.time import Instant
 from kelpie.wire.framing import LARGEST_FRAME
 
@@ -53,6 +54,9 @@ class Cluster(Injection):
     - `log_folder`: where each broker writes what its group coordinator does, in the words of its release;
       broker-1.log and so on. If left out, nobody writes anything.
     - `control_port`: where the HTTP control API listens; 0 for any free port, None for no control API.
+    - `network`: how clients reach the brokers; sockets of loopback if left out. With a `MemoryNetwork` only
+      clients of this process do.
+    - `wall`: the time in seconds since 1970; a virtual clock has its own.
     """
 
     def __init__(
@@ -68,8 +72,10 @@ class Cluster(Injection):
         control_port: int | None = None,
         first_node_id: int = 1,
         log_folder: Path | None = None,
+        network: Network | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__()
+        super().__init__(network)
         if not 1 <= brokers <= MOST_BROKERS:
             raise LabError(f"A cluster of {brokers} brokers cannot be had; choose 1 to {MOST_BROKERS}.")
         if racks is not None and len(racks) != brokers:
@@ -92,6 +98,7 @@ class Cluster(Injection):
         self._control_port = control_port
         self._control: Control | None = None
         self.log_folder = log_folder
+        self._wall = wall
 
     # Beginning and end.
 
@@ -113,13 +120,12 @@ class Cluster(Injection):
         if self._driver is not None:
             raise LabError("A cluster can be opened once; make another one.")
         loop = asyncio.get_running_loop()
-        sockets = ports.bind_all(self.size, self._port)
+        bound_ports = self._network.bind_all(self.size, self._port)
         try:
-            for at, (node_id, bound) in enumerate(zip(self.node_ids, sockets, strict=True)):
-                host, port = bound.getsockname()[:2]
+            for at, (node_id, port) in enumerate(zip(self.node_ids, bound_ports, strict=True)):
                 rack = self._racks[at] if self._racks else None
-                self.endpoints[node_id] = Endpoint(node_id, host, port, rack)
-            clock = Clock()
+                self.endpoints[node_id] = Endpoint(node_id, port.host, port.number, rack)
+            clock = Clock(self._wall, loop.time)
             fabric = self._new_fabric(clock.now())
             if self.log_folder is not None:
                 self._logs = BrokerLogs(self.log_folder, self.persona.name, self.node_ids)
@@ -139,15 +145,15 @@ class Cluster(Injection):
                     largest_frame=largest,
                 )
             for listener in self._listeners.values():
-                listener.open(sockets[0])
-                del sockets[0]
+                listener.open(bound_ports[0])
+                del bound_ports[0]
             if self._control_port is not None:
                 self._control = Control(self)
                 self._control.open(self._control_port)
             self._driver.touched()
         except BaseException:
-            for bound in sockets:
-                bound.close()
+            for port in bound_ports:
+                port.close()
             await self.close()
             raise
         log.info("Kafka %s, %d brokers: %s", self.persona.name, self.size, self.bootstrap_servers)

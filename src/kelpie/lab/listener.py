@@ -1,16 +1,15 @@
 """The port of one broker: who is connected, and how all of it ends."""
 
 import asyncio
-import socket
 from collections.abc import Callable
 
 from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import Persona
-from kelpie.lab.acceptor import Acceptor
 from kelpie.lab.connection import Connection
 from kelpie.lab.driver import Driver
 from kelpie.lab.faults import Faults
 from kelpie.lab.metrics import Meter
+from kelpie.lab.network import Port, Server
 from kelpie.wire.framing import LARGEST_FRAME
 
 
@@ -37,21 +36,21 @@ class Listener:
         self.largest_frame = largest_frame
         self.meter = Meter()
         self.connections: set[Connection] = set()
-        self._acceptor: Acceptor | None = None
+        self._server: Server | None = None
         self._emptied: asyncio.Future[None] | None = None
 
     @property
     def is_open(self) -> bool:
-        return self._acceptor is not None and self._acceptor.is_open
+        return self._server is not None and self._server.is_open
 
-    def open(self, bound: socket.socket) -> None:
-        """Serve on a socket that is bound to the port. Raises OSError when somebody else listens there."""
-        self._acceptor = Acceptor(bound, lambda: Connection(self), self.driver.loop)
+    def open(self, port: Port) -> None:
+        """Serve on the port. Raises OSError when somebody else listens there."""
+        self._server = port.listen(lambda: Connection(self), self.driver.loop)
 
     def close(self, *, abruptly: bool) -> int:
         """Close the port and all connections: how many there were. Abruptly, the unsent stays unsent."""
-        if self._acceptor is not None:
-            self._acceptor.close()
+        if self._server is not None:
+            self._server.close()
         cut = [connection for connection in self.connections if not connection.closed]
         for connection in cut:
             connection.close(abruptly=abruptly)
@@ -59,8 +58,8 @@ class Listener:
 
     async def closed(self) -> None:
         """Come back when no socket of this listener is left."""
-        if self._acceptor is not None:
-            await self._acceptor.settled()
+        if self._server is not None:
+            await self._server.settled()
         while self.connections:
             self._emptied = self.driver.loop.create_future()
             await self._emptied

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -10,13 +9,13 @@ from kelpie.broker.controller import Declined
 from kelpie.broker.fabric import Fabric
 from kelpie.broker.image import NO_LEADER
 from kelpie.broker.personas import Persona
-from kelpie.lab import ports
 from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.driver import Driver, log
 from kelpie.lab.failures import LabError
 from kelpie.lab.faults import Circumstance, Fault, Faults
 from kelpie.lab.listener import Listener
 from kelpie.lab.matching import Filter
+from kelpie.lab.network import LOOPBACK, Network, Port
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
@@ -32,9 +31,10 @@ class Machinery:
     node_ids: tuple[int, ...]
     persona: Persona
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network | None = None) -> None:
+        self._network = network or LOOPBACK
         self._listeners: dict[int, Listener] = {}
-        self._reserved: dict[int, socket.socket] = {}
+        self._reserved: dict[int, Port] = {}
         self._faults: Faults | None = None
         self._driver: Driver | None = None
         self._logs: BrokerLogs | None = None
@@ -91,7 +91,7 @@ class Machinery:
         if self.driver.fabric.is_alive(node_id):
             return
         listener = self._listeners[node_id]
-        bound = self._reserved.pop(node_id, None) or ports.bind(listener.endpoint.port)
+        bound = self._reserved.pop(node_id, None) or self._network.bind(listener.endpoint.port)
         try:
             listener.open(bound)
         except OSError as error:
@@ -116,12 +116,12 @@ class Machinery:
     def _open_port(self, node_id: int) -> None:
         listener = self._listeners[node_id]
         if self.driver.fabric.is_alive(node_id) and not listener.is_open:
-            bound = self._reserved.pop(node_id, None) or ports.bind(listener.endpoint.port)
+            bound = self._reserved.pop(node_id, None) or self._network.bind(listener.endpoint.port)
             listener.open(bound)
 
     def _reserve(self, node_id: int) -> None:
         with contextlib.suppress(LabError):
-            self._reserved[node_id] = ports.bind(self._listeners[node_id].endpoint.port)
+            self._reserved[node_id] = self._network.bind(self._listeners[node_id].endpoint.port)
 
     async def _end(self) -> None:
         """No socket, task or timer stays behind."""

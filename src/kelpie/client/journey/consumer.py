@@ -12,6 +12,7 @@ one that dies is `crash`.
 
 import asyncio
 import random
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -55,8 +56,8 @@ class Consumer:
     """Options are the fields of `ConsumerConfig`; policies, levels and protocols may be given by name.
 
     `partitions` instead of `topics` reads them without joining the group. `on_change` hears of partitions
-    that come and go. `memory` holds what other connections have found out about the cluster. Raises
-    BadConfig, a ValueError, for what cannot be.
+    that come and go. `memory` holds what other connections have found out about the cluster. `wall` is the
+    time in seconds since 1970. Raises BadConfig, a ValueError, for what cannot be.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Consumer:
         partitions: Iterable[TopicPartition] = (),
         on_change: Callable[[Change], None] | None = None,
         memory: Memory | None = None,
+        wall: Callable[[], float] = time.time,
         **options: Any,
     ) -> None:
         self.config = ConsumerConfig(
@@ -84,6 +86,7 @@ class Consumer:
         )
         self._settings = replace(settings, client_id=self.config.client_id)
         self._memory = memory
+        self._wall = wall
         self._on_change = on_change
         self._polled: asyncio.Future[list[ConsumedRecord]] | None = None
         self._unclaimed: list[ConsumedRecord] = []
@@ -230,7 +233,14 @@ class Consumer:
         if self._closed.is_set():
             raise RuntimeError("The consumer was closed.")
         if self._driver is None:
-            self._driver = Driver(self._settings, self._machine, self._hear, self._fail, self._memory)
+            self._driver = Driver(
+                self._settings,
+                self._machine,
+                self._hear,
+                self._fail,
+                memory=self._memory,
+                wall=self._wall,
+            )
         return self._driver
 
     def _hear(self, event: Event) -> None:

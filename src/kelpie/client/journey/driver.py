@@ -30,7 +30,9 @@ class Driver:
         machine: Machine,
         tell: Callable[[Event], None],
         defect: Callable[[Exception], None],
+        *,
         memory: Memory | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
         self._machine = machine
@@ -38,7 +40,7 @@ class Driver:
         self._defect = defect
         self._memory = memory or Memory()
         self._loop = asyncio.get_running_loop()
-        self._origin = time.time() - self._loop.time()
+        self._origin = wall() - self._loop.time()
         self._opening: dict[Place, asyncio.Task[Connection]] = {}
         self._asking: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None

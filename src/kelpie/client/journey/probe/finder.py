@@ -58,7 +58,7 @@ async def find(settings: Settings, memory: Memory, group_id: str, limit_s: float
     """Look until it is found, hopeless, or the time is up; the finder says which."""
     finder = Finder(settings, group_id)
     defects: list[Exception] = []
-    driver = Driver(settings, finder, _ignore, defects.append, memory)
+    driver = Driver(settings, finder, _ignore, defects.append, memory=memory)
     driver.do(finder.woken)
     try:
         async with asyncio.timeout(limit_s):
