@@ -68,7 +68,7 @@ def _measure(room: Path, samples: int, intervals: int) -> dict[str, float]:
     """What is measured, as a process of its own."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - not in the process that measures.
 
-    from kelpie.pipeline.session import open_session  # noqa: PLC0415
+    from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
     from kelpie.pipeline.transforms.intervals import during  # noqa: PLC0415
 
     spark = open_session(settings={"spark.driver.memory": "4g"})

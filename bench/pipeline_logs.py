@@ -82,9 +82,9 @@ def _peers(room: Path, log: Path) -> tuple[tuple[Cost, Cost], int]:
 
 def _measure(room: Path) -> dict[str, object]:
     """What is measured, as a process of its own."""
-    from kelpie.pipeline.lake import Lake  # noqa: PLC0415 - not in the process that measures.
     from kelpie.pipeline.run import take_in  # noqa: PLC0415
-    from kelpie.pipeline.session import open_session  # noqa: PLC0415
+    from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
+    from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415 - not in the process that measures.
     from kelpie.pipeline.tables import TABLES  # noqa: PLC0415
 
     spark = open_session(brief=True)

@@ -119,11 +119,11 @@ def _ingest(folder: Path, tables: Path) -> None:
     from kelpie.evidence.archives import Budget  # noqa: PLC0415 - not in the process that measures.
     from kelpie.evidence.files import Search  # noqa: PLC0415
     from kelpie.evidence.recognition import Kind  # noqa: PLC0415
-    from kelpie.pipeline.lake import Lake  # noqa: PLC0415
-    from kelpie.pipeline.session import open_context  # noqa: PLC0415
     from kelpie.pipeline.sources.inventory import plan, take_inventory  # noqa: PLC0415
-    from kelpie.pipeline.sources.segments import OnSpark, take_in  # noqa: PLC0415
-    from kelpie.pipeline.sources.segments_found import described, of_offsets_topic  # noqa: PLC0415
+    from kelpie.pipeline.sources.segments.discovery import described, of_offsets_topic  # noqa: PLC0415
+    from kelpie.pipeline.sources.segments.intake import OnSpark, take_in  # noqa: PLC0415
+    from kelpie.pipeline.spark.session import open_context  # noqa: PLC0415
+    from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
 
     context = open_context(brief=True, keep_classes=True)
     lake, cluster = Lake(tables), "fleet"

@@ -121,7 +121,7 @@ def spark(
     """One for all tests of a process: Spark knows no more. It has the jars of Delta and of the connector."""
     from pyspark import SparkContext
 
-    from kelpie.pipeline.session import DELTA, KAFKA, open_session
+    from kelpie.pipeline.spark.session import DELTA, KAFKA, open_session
     from kelpie.real import java
 
     folder = tmp_path_factory.mktemp("spark")

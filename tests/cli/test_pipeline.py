@@ -186,7 +186,7 @@ def test_submit_prints_a_command_that_can_be_run(
     assert command[script + 1 :] == ["run", *map(str, options)]
     assert Path(command[script]).is_file()
     with zipfile.ZipFile(command[command.index("--py-files") + 1]) as package:
-        assert {"kelpie/__init__.py", "kelpie/pipeline/log4j2.properties"} <= set(package.namelist())
+        assert {"kelpie/__init__.py", "kelpie/pipeline/spark/log4j2.properties"} <= set(package.namelist())
 
 
 def test_driver_on_the_cluster_is_told_nothing_of_this_machine(

@@ -24,9 +24,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from kelpie.lab import SyncCluster
-from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.run import Derived, Summary, take_in
-from kelpie.pipeline.sources import topic
+from kelpie.pipeline.sources.topic import intake as topic
+from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 from tests.pipeline.soak_load import at_work
 from tests.pipeline.soak_moments import PHASES, TAKING_IN, WRITING, Watch
@@ -192,7 +192,7 @@ def child(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def main() -> int:
-    from kelpie.pipeline.session import open_session
+    from kelpie.pipeline.spark.session import open_session
 
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kelpie.pipeline import stream
-from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.run import Summary, run, take_in
-from kelpie.pipeline.sources import snapshots
+from kelpie.pipeline.sources.snapshots import outputs as snapshots
+from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.stream import Stream
 from kelpie.pipeline.tables import TABLES
 

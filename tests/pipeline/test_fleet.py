@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.evidence.folder import read_evidence
-from kelpie.pipeline.lake import Lake
 from kelpie.pipeline.run import run
+from kelpie.pipeline.storage.lake import Lake
 
 CODES = {
     "KLP101",

@@ -21,9 +21,9 @@ from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.evidence import read_evidence
 from kelpie.observations import Observations
-from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.reading import read_diagnosis
+from kelpie.pipeline.results import read_diagnosis
 from kelpie.pipeline.run import run
+from kelpie.pipeline.storage.lake import Lake
 from tests.pipeline.incident import STORM, record
 
 pytestmark = pytest.mark.long

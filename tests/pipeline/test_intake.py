@@ -14,14 +14,14 @@ from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.logs.hints import NO_HINTS
 from kelpie.observations.encoding import loads
-from kelpie.pipeline.bronze import Intake
-from kelpie.pipeline.failures import ClusterFault, SeveralClusters
-from kelpie.pipeline.lake import Lake
+from kelpie.pipeline.intake import Intake
 from kelpie.pipeline.run import take_in
-from kelpie.pipeline.sources import snapshots
 from kelpie.pipeline.sources.inventory import Batch, take_inventory
+from kelpie.pipeline.sources.snapshots import outputs as snapshots
+from kelpie.pipeline.spark.spark_errors import ClusterFault, SeveralClusters
+from kelpie.pipeline.storage.lake import Lake
 from tests.evidence import unpacked
-from tests.pipeline.segments import batches, segment
+from tests.pipeline.sources.segments.segments import batches, segment
 
 LOG = (
     "[2026-11-15 18:24:52,001] INFO [GroupCoordinator 0]: Stabilized group g generation 1 "

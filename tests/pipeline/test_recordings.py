@@ -13,9 +13,9 @@ from kelpie.cli import main
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.evidence import read_evidence
-from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.reading import read_diagnosis
+from kelpie.pipeline.results import read_diagnosis
 from kelpie.pipeline.run import run
+from kelpie.pipeline.storage.lake import Lake
 from tests.evidence import truth, unpacked
 
 OLD = "kafka-0.9.0.1-coordinator-outage"

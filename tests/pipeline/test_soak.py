@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.parquet import write_rows
+from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.storage.parquet import write_rows
 from kelpie.pipeline.tables import TABLES
 from tests.pipeline.soak import CLUSTER, compared
 

@@ -8,8 +8,8 @@ import pytest
 
 from kelpie.cli import main
 from kelpie.lab import SyncCluster
-from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.parquet import write_rows
+from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.storage.parquet import write_rows
 from kelpie.pipeline.tables import TABLES
 from tests.repair.scene import GROUP, committed, strike
 

@@ -130,7 +130,7 @@ def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
     if arguments.bootstrap_server is not None or arguments.evidence or arguments.watch is not None:
         raise CommandError("--tables goes without -b, --evidence and --watch.", MISUNDERSTOOD)
     try:
-        from kelpie.pipeline.reading import NoTables, read_diagnosis  # noqa: PLC0415 - who has no tables needs none.
+        from kelpie.pipeline.results import NoTables, read_diagnosis  # noqa: PLC0415 - who has no tables needs none.
     except ImportError as error:
         raise CommandError(
             f"Tables need Spark and Delta: pip install 'kelpie[pipeline]'. ({error})", MISUNDERSTOOD

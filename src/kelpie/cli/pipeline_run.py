@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
                 announce=progress,
             ) as spark,
         ):
-            from kelpie.pipeline.lake import Lake  # noqa: PLC0415
+            from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
 
             summary.seconds["start of Spark"] = time.monotonic() - began
             progress.watch(spark.sparkContext)

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         topic=has_topic,
         announce=announce,
     ) as spark:
-        from kelpie.pipeline.lake import Lake  # noqa: PLC0415 - Spark takes a second to import.
+        from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415 - Spark takes a second to import.
         from kelpie.pipeline.stream import Stream, TopicFailed  # noqa: PLC0415
 
         stream = Stream(
@@ -117,7 +117,7 @@ def _topic(arguments: argparse.Namespace) -> "Topic":
 def _name(arguments: argparse.Namespace, topic: "Topic | None") -> str:
     if topic is not None:
         from kelpie.client.failures import ClientError  # noqa: PLC0415
-        from kelpie.pipeline.sources.topic_reach import ask_reach  # noqa: PLC0415
+        from kelpie.pipeline.sources.topic.ends import ask_reach  # noqa: PLC0415
 
         try:
             known = ask_reach(settings_from(arguments)).cluster_id

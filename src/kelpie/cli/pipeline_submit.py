@@ -75,15 +75,15 @@ def _checked(options: Sequence[str]) -> list[str]:
 
 def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
     try:
-        from kelpie.pipeline import failures, shipping, spark_cluster  # noqa: PLC0415 - Spark takes a second.
-        from kelpie.pipeline.session import JAVA_LOG, spark_home  # noqa: PLC0415
+        from kelpie.pipeline.spark import cluster, shipping, spark_errors  # noqa: PLC0415 - Spark takes a second.
+        from kelpie.pipeline.spark.session import JAVA_LOG, spark_home  # noqa: PLC0415
         from kelpie.real import java  # noqa: PLC0415
         from kelpie.real.failures import Unavailable  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
     on_cluster = arguments.deploy_mode == _CLUSTER
     try:
-        standalone = spark_cluster.addresses(arguments.master)
+        standalone = cluster.addresses(arguments.master)
         if standalone and on_cluster:
             raise CommandError(
                 "Standalone masters run no Python driver themselves: leave --deploy-mode out, and the driver "
@@ -91,10 +91,10 @@ def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
             )
         if not arguments.show:
             java.find()
-            spark_cluster.reach(arguments.master)
+            cluster.reach(arguments.master)
     except Unavailable as error:
         raise CommandError(str(error)) from None
-    except failures.ClusterFault as error:
+    except spark_errors.ClusterFault as error:
         raise CommandError(str(error), FAILED) from None
     python = os.environ.get("PYSPARK_PYTHON")
     if on_cluster and not arguments.archives:

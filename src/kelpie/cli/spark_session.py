@@ -71,8 +71,8 @@ def spark_for(
     `keep_classes`: see `open_context`.
     """
     try:
-        from kelpie.pipeline import failures, spark_cluster  # noqa: PLC0415 - it takes a second.
-        from kelpie.pipeline.session import KAFKA, open_session  # noqa: PLC0415
+        from kelpie.pipeline.spark import cluster, spark_errors  # noqa: PLC0415 - it takes a second.
+        from kelpie.pipeline.spark.session import KAFKA, open_session  # noqa: PLC0415
         from kelpie.real.failures import Unavailable  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
@@ -93,25 +93,25 @@ def spark_for(
                 keep_classes=keep_classes,
             )
             context = spark.sparkContext
-            if not spark_cluster.is_local(context.master):
-                spark_cluster.check(context, sources, into, patience_s=arguments.wait, announce=announce)
+            if not cluster.is_local(context.master):
+                cluster.check(context, sources, into, patience_s=arguments.wait, announce=announce)
             yield spark
-        except (Unavailable, failures.SeveralClusters) as error:
+        except (Unavailable, spark_errors.SeveralClusters) as error:
             raise CommandError(str(error)) from None
-        except failures.ClusterFault as error:
+        except spark_errors.ClusterFault as error:
             raise CommandError(str(error), FAILED) from None
-        except failures.TABLES as error:
+        except spark_errors.TABLES as error:
             if arguments.debug:
                 raise
-            raise CommandError(f"The tables in {into}: {failures.brief(error)}", FAILED) from None
-        except failures.SPARK as error:
+            raise CommandError(f"The tables in {into}: {spark_errors.brief(error)}", FAILED) from None
+        except spark_errors.SPARK as error:
             if arguments.debug:
                 raise
-            told = f"{failures.explain(error)}{_last_words(log)} --debug shows all of it."
+            told = f"{spark_errors.explain(error)}{_last_words(log)} --debug shows all of it."
             raise CommandError(told, FAILED) from None
         finally:
             if spark is not None:
-                with suppress(*failures.SPARK, OSError):  # It may be dead.
+                with suppress(*spark_errors.SPARK, OSError):  # It may be dead.
                     spark.stop()
             if hush is not None:
                 logging.getLogger().removeHandler(hush)

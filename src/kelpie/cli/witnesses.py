@@ -22,7 +22,7 @@ def read_witnesses(paths: Iterable[Path], cluster: str | None = None) -> Observa
 
 def _of_tables(folder: Path, cluster: str | None) -> Observations:
     try:
-        from kelpie.pipeline.reading import NoTables, read_positions  # noqa: PLC0415 - only who has tables.
+        from kelpie.pipeline.results import NoTables, read_positions  # noqa: PLC0415 - only who has tables.
     except ImportError as error:
         raise CommandError(
             f"Tables need the pipeline: pip install 'kelpie-kafka[pipeline]'. ({error})"

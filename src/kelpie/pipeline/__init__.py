@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kelpie.pipeline.commit_offsets import CommitOffsets
-    from kelpie.pipeline.sources.segments_source import OffsetsSegments
+    from kelpie.pipeline.sources.segments.data_source import OffsetsSegments
 
 __all__ = ["CommitOffsets", "OffsetsSegments"]
 
@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
 
         return CommitOffsets
     if name == "OffsetsSegments":
-        from kelpie.pipeline.sources.segments_source import OffsetsSegments  # noqa: PLC0415 - see above.
+        from kelpie.pipeline.sources.segments.data_source import OffsetsSegments  # noqa: PLC0415 - see above.
 
         return OffsetsSegments
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

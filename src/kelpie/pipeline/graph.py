@@ -1,7 +1,7 @@
 """The job graph: each table that follows from others, what from, and how. Batch and stream run the same.
 
 A function takes DataFrames in the order of `inputs` and returns the rows of its table. Tables that come of
-evidence itself (bronze) and of the doctor (findings, outages) are not in here: see `bronze` and `run`.
+evidence itself (bronze) and of the doctor (findings, outages) are not in here: see `intake` and `run`.
 """
 
 from collections.abc import Callable, Iterable, Iterator

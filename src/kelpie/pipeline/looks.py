@@ -14,9 +14,9 @@ from kelpie.evidence.collected import Torn, parse_header
 from kelpie.evidence.looks import OF_EARLIER, Choice, Leaders, choose
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.observations.encoding import dumps, loads
-from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.sources.collected import PREFIX
-from kelpie.pipeline.sources.snapshots import EARLIER, FAILED, KNOWN, SURVEY
+from kelpie.pipeline.sources.snapshots.outputs import EARLIER, FAILED, KNOWN, SURVEY
+from kelpie.pipeline.sources.snapshots.surveys import PREFIX
+from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 
 if TYPE_CHECKING:

@@ -22,21 +22,23 @@ from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.evidence.recognition import Kind
-from kelpie.pipeline import coordinators, diagnosis, frames, history
-from kelpie.pipeline.bronze import Intake
-from kelpie.pipeline.clusters import Cluster
-from kelpie.pipeline.file_states import forget_earlier_states
-from kelpie.pipeline.findings import finding_row, open_row
+from kelpie.pipeline.diagnosis import coordinators, history
+from kelpie.pipeline.diagnosis import groups as diagnosis
+from kelpie.pipeline.diagnosis.cluster import Cluster
+from kelpie.pipeline.diagnosis.findings import finding_row, open_row
 from kelpie.pipeline.graph import Job, waves
-from kelpie.pipeline.inputs import number_of
-from kelpie.pipeline.lake import STAGING, Lake
-from kelpie.pipeline.names import plain
-from kelpie.pipeline.parquet import NewFile, write_rows
-from kelpie.pipeline.sources.collected import clusters_of
+from kelpie.pipeline.intake import Intake
+from kelpie.pipeline.sources.file_states import forget_earlier_states
 from kelpie.pipeline.sources.inventory import Item, moment, plan, take_inventory
-from kelpie.pipeline.sources.snapshots import Configurations
-from kelpie.pipeline.sources.staging import staged
-from kelpie.pipeline.spark_cluster import is_local
+from kelpie.pipeline.sources.snapshots.outputs import Configurations
+from kelpie.pipeline.sources.snapshots.surveys import clusters_of
+from kelpie.pipeline.spark.cluster import is_local
+from kelpie.pipeline.storage import frames
+from kelpie.pipeline.storage.inputs import number_of
+from kelpie.pipeline.storage.lake import STAGING, Lake
+from kelpie.pipeline.storage.names import plain
+from kelpie.pipeline.storage.parquet import NewFile, write_rows
+from kelpie.pipeline.storage.staging import staged
 from kelpie.pipeline.tables import TABLES, Table
 from kelpie.pipeline.transforms.health import health, shown
 

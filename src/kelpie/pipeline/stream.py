@@ -30,11 +30,11 @@ from pyspark.errors import StreamingQueryException
 
 from kelpie.client.failures import ClientError
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
-from kelpie.pipeline.inputs import number_of
-from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.names import plain
 from kelpie.pipeline.run import Derived, Summary, take_in
-from kelpie.pipeline.sources import topic
+from kelpie.pipeline.sources.topic import intake as topic
+from kelpie.pipeline.storage.inputs import number_of
+from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.storage.names import plain
 from kelpie.pipeline.tables import BRONZE
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Where observations come from: one module per kind of evidence. Each fills bronze tables."""
+"""Evidence into bronze tables: one package per kind of source."""

@@ -4,7 +4,7 @@ Files that go in together are a batch. Its list is written down (`evidence_file`
 every table that it fills is told its number: a run that was killed is taken up with the same files under the
 same number, and what was written then is not written again. A file is known by its path, its size and when it
 was last changed; one that has changed goes in again, as what it is now. (Of segments of the offsets topic and
-of logs, only what is new: `segments`, `log_progress`.)
+of logs, only what is new: `segments`, `logs.progress`.)
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
-from kelpie.pipeline.lake import Lake
-from kelpie.pipeline.parquet import write_rows
+from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.storage.parquet import write_rows
 from kelpie.pipeline.tables import TABLES, Table
 
 FILES, LAST = TABLES["evidence_file"], TABLES["cluster_snapshot"]

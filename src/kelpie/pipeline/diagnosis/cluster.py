@@ -1,0 +1,63 @@
+"""The cluster as a whole, from its tables: small, so the driver holds it; no Spark is needed to read it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kelpie.cluster import ClusterView, build_cluster
+from kelpie.evidence.properties import common_settings
+from kelpie.model.time import Instant
+from kelpie.observations import Listing, Observations, Unasked
+from kelpie.pipeline.looks import choice_of, rows_of_cluster
+from kelpie.pipeline.sources.logs.intake import event_of
+from kelpie.pipeline.sources.snapshots.outputs import observed, topic_ids
+from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.tables import TABLES
+
+
+class Cluster:
+    """What is known of a cluster beside its groups."""
+
+    def __init__(self, lake: Lake, name: str) -> None:
+        self.name = name
+        self.choice = choice_of(lake, name)
+        told = rows_of_cluster(lake, name, self.choice)
+        found = observed(told)
+        found.settings += common_settings(found.settings)
+        of_logs = _rows(lake, "log_event", name, ["source", "line", "part"], without_group=True)
+        found.events += [event_of(row) for row in of_logs]
+        found.unasked += _damage(_rows(lake, "quarantine", name, ["source", "position"]), found.unasked)
+        self.observations: Observations = found
+        self.topic_ids = topic_ids(told)
+
+    @property
+    def listings(self) -> Sequence[Listing]:
+        return self.observations.listings
+
+    def view(self, now: Instant | None) -> ClusterView:
+        """`now`: the end of what is known, groups included."""
+        return build_cluster(self.observations, now=now)
+
+
+def clusters_of(lake: Lake) -> list[str]:
+    """Names of the clusters that the tables are of."""
+    return lake.clusters(TABLES["evidence_file"])
+
+
+def _rows(
+    lake: Lake, name: str, cluster: str, order: Sequence[str], *, without_group: bool = False
+) -> list[dict[str, Any]]:
+    table = lake.rows(TABLES[name], cluster, pc.field("group").is_null() if without_group else None)
+    rows: list[dict[str, Any]] = table.sort_by([(column, "ascending") for column in order]).to_pylist()
+    return rows
+
+
+def _damage(rows: Iterable[dict[str, Any]], told: Iterable[Unasked]) -> list[Unasked]:
+    """Pieces of segments that could not be read, as the doctor tells them; files it has been told of."""
+    known = {row.source for row in told}
+    return [
+        Unasked("file", row["source"], row["reason"], source=row["source"])
+        for row in rows
+        if row["source"] not in known
+    ]

@@ -1,0 +1,100 @@
+"""What tables say, for commands: the doctor's findings, the last committed offsets. No session is needed."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
+from kelpie.observations.positions import NO_OFFSET
+from kelpie.pipeline.diagnosis.cluster import Cluster, clusters_of
+from kelpie.pipeline.diagnosis.findings import finding_of, open_of
+from kelpie.pipeline.looks import rows_of_groups
+from kelpie.pipeline.sources.inventory import instant
+from kelpie.pipeline.sources.snapshots.outputs import observed
+from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.tables import TABLES
+
+
+class NoTables(Exception):
+    """There are none, or it is not clear which are meant."""
+
+
+def are_tables(folder: Path) -> bool:
+    return (folder / "bronze" / "evidence_file" / "_delta_log").is_dir()
+
+
+def read_diagnosis(
+    folder: Path, cluster: str | None = None, groups: Collection[str] | None = None
+) -> Diagnosis:
+    """What the doctor said of these groups, or of all, when the tables were made. Raises NoTables."""
+    lake = Lake(folder)
+    name = _chosen(lake, cluster)
+    health = _rows(lake, "group_health", name)
+    mine = [row for row in health if groups is None or row["group"] in groups]
+    known = Cluster(lake, name)
+    view = known.view(instant(max((row["at"] for row in health), default=None)))
+    wanted = {row["group"] for row in mine} | {None}
+    findings = [finding_of(row) for row in _rows(lake, "findings", name) if row["group"] in wanted]
+    findings.sort(key=lambda it: (-it.severity, it.code, it.cause, it.group or ""))
+    questions = [open_of(row) for row in _rows(lake, "open_question", name) if row["group"] in wanted]
+    of_groups = observed(rows_of_groups(lake, name, known.choice, ["unasked"])).unasked
+    return Diagnosis(
+        view,
+        tuple(sorted(row["group"] for row in mine)),
+        tuple(findings),
+        tuple(sorted(questions, key=lambda it: (it.code, it.group or ""))),
+        tuple(
+            sorted(
+                (row["group"], tuple(row["known_from"]))
+                for row in mine
+                if row["is_listed"] is False and row["known_from"]
+            )
+        ),
+        tuple(sorted(row["group"] for row in mine if row["is_listed"] is False and not row["known_from"])),
+        (*view.unasked, *(row for row in of_groups if row.name in wanted)),
+    )
+
+
+def read_positions(folder: Path, cluster: str | None = None) -> Observations:
+    """Commits that counted, what tools told of committed offsets, and where the disks that were read end."""
+    lake = Lake(folder)
+    name = _chosen(lake, cluster)
+    known = Cluster(lake, name)
+    found = observed(rows_of_groups(lake, name, known.choice, ["committed"]))
+    whole = known.observations
+    commits = _rows(lake, "commit_timeline", name)
+    commits.sort(key=lambda row: (row["offsets_partition"], row["log_offset"]))
+    return Observations(
+        commits=[_commit(row) for row in commits],
+        committed=found.committed,
+        ends=whole.ends,
+        partitions=whole.partitions,
+    )
+
+
+def _commit(row: dict[str, Any]) -> Commit:
+    place = f"commit_timeline/{OFFSETS_TOPIC}-{row['offsets_partition']}/@{row['log_offset']}"
+    offset = NO_OFFSET if row["offset"] is None else row["offset"]
+    at = instant(row["committed"])
+    return Commit(row["group"], row["topic"], row["partition"], offset, at, source=place)
+
+
+def _chosen(lake: Lake, cluster: str | None) -> str:
+    if not are_tables(lake.root):
+        raise NoTables(
+            f"There are no tables in {lake.root}; kelpie pipeline run --into {lake.root} makes them."
+        )
+    known = clusters_of(lake)
+    if cluster is not None:
+        if cluster not in known:
+            raise NoTables(f"The tables know no cluster {cluster}; they know {', '.join(known)}.")
+        return cluster
+    if len(known) != 1:
+        raise NoTables(f"The tables are of several clusters; choose one with --cluster: {', '.join(known)}.")
+    return known[0]
+
+
+def _rows(lake: Lake, name: str, cluster: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = lake.rows(TABLES[name], cluster).to_pylist()
+    return rows

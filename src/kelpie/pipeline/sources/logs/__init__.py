@@ -1,0 +1,1 @@
+"""Logs of brokers and clients into `log_event`."""

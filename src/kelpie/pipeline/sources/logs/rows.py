@@ -1,0 +1,152 @@
+"""Rows of logs as columns: as they were read, set right by what was not known then, and as Arrow."""
+
+import pickle
+import uuid
+from collections.abc import Sequence
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kelpie.evidence.logs.attribution import OF_SERVERS
+from kelpie.evidence.logs.pauses import BACK, with_pauses
+from kelpie.observations import Event, EventKind
+from kelpie.observations.events import FACTS
+from kelpie.pipeline.sources.logs.parts import Known
+from kelpie.pipeline.sources.logs.reader import Row
+from kelpie.pipeline.tables import TABLES
+
+EVENTS = TABLES["log_event"]
+Columns = dict[str, list[Any]]
+"""By name, as `log_event` has them; and `float` and `once`, which are needed until all is known."""
+_OF_PAUSES = frozenset(kind.value for kind in (*BACK, EventKind.POLL_INTERVAL_EXCEEDED))
+_LEVELS = dict(zip("01234567", ("FATAL", *["ERROR"] * 3, "WARN", "INFO", "INFO", "DEBUG"), strict=True))
+"""librdkafka's are those of syslog."""
+_OF_SERVER = {kind.value: kind.value.startswith(OF_SERVERS) for kind in EventKind}
+_KINDS = {kind.value: kind for kind in EventKind}
+
+
+def columns_of(rows: Sequence[Row]) -> Columns:
+    """As they were read."""
+    found: Columns = {
+        "at": [None if row.stamp is None else row.stamp.at for row in rows],
+        "float": [None if row.stamp is None else row.stamp.float for row in rows],
+        "line": [row.line for row in rows],
+        "kind": [row.kind.value for row in rows],
+        "level": [_LEVELS.get(row.level, row.level) or None for row in rows],
+        "details": [row.details for row in rows],
+        "text": [row.text for row in rows],
+        "part": [row.part for row in rows],
+        "once": [row.once for row in rows],
+    }
+    fields = [row.fields for row in rows]
+    for name in FACTS:
+        found[name] = [it.get(name) for it in fields]
+    found["reason"] = [it or "" for it in found["reason"]]
+    return found
+
+
+def stage(rows: Columns, folder: str) -> str:
+    """Into a file of its own, for another task."""
+    path = Path(folder) / f"{uuid.uuid4()}.rows"
+    path.write_bytes(pickle.dumps(rows, pickle.HIGHEST_PROTOCOL))
+    return str(path)
+
+
+def staged(path: str) -> Columns:
+    rows: Columns = pickle.loads(Path(path).read_bytes())
+    return rows
+
+
+def rows_of_line(rows: Columns, line: int) -> Columns:
+    kept = [it == line for it in rows["line"]]
+    return {name: list(compress(values, kept)) for name, values in rows.items()}
+
+
+def settled(rows: Columns, known: Known, source: str) -> Columns:
+    """With all that only the whole file, and all files together, tell."""
+    if known.repeated:
+        rows = _without_repeated(rows, known)
+    rows = dict(rows)
+    rows["line"] = [line + known.lines_before for line in rows["line"]]
+    if known.offset:
+        offset = known.offset
+        rows["at"] = [
+            None if at is None else at + offset.get(kind, 0)
+            for at, kind in zip(rows["at"], rows["float"], strict=True)
+        ]
+    _attribute(rows, known)
+    _tell_pauses(rows, known)
+    if known.shift_ms is None:
+        rows["at"] = [None] * len(rows["at"])
+    elif known.shift_ms:
+        rows["at"] = [None if at is None else at + known.shift_ms for at in rows["at"]]
+    if known.named is not None:
+        for place in _ungrouped(rows):
+            _give(rows, place, known.named, f"the name of {source}")
+    return rows
+
+
+def as_table(rows: Columns) -> pa.Table:
+    """What `log_event` has of it, but for what is the same in all rows."""
+    rows = {
+        **rows,
+        "at": [None if at is None else at * 1000 for at in rows["at"]],
+        "details": [list(it.items()) for it in rows["details"]],
+    }
+    mine = [column for column in EVENTS.in_files if column.name in rows]
+    arrays = [_array(rows[column.name], column.type) for column in mine]
+    return pa.table(arrays, names=[column.name for column in mine])
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.int64()).cast(kind)
+    return pa.array(values, kind)
+
+
+def _without_repeated(rows: Columns, known: Known) -> Columns:
+    kept = [node not in known.repeated for node in rows["once"]]
+    return {name: list(compress(values, kept)) for name, values in rows.items()}
+
+
+def _ungrouped(rows: Columns) -> list[int]:
+    both = zip(rows["group"], rows["kind"], strict=True)
+    return [place for place, (group, kind) in enumerate(both) if group is None and not _OF_SERVER[kind]]
+
+
+def _attribute(rows: Columns, known: Known) -> None:
+    """`Groups.attribute`, for rows of a part."""
+    for place in _ungrouped(rows):
+        client = rows["details"][place].get("instance") or rows["client_id"][place] or ""
+        group = known.of_client.get(client)
+        if group is not None:
+            _give(rows, place, group, f"other lines of {client}")
+        elif known.only is not None:
+            _give(rows, place, *known.only)
+
+
+def _give(rows: Columns, place: int, group: str, told: str) -> None:
+    rows["group"][place] = group
+    rows["details"][place] = {**rows["details"][place], "group_from": told}
+
+
+def _tell_pauses(rows: Columns, known: Known) -> None:
+    if EventKind.POLL_INTERVAL_EXCEEDED.value not in rows["kind"]:
+        return
+    mine = [place for place, kind in enumerate(rows["kind"]) if kind in _OF_PAUSES]
+    told = [
+        Event(
+            _KINDS[rows["kind"][place]],
+            rows["at"][place],
+            "",
+            "",
+            group=rows["group"][place],
+            client_id=rows["client_id"][place],
+            details=rows["details"][place],
+        )
+        for place in mine
+    ]
+    for place, event in zip(mine, with_pauses(told, known.limits, known.later), strict=True):
+        rows["details"][place] = event.details

@@ -1,0 +1,1 @@
+"""Scrapes of metrics into `metric_sample`."""

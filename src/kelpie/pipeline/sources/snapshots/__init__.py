@@ -1,0 +1,1 @@
+"""Outputs of tools, configurations and surveys into `cluster_snapshot`."""

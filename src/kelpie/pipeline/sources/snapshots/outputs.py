@@ -1,0 +1,263 @@
+"""What tools, configurations and disks say of a cluster, into `cluster_snapshot`: small, read on the driver.
+
+When an output of a tool was made is seldom in it; logs and the offsets topic know, so those go first. The
+body of a row is the observation as JSON; the columns beside it are there to find it by.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kelpie.evidence import properties
+from kelpie.evidence.collected import take
+from kelpie.evidence.dateless import settle_dates
+from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped, without_time
+from kelpie.evidence.describes import read_output
+from kelpie.evidence.joining import join_states
+from kelpie.evidence.logs.lines import read_lines
+from kelpie.evidence.looks import earlier_rows, failed_row
+from kelpie.evidence.recognition import Kind
+from kelpie.evidence.segments import Segment, log_ends, meet
+from kelpie.evidence.unreadable import unreadable
+from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
+from kelpie.observations import OFFSETS_TOPIC, LogEnds, Observations, Unasked
+from kelpie.observations.encoding import add, dumps, loads, rows_of
+from kelpie.observations.positions import NO_OFFSET
+from kelpie.pipeline.sources.inventory import Batch, Item, moment
+from kelpie.pipeline.sources.logs.intake import Log
+from kelpie.pipeline.sources.segments.files import Progress
+from kelpie.pipeline.spark.spark_errors import SeveralClusters
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KNOWN, TOPIC_ID, SURVEY = "known", "topic-id", "survey"
+"""Rows that are no observations: a group that somebody knows of, the id of a topic, the first line of a
+snapshot that `kelpie collect` took."""
+EARLIER, FAILED = "earlier ", "failed "
+"""Before the kind of a row: it is of an earlier look than the newest, or of a round that nobody answered."""
+_META, _BROKER = "meta.properties", "broker"
+
+
+class Configurations:
+    """What properties of brokers say: settings, and whose disk a folder is."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.disks: dict[str, int] = {}
+        self.clusters: dict[str, str] = {}
+        """Ids of clusters that disks are of, with the file that says so."""
+        self.found = Observations()
+        for item in items:
+            read = properties.read_properties(read_lines(item.file.path, item.encoding))
+            node = properties.node_id(read)
+            if item.file.base == _META or "cluster.id" in read:
+                if node is not None:
+                    self.disks[item.file.folder] = node
+                if "cluster.id" in read:
+                    self.clusters.setdefault(read["cluster.id"], item.file.name)
+            else:
+                self.found.add(properties.observe(read, item.file.name))
+
+    def check(self) -> None:
+        """Raises SeveralClusters."""
+        if len(self.clusters) > 1:
+            places = ", ".join(f"{file} is of {name}" for name, file in sorted(self.clusters.items()))
+            raise SeveralClusters(
+                f"There are disks of {len(self.clusters)} clusters here: {places}. Their records have the "
+                "same places, and would be taken for copies of each other. Read one cluster at a time."
+            )
+
+
+class Outputs:
+    """Outputs of Kafka's tools."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.dated = [
+            Dated(read_output(read_lines(it.file.path, it.encoding), it.file.name), it.file.modified)
+            for it in items
+        ]
+
+    def without_time(self, logs: Sequence[Log], batch: Batch) -> "Outputs":
+        """Those that history has to date: nothing else tells when they were made."""
+        found = Outputs(())
+        found.dated = without_time(self.dated, [log.reading for log in logs], _modified(batch))
+        return found
+
+    @property
+    def groups(self) -> list[str]:
+        """Groups whose state or offsets they show: their history tells when that was."""
+        found = [it.output.found for it in self.dated]
+        shown = {row.group for each in found for row in each.states}
+        shown |= {row.group for each in found for row in each.committed}
+        return sorted(shown | {row.group for each in found for row in each.removals})
+
+    @property
+    def positions(self) -> list[tuple[str, str, int, int]]:
+        """Group, topic, partition and offset, wherever they show one."""
+        rows = (row for it in self.dated for row in it.output.found.committed)
+        shown = {(row.group, row.topic, row.partition, row.offset) for row in rows}
+        return sorted(it for it in shown if it[3] != NO_OFFSET)
+
+    @property
+    def known_groups(self) -> dict[str, str]:
+        return Observations.of(it.output.found for it in self.dated).known_groups
+
+    @property
+    def topic_ids(self) -> dict[bytes, str]:
+        return {topic_id: name for it in self.dated for topic_id, name in it.output.topic_ids.items()}
+
+
+def ends_of(
+    spark: "SparkSession", segments: Sequence[Segment], progress: Mapping[str, Progress]
+) -> Observations:
+    """Where logs end, by disk, and whose disks they are.
+
+    Of the offsets topic, those who have read it know (`progress`, by the name of the file). Of other topics,
+    only the first and the newest segment of each log are looked at, in tasks.
+    """
+    replicas: dict[tuple[str, int, str], list[Segment]] = {}
+    for segment in segments:
+        replicas.setdefault((segment.topic, segment.partition, segment.disk), []).append(segment)
+    todo = []
+    found = Observations()
+    for own in replicas.values():
+        own.sort(key=lambda it: (it.base_offset, it.file.name))
+        meet(found, own[0])
+        known = progress.get(own[-1].file.name)
+        if own[0].topic != OFFSETS_TOPIC:
+            todo.append([_light(it) for it in ([own[0], own[-1]] if len(own) > 1 else own)])
+        elif known is not None:
+            found.ends.append(_end_of(own, known))
+
+    def task(own: Sequence[Segment]) -> list[tuple[str, str]]:
+        return [(kind, dumps(each)) for kind, each in rows_of(log_ends(own))]
+
+    if todo:
+        context = spark.sparkContext
+        tasks = max(1, min(len(todo), context.defaultParallelism * 4))
+        for kind, body in context.parallelize(todo, tasks).flatMap(task).collect():
+            if kind != _BROKER:
+                add(found, kind, loads(kind, body))
+    found.ends.sort(key=lambda it: (it.topic, it.partition, it.at or -1, it.latest))
+    return found
+
+
+def _end_of(own: Sequence[Segment], known: Progress) -> LogEnds:
+    newest = own[-1]
+    at = known.newest if known.newest >= 0 else None
+    return LogEnds(
+        newest.topic,
+        newest.partition,
+        own[0].base_offset,
+        max(known.next_offset, newest.base_offset),
+        last_written=at,
+        at=at,
+        source=newest.file.name,
+    )
+
+
+def settle_logs(logs: Sequence[Log], batch: Batch, history: Observations) -> None:
+    """Gives dateless logs their date."""
+    settle_dates([it.reading for it in logs], _modified(batch), history)
+
+
+def together(
+    batch: Batch,
+    of_disks: Observations,
+    logs: Sequence[Log],
+    configurations: Configurations,
+    outputs: Outputs,
+    *,
+    history: Observations,
+) -> Observations:
+    """All that is told beside records and events, with the times that can be known.
+
+    `history`: leaders in logs, and what records say of the groups that outputs show.
+    """
+    found = Observations().add(of_disks, *(log.reading.found for log in logs), configurations.found)
+    date_outputs(outputs.dated, [log.reading for log in logs], _modified(batch), history)
+    join_states(outputs.dated)
+    for dated in in_order(outputs.dated):
+        found.add(stamped(dated.output.found, dated.at))
+    return found.add(*map(_dump, batch.of(Kind.ZOOKEEPER)))
+
+
+def _dump(item: Item) -> Observations:
+    try:
+        return observe(read_dump(item.file.path), item.file.name, item.file.modified)
+    except NoDump as error:
+        reason = str(error)
+    except OSError as error:
+        reason = unreadable(error)
+    return Observations(unasked=[Unasked("file", item.file.name, reason, source=item.file.name)])
+
+
+def rows(
+    found: Observations, topic_ids: Mapping[bytes, str], *, cluster: str, snapshot: str
+) -> list[dict[str, object]]:
+    """Rows of cluster_snapshot."""
+    made: list[dict[str, object]] = []
+    whole = {"cluster": cluster, "snapshot": snapshot}
+    for kind, row in rows_of(found):
+        made.append(
+            {
+                **whole,
+                "kind": kind,
+                "at": moment(getattr(row, "at", None)),
+                "node": _node(row),
+                "group": row.name if _is_of_group(row) else getattr(row, "group", None),
+                "topic": getattr(row, "topic", None),
+                "partition": getattr(row, "partition", None),
+                "body": dumps(row),
+                "source": row.source,
+            }
+        )
+    for group, source in found.known_groups.items():
+        made.append({**whole, "kind": KNOWN, "group": group, "body": "{}", "source": source})
+    for topic_id, topic in topic_ids.items():
+        body = base64.b64encode(topic_id).decode()
+        made.append({**whole, "kind": TOPIC_ID, "topic": topic, "body": body, "source": ""})
+    return [{**row, "ordinal": ordinal} for ordinal, row in enumerate(made)]
+
+
+def observed(rows: Iterable[Mapping[str, Any]]) -> Observations:
+    """The observations again, of rows of cluster_snapshot in their order."""
+    found = Observations()
+    for row in rows:
+        kind = row["kind"].removeprefix(EARLIER).removeprefix(FAILED)
+        if kind == KNOWN:
+            found.known_groups.setdefault(row["group"], row["source"])
+        elif row["kind"].startswith(EARLIER):
+            for each in earlier_rows(kind, loads(kind, row["body"])):
+                take(found, *each)
+        elif row["kind"].startswith(FAILED):
+            add(found, kind, failed_row(loads(kind, row["body"])))
+        elif kind not in (TOPIC_ID, SURVEY):
+            add(found, kind, loads(kind, row["body"]))
+    return found
+
+
+def topic_ids(rows: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
+    return {base64.b64decode(row["body"]): row["topic"] for row in rows if row["kind"] == TOPIC_ID}
+
+
+def _modified(batch: Batch) -> dict[str, int | None]:
+    return {item.file.name: item.file.modified for item in batch.items}
+
+
+def _is_of_group(row: object) -> bool:
+    return isinstance(row, Unasked) and row.kind == "group"
+
+
+def _node(row: object) -> int | None:
+    for name in ("node_id", "told_by"):
+        node = getattr(row, name, None)
+        if isinstance(node, int):
+            return node
+    return None
+
+
+def _light(segment: Segment) -> Segment:
+    """Without the first bytes of the file: a task opens it itself."""
+    return replace(segment, file=replace(segment.file, head=b""))

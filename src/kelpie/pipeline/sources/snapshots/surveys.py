@@ -1,0 +1,150 @@
+"""Snapshots that `kelpie collect` took into `cluster_snapshot`; those that are not whole into `quarantine`.
+
+They are many, so tasks read them, each file as a whole: a file that turns out to be torn at its end has told
+nothing. The driver looks at first lines only. Each snapshot has one row of kind "survey", with that line.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from kelpie.evidence.collected import KNOWN, Header, Torn, header_line, header_of, read_plain
+from kelpie.evidence.looks import choose
+from kelpie.evidence.surveys import other_cluster
+from kelpie.evidence.unreadable import unreadable
+from kelpie.pipeline.sources.inventory import Item
+from kelpie.pipeline.sources.snapshots.outputs import SURVEY
+from kelpie.pipeline.storage.staging import ROWS_A_BATCH
+from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.transforms.lag import SURVEYED
+
+PREFIX = SURVEYED
+"""Of the names of these snapshots in the table."""
+_ROWS, _QUARANTINE = TABLES["cluster_snapshot"].schema, TABLES["quarantine"].schema
+_STAGED = pa.schema([*_ROWS, *(field for field in _QUARANTINE if field.name not in _ROWS.names)])
+_TEXTS = ("group", "topic", "source")
+_FILES = "name string, path string, size bigint"
+_HEAD = 1 << 16
+_BYTES_TOLD = 4096
+
+
+def headers_of(items: Sequence[Item]) -> tuple[dict[str, Header], dict[str, str]]:
+    """First lines by name; and of files without a good one, why."""
+    found: dict[str, Header] = {}
+    damaged: dict[str, str] = {}
+    for item in items:
+        try:
+            with item.file.path.open("rb") as file:
+                found[item.file.name] = header_of(file.read(_HEAD))
+        except Torn as error:
+            damaged[item.file.name] = str(error)
+        except OSError as error:
+            damaged[item.file.name] = unreadable(error)
+    return found, damaged
+
+
+def clusters_of(items: Sequence[Item]) -> set[str]:
+    """Ids of clusters that answered."""
+    return {header.cluster for header in headers_of(items)[0].values() if header.answered}
+
+
+def sort_out(items: Sequence[Item], cluster: str) -> tuple[list[Item], dict[str, str]]:
+    """Those of one cluster; of the others, why they are left out."""
+    headers, left_out = headers_of(items)
+    choice = choose(headers, cluster)
+    left_out |= {name: other_cluster(headers[name], choice) for name in choice.foreign}
+    return [it for it in items if it.file.name not in left_out], left_out
+
+
+def read_surveys(spark: SparkSession, items: Sequence[Item], *, cluster: str) -> DataFrame:
+    """Rows of both tables; those of quarantine have a `reason`."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield from _read(row["name"], row["path"], row["size"], cluster)
+
+    files = sorted((it.file.name, str(it.file.path), it.file.size) for it in items)
+    tasks = max(1, min(len(files), spark.sparkContext.defaultParallelism * 4))
+    # Ranges, not turns: what follows in time lies together, and readers can skip the rest.
+    frame = spark.createDataFrame(files, _FILES).repartitionByRange(tasks, "name")
+    return frame.mapInArrow(task, from_arrow_schema(_STAGED, prefer_timestamp_ntz=False))
+
+
+def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBatch]:
+    try:
+        with Path(path).open("rb") as file:
+            header = header_of(file.read(_HEAD))
+        columns = _Columns(cluster, f"{PREFIX}{name}")
+        columns.add(SURVEY, {"source": name}, header_line(header))
+        for kind, data, body in read_plain(Path(path)):
+            if not header.answered:
+                data["at"] = None  # Nobody answered, so nothing was seen then.
+            columns.add(kind, data, "{}" if kind == KNOWN else body)
+        batches = columns.batches()
+    except Torn as error:
+        yield _damaged(name, path, size, cluster, str(error))
+    except OSError as error:
+        yield _damaged(name, path, size, cluster, unreadable(error))
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        yield _damaged(name, path, size, cluster, f"It has a value that no table can hold: {error}.")
+    else:
+        yield from batches
+
+
+class _Columns:
+    """Rows of one snapshot, column by column: dicts of rows would cost three times as much."""
+
+    def __init__(self, cluster: str, snapshot: str) -> None:
+        self._whole = {"cluster": cluster, "snapshot": snapshot}
+        self._kinds: list[str] = []
+        self._bodies: list[str] = []
+        self._found: dict[str, list[Any]] = {name: [] for name in (*_TEXTS, "at", "node", "partition")}
+
+    def add(self, kind: str, data: Mapping[str, Any], body: str) -> None:
+        self._kinds.append(kind)
+        self._bodies.append(body)
+        get, found = data.get, self._found
+        is_of_group = kind == "unasked" and get("kind") == "group"
+        found["group"].append(get("name") if is_of_group else get("group"))
+        found["topic"].append(get("topic"))
+        found["partition"].append(get("partition"))
+        found["source"].append(get("source", ""))
+        found["node"].append(get("node_id", get("told_by")))
+        at = get("at")
+        found["at"].append(None if at is None else at * 1000)
+
+    def batches(self) -> list[pa.RecordBatch]:
+        rows = len(self._kinds)
+        made = {name: pa.array([value] * rows, pa.string()) for name, value in self._whole.items()}
+        made |= {name: pa.array(list(map(_plain, self._found[name])), pa.string()) for name in _TEXTS}
+        made |= {
+            name: pa.array(self._found[name], _ROWS.field(name).type) for name in ("at", "node", "partition")
+        }
+        made["kind"] = pa.array(self._kinds, pa.string())
+        made["body"] = pa.array(self._bodies, pa.string())
+        made["ordinal"] = pa.array(range(rows), pa.int64())
+        arrays = [made[it.name] if it.name in made else pa.nulls(rows, it.type) for it in _STAGED]
+        whole = pa.RecordBatch.from_arrays(arrays, schema=_STAGED)
+        return [whole.slice(start, ROWS_A_BATCH) for start in range(0, rows, ROWS_A_BATCH)]
+
+
+def _damaged(name: str, path: str, size: int, cluster: str, reason: str) -> pa.RecordBatch:
+    try:
+        with Path(path).open("rb") as file:
+            beginning: bytes | None = file.read(_BYTES_TOLD)
+    except OSError:
+        beginning = None
+    row = {"cluster": cluster, "source": name, "position": 0, "size": size}
+    return pa.RecordBatch.from_pylist([{**row, "reason": reason, "bytes": beginning}], _STAGED)
+
+
+def _plain(text: str | None) -> str | None:
+    """A text that is no UTF-8 stays as it is in the body; to be found by, it must be some."""
+    if text is None or text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()

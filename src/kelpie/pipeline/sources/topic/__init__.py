@@ -1,0 +1,1 @@
+"""The offsets topic of a live cluster into bronze tables."""

@@ -1,0 +1,236 @@
+"""The offsets topic as a source of Spark's, over Kelpie's own client: for Kafka 0.9, and for broken clusters.
+
+Spark's own Kafka source speaks to 0.10 and later, and only while every partition has a leader. This one
+leaves partitions out that cannot be read now, and takes them up when they are back. Its offsets are written
+as those of Spark's source are, so that a stream can go on with the other one.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from kelpie.client.failures import ClientError
+from kelpie.client.properties import settings_of
+from kelpie.client.settings import Settings
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.pipeline.sources.topic.ends import Reach, ask_reach
+from kelpie.pipeline.sources.topic.rows import RAW, Stretch, raw_rows, reason_row, source_of
+
+NAME = "kelpie_offsets_topic"
+STARTING, MOST, TASKS = "startingOffsets", "maxOffsetsPerTrigger", "tasks"
+_KAFKA = "kafka."
+_MOST_OF_A_TASK, _LEAST_OF_A_TASK = 1_000_000, 50_000
+"""Offsets."""
+_FROM_THE_END = -1
+"""Where a stream begins in a partition that could not be asked for its end: behind what there is then."""
+
+_log = logging.getLogger(__name__)
+
+Offsets = dict[str, dict[str, int]]
+
+
+class OffsetsTopic(DataSource):
+    """Options: kafka.bootstrap.servers, others of a Kafka client, and those of Spark's source named above."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(RAW, prefer_timestamp_ntz=False)
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's words.
+        return _Reader(_Options(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        return _StreamReader(_Options(self.options))
+
+
+class _Options:
+    def __init__(self, given: Mapping[str, str]) -> None:
+        properties = {name.removeprefix(_KAFKA): it for name, it in given.items() if name.startswith(_KAFKA)}
+        self.settings: Settings = settings_of(properties)
+        self.bootstrap: str = properties["bootstrap.servers"]
+        self.starting: str = given.get(STARTING) or "earliest"
+        self.most = int(given.get(MOST) or 0)
+        self.tasks = int(given.get(TASKS) or 1)
+
+
+class _Part(InputPartition):
+    """What one task reads; and reasons, by partition, why others are not read."""
+
+    def __init__(
+        self,
+        stretches: Sequence[Stretch],
+        tells_versions: bool | None,
+        missing: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(None)
+        self.stretches, self.tells_versions, self.missing = stretches, tells_versions, dict(missing)
+
+
+def _read(options: _Options, part: InputPartition) -> Iterator[pa.RecordBatch]:
+    """In a worker."""
+    if not isinstance(part, _Part):  # Spark's own, when nothing was planned.
+        return
+    for partition, reason in part.missing.items():
+        words = f"{OFFSETS_TOPIC}-{partition} was not read: {reason}"
+        yield reason_row(partition, source_of(partition, options.bootstrap), 0, words)
+    if not part.stretches:
+        return
+    from kelpie.pipeline.sources.topic.fetch import read_stretch  # noqa: PLC0415 - not in the driver.
+
+    for stretch in part.stretches:
+        source = source_of(stretch.partition, options.bootstrap)
+        for pairs, unread in read_stretch(options.settings, stretch, tells_versions=part.tells_versions):
+            yield from raw_rows(stretch.partition, source, pairs)
+            for it in unread:
+                yield reason_row(stretch.partition, source, it.position, it.reason, it.head)
+
+
+def _packed(stretches: Sequence[Stretch], tasks: int) -> Iterator[list[Stretch]]:
+    """As many tasks as can run at a time; more where there is much, fewer where there is little."""
+    total = sum(it.stop - it.start for it in stretches)
+    at_once = min(_MOST_OF_A_TASK, max(_LEAST_OF_A_TASK, -(-total // max(tasks, 1))))
+    room, mine = at_once, list[Stretch]()
+    for partition, start, stop in stretches:
+        begin = start
+        while begin < stop:
+            end = min(stop, begin + room)
+            mine.append(Stretch(partition, begin, end))
+            room -= end - begin
+            begin = end
+            if not room:
+                yield mine
+                room, mine = at_once, []
+    if mine:
+        yield mine
+
+
+class _Reader(DataSourceReader):
+    """All there is now."""
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        reach = ask_reach(self._options.settings)
+        given = _given(self._options.starting)
+        stretches = []
+        for partition, (first, last) in sorted(reach.ends.items()):
+            start = last if self._options.starting == "latest" else max(first, given.get(partition, 0))
+            stretches.append(Stretch(partition, start, last))
+        parts = [_Part(it, reach.tells_versions) for it in _packed(stretches, self._options.tasks)]
+        return [*parts, _Part((), None, reach.missing)] if reach.missing else parts
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self._options, partition)
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """On and on. Who is left out, and who is back, is logged."""
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+        self._tells_versions: bool | None = None
+        self._target: dict[int, int] | None = None
+        self._missing: dict[int, str] = {}
+
+    # Spark's words.
+
+    def initialOffset(self) -> Offsets:  # noqa: N802
+        reach = self._reach()
+        given = _given(self._options.starting)
+        start = dict.fromkeys((*reach.ends, *reach.missing), 0)
+        if self._options.starting == "latest":
+            start = {it: reach.ends[it][1] if it in reach.ends else _FROM_THE_END for it in start}
+        return _told(start | {it: offset for it, offset in given.items() if it in start})
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxRows(self._options.most) if self._options.most else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target = {partition: last for partition, (_, last) in self._reach().ends.items()}
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
+        began = _heard(start)
+        try:
+            reach = self._reach()
+        except ClientError as error:
+            self._tell({-1: error.reason})
+            return start
+        ends = {partition: last for partition, (_, last) in reach.ends.items()}
+        if self._target is not None:
+            ends = {it: min(last, self._target[it]) for it, last in ends.items() if it in self._target}
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
+        begins = {it: max(began.get(it, 0), reach.ends[it][0]) for it in ends}
+        begins |= {it: last for it, last in ends.items() if began.get(it) == _FROM_THE_END}
+        end = began | _limited(begins, ends, most)
+        return start if end == began else _told(end)
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        began = _heard(start)
+        stretches = []
+        for partition, stop in _heard(end).items():
+            first = began.get(partition, 0)
+            if first == _FROM_THE_END:
+                continue
+            # A log that has become shorter is another one: all of it may be new.
+            stretches.append(Stretch(partition, first if first <= stop else 0, stop))
+        return [_Part(it, self._tells_versions) for it in _packed(stretches, self._options.tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self._options, partition)
+
+    def _reach(self) -> Reach:
+        reach = ask_reach(self._options.settings, self._tells_versions)
+        self._tells_versions = reach.tells_versions
+        self._tell(reach.missing)
+        return reach
+
+    def _tell(self, missing: Mapping[int, str]) -> None:
+        """Only what has changed."""
+        for partition, reason in missing.items():
+            if partition not in self._missing:
+                what = OFFSETS_TOPIC if partition < 0 else f"{OFFSETS_TOPIC}-{partition}"
+                _log.warning("%s is left out until it is back: %s", what, reason)
+        for partition in self._missing.keys() - missing.keys():
+            what = OFFSETS_TOPIC if partition < 0 else f"{OFFSETS_TOPIC}-{partition}"
+            _log.warning("%s is back.", what)
+        self._missing = dict(missing)
+
+
+def _limited(begins: Mapping[int, int], ends: Mapping[int, int], most: int) -> dict[int, int]:
+    """At most so many offsets, from each partition as large a part."""
+    waiting = {it: max(0, last - begins[it]) for it, last in ends.items()}
+    total = sum(waiting.values())
+    if not most or total <= most:
+        return dict(ends)
+    return {
+        it: last if last <= begins[it] else begins[it] + max(1, waiting[it] * most // total)
+        for it, last in ends.items()
+    }
+
+
+def _given(starting: str) -> dict[int, int]:
+    return {} if starting in ("earliest", "latest") else _heard(json.loads(starting))
+
+
+def _told(offsets: Mapping[int, int]) -> Offsets:
+    return {OFFSETS_TOPIC: {str(partition): offset for partition, offset in sorted(offsets.items())}}
+
+
+def _heard(offsets: Offsets) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in offsets.get(OFFSETS_TOPIC, {}).items()}

@@ -1,0 +1,189 @@
+"""The offsets topic itself, live or at once, into bronze tables.
+
+    raw = open_topic(spark, "kafka-1:9092", streaming=True)
+    raw.writeStream.foreachBatch(lambda rows, number: take_in(lake, rows, …, version=number)).start()
+
+Two sources give the same rows: Spark's own (spark-sql-kafka-0-10), and Kelpie's over its client, for Kafka
+0.9 and where partitions have no leader. Both read committed records only. Tasks decode them and write Parquet
+files, and the driver adds the files to the tables, as with segments: rows would otherwise cross from Python
+to the JVM once more, which costs more than to decode them.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from kelpie.client.properties import settings_of
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.pipeline.sources.segments.files import FILLED
+from kelpie.pipeline.sources.segments.intake import Ingested
+from kelpie.pipeline.sources.topic.data_source import MOST, NAME, STARTING, TASKS, OffsetsTopic
+from kelpie.pipeline.sources.topic.ends import Epochs, Reach, ask_epochs, ask_reach
+from kelpie.pipeline.sources.topic.rows import RAW, address_of
+from kelpie.pipeline.storage.journal import Journal
+from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.storage.parquet import NewFile
+
+SPARK, KELPIE = "spark", "kelpie"
+_KAFKA = "kafka."
+_IMPATIENT = {
+    "fetchOffset.numRetries": "2",
+    "kafka.default.api.timeout.ms": "15000",
+    "kafka.request.timeout.ms": "10000",
+    "kafkaConsumer.pollTimeoutMs": "30000",
+}
+"""Spark's source would wait minutes for a partition without a leader before it fails, and is of no use so."""
+_FILES = "table string, file string"
+_log = logging.getLogger(__name__)
+
+
+def open_topic(
+    spark: SparkSession,
+    bootstrap: str,
+    *,
+    streaming: bool,
+    properties: Mapping[str, str] | None = None,
+    starting: str | Mapping[int, int] = "earliest",
+    most_per_trigger: int | None = None,
+    through: str | None = None,
+) -> DataFrame:
+    """Records as they are: rows of `rows.RAW`.
+
+    `starting`: "earliest", "latest", or offsets by partition; Spark's source wants all of them, Kelpie's
+    takes others from the beginning. `properties`: those of a Kafka client. `through`: SPARK or KELPIE; if
+    nobody says, the cluster is asked once (`choose`).
+    Raises ClientError and BadSettings.
+    """
+    own = _plain(properties)
+    options = {_KAFKA + name: value for name, value in own.items()} | {
+        f"{_KAFKA}bootstrap.servers": bootstrap
+    }
+    options[STARTING] = _starting(starting)
+    if most_per_trigger is not None and streaming:
+        options[MOST] = str(most_per_trigger)
+    reach = ask_reach(settings_of(own, bootstrap))
+    if (through or _fitting(reach)) == SPARK:
+        try:
+            return _by_spark(spark, options, sorted({*reach.ends, *reach.missing}), streaming=streaming)
+        except AnalysisException as error:
+            if "kafka" not in str(error).lower():
+                raise
+            _log.warning(
+                "Spark's Kafka source is not on its class path: Kelpie's own reads the offsets topic. (%s)",
+                str(error).splitlines()[0],
+            )
+    spark.dataSource.register(OffsetsTopic)
+    reader = spark.readStream if streaming else spark.read
+    return reader.format(NAME).options(**options).option(TASKS, _cores(spark)).load()
+
+
+def choose(bootstrap: str, properties: Mapping[str, str] | None = None) -> str:
+    """Spark's source, unless the cluster is too old for it, or a partition cannot be asked now.
+
+    Spark's waits for every partition, and gives up. Raises ClientError.
+    """
+    return _fitting(ask_reach(settings_of(_plain(properties), bootstrap)))
+
+
+def _fitting(reach: Reach) -> str:
+    return SPARK if reach.tells_versions and reach.ends and not reach.missing else KELPIE
+
+
+def leader_epochs(bootstrap: str, properties: Mapping[str, str] | None = None) -> Epochs:
+    """For `take_in`: ask after the rows were planned, that is for every batch. Raises BadSettings."""
+    return ask_epochs(settings_of(_plain(properties), bootstrap))
+
+
+def written(
+    raw: DataFrame, folders: Mapping[str, str], *, cluster: str, epochs: Epochs | None = None
+) -> DataFrame:
+    """Decode, and write files into the folders of tables. One row per file; nobody knows of them yet."""
+    known = dict(epochs or {})
+
+    def task(batches):  # type: ignore[no-untyped-def]
+        from kelpie.pipeline.sources.topic.task import write  # noqa: PLC0415 - not in the driver.
+
+        return write(batches, folders, cluster, known)
+
+    return raw.mapInArrow(task, _FILES)
+
+
+def take_in(
+    lake: Lake,
+    raw: DataFrame,
+    *,
+    cluster: str,
+    application: str,
+    version: int,
+    epochs: Epochs | None = None,
+    tasks: int | None = None,
+) -> Ingested:
+    """These records, as a batch that somebody else has numbered; only once, whoever calls again.
+
+    `epochs`: see `leader_epochs`; without them, records that Spark's source has read and that a dead leader's
+    disk has otherwise cannot be told apart. `tasks`: as many files does each table get at most. Raises
+    Conflict.
+    """
+    for table in FILLED:
+        lake.open(table)
+    journal = Journal(lake, application)
+    page = journal.finish()
+    if page is None or page.number < version:
+        folders = {table.name: str(lake.path(table)) for table in FILLED}
+        few = raw.coalesce(tasks or _cores(raw.sparkSession))
+        files: dict[str, list[NewFile]] = {table.name: [] for table in FILLED}
+        for row in written(few, folders, cluster=cluster, epochs=epochs).collect():
+            files[row["table"]].append(NewFile(**json.loads(row["file"])))
+        page = journal.record(version, files)
+        journal.finish()
+    return Ingested(rows=page.rows if page.number == version else {})
+
+
+def _by_spark(
+    spark: SparkSession, options: Mapping[str, str], partitions: Sequence[int], *, streaming: bool
+) -> DataFrame:
+    # Unless told to ask as it used to, by a consumer, it leaves out internal topics, without a word. That is
+    # a setting of the session, and others who use this one need not know.
+    own = spark.newSession()
+    own.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
+    reader = own.readStream if streaming else own.read
+    frame = (
+        reader.format("kafka")
+        .options(**{**_IMPATIENT, **options})
+        .option("assign", json.dumps({OFFSETS_TOPIC: list(partitions)}))  # To subscribe is to join a group.
+        .option("kafka.isolation.level", "read_committed")
+        .option("failOnDataLoss", "false")  # The topic is compacted: its beginning moves.
+        .load()
+    )
+    address = address_of(options[f"{_KAFKA}bootstrap.servers"])
+    source = F.concat(F.lit(f"{OFFSETS_TOPIC}-"), F.col("partition"), F.lit(f"@{address}"))
+    known = {
+        "offsets_partition": F.col("partition"),
+        "log_offset": F.col("offset"),
+        "written": F.col("timestamp"),
+        "key": F.col("key"),
+        "value": F.col("value"),
+        "source": source,
+    }
+    schema = from_arrow_schema(RAW, prefer_timestamp_ntz=False)
+    return frame.select(*(known.get(it.name, F.lit(None)).cast(it.dataType).alias(it.name) for it in schema))
+
+
+def _plain(properties: Mapping[str, str] | None) -> dict[str, str]:
+    """Spark's options have "kafka." in front; a file of properties has not."""
+    return {name.removeprefix(_KAFKA): value for name, value in (properties or {}).items()}
+
+
+def _cores(spark: SparkSession) -> int:
+    return spark.sparkContext.defaultParallelism
+
+
+def _starting(starting: str | Mapping[int, int]) -> str:
+    if isinstance(starting, str):
+        return starting
+    return json.dumps({OFFSETS_TOPIC: {str(partition): offset for partition, offset in starting.items()}})

@@ -1,0 +1,179 @@
+"""A Spark cluster, before a run counts on it: is the master there, do executors come, what do they see?
+
+Each of these would else show as a long silence, or as a page of somebody else's stack traces; and a file that
+one executor alone does not see would be told as unreadable, which it is not.
+"""
+
+import os
+import re
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kelpie.pipeline.spark.preflight import Sight, look
+from kelpie.pipeline.spark.shipping import NEEDED
+from kelpie.pipeline.spark.spark_errors import ClusterFault
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+PATIENCE_S = 120.0
+_CONNECT_S = 5.0
+_SETTLED_S = 1.0
+_SAMPLES = 20
+"""Files of each source that executors are asked for."""
+_MOST_TOLD = 3
+_STANDALONE = "spark://"
+_FORMS = "spark://HOST:7077, yarn, k8s://https://HOST:6443 or local[2]"
+_KNOWN = re.compile(r"(local(\[.*\])?|yarn|k8s://.+|spark://.+)")
+
+
+def is_local(master: str | None) -> bool:
+    return master is None or master.startswith("local")
+
+
+def addresses(master: str) -> list[tuple[str, int]]:
+    """Of a standalone master, or several of which one leads; none for what is found otherwise.
+
+    Raises ClusterFault.
+    """
+    if not _KNOWN.fullmatch(master):
+        raise ClusterFault(f"{master!r} is no master of Spark: write {_FORMS}.")
+    if not master.startswith(_STANDALONE):
+        return []
+    found = []
+    for address in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise ClusterFault(f"{address!r} in {master} is no address: write {_STANDALONE}HOST:7077.")
+        found.append((host.strip("[]"), int(port)))
+    return found
+
+
+def reach(master: str) -> None:
+    """Spark itself would try for a minute, and then name neither address nor reason. Raises ClusterFault."""
+    reasons = []
+    for host, port in addresses(master):
+        try:
+            socket.create_connection((host, port), timeout=_CONNECT_S).close()
+        except OSError as error:
+            reasons.append(f"{host}:{port} says: {(error.strerror or str(error)).lower()}")
+        else:
+            return
+    if reasons:
+        raise ClusterFault(
+            f"No Spark master at {master} ({'; '.join(reasons)}). Is it up, and is the port the one of its "
+            f"page's headline ({_STANDALONE}…), not that of the page itself?"
+        )
+
+
+def check(
+    context: "SparkContext",
+    sources: Iterable[Path],
+    folder: Path,
+    *,
+    patience_s: float = PATIENCE_S,
+    announce: Callable[[str], None] = lambda _: None,
+) -> None:
+    """See to it that executors have what a run needs. Raises ClusterFault."""
+    announce("waiting for executors")
+    _await_executors(context, patience_s)
+    announce("asking executors what they see")
+    files = [sample for source in sources for sample in islice(_samples(source), _SAMPLES)]
+    with _mark(folder) as mark:
+        tasks = context.defaultParallelism * 2
+        ask = partial(look, NEEDED, files, str(folder), mark)
+        sights: list[Sight] = context.parallelize(range(tasks), tasks).map(lambda _: ask()).collect()
+    judge(sights, context.master)
+
+
+def judge(sights: Sequence[Sight], master: str | None) -> None:
+    """Raises ClusterFault for what is wrong with any."""
+    wrong = list({sight.host: sight for sight in sights if not sight.is_good}.values())
+    lacking = [sight for sight in wrong if sight.missing]
+    if lacking:
+        names = ", ".join(name for name, _ in lacking[0].missing)
+        raise ClusterFault(
+            f"Python on {_hosts(lacking)} lacks {names}: {lacking[0].python}. Install them there "
+            "(pip install 'kelpie-kafka[pipeline]'), name another Python with PYSPARK_PYTHON, or bring an "
+            "environment along: --archives environment.tar.gz#environment (docs/spark-clusters.md)."
+        )
+    if wrong:
+        first = wrong[0]
+        what = ": ".join(first.unseen[0]) if first.unseen else f"the folder of the tables: {first.folder}"
+        raise ClusterFault(
+            f"Executors of {master} do not see what this machine sees. On {_hosts(wrong)}, {what}. Evidence "
+            "and tables must be on a file system that all machines have under the same path."
+        )
+
+
+def is_readable(path: str | Path) -> bool:
+    """Here, where the driver is."""
+    try:
+        with open(path, "rb"):
+            return True
+    except OSError:
+        return False
+
+
+def unseen(path: str | Path, reason: str) -> ClusterFault:
+    """An executor that came after the check may not see what the others see."""
+    return ClusterFault(
+        f"A task cannot read {path}, and this machine can: {reason.rstrip('.')}. Evidence must be on a file "
+        "system that all machines have under the same path. What this run has begun, the next one ends."
+    )
+
+
+def _hosts(sights: Sequence[Sight]) -> str:
+    hosts = sorted({sight.host for sight in sights})
+    more = f" and {len(hosts) - _MOST_TOLD} more" if len(hosts) > _MOST_TOLD else ""
+    return ", ".join(hosts[:_MOST_TOLD]) + more
+
+
+def _await_executors(context: "SparkContext", patience_s: float) -> None:
+    """Until some are there and no more come: then every one of them is asked."""
+    conf = context.getConf()
+    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return  # They come when there are tasks.
+    deadline = time.monotonic() + patience_s
+    count, since = 0, time.monotonic()
+    while count == 0 or time.monotonic() - since < _SETTLED_S:
+        jvm = context._jsc
+        if jvm is None or jvm.sc().isStopped():
+            raise ClusterFault(f"{context.master} refused the application, or removed it; its log says why.")
+        now = int(jvm.sc().getExecutorMemoryStatus().size()) - 1  # The driver is one of them.
+        if now != count:
+            count, since = now, time.monotonic()
+        if count == 0 and time.monotonic() > deadline:
+            raise ClusterFault(
+                f"{context.master} gave no executor within {patience_s:.0f} s. Are workers up, with "
+                f"{conf.get('spark.executor.memory', '1g')} of memory and a core free? Ask for less with "
+                "--conf spark.executor.memory=512m, or wait longer with --wait."
+            )
+        time.sleep(0.1)
+
+
+def _samples(source: Path) -> Iterator[tuple[str, int]]:
+    if source.is_file():
+        yield str(source.absolute()), source.stat().st_size
+    for folder, _, names in os.walk(source.absolute()):
+        for name in sorted(names):
+            path = Path(folder) / name
+            if path.is_file() and os.access(path, os.R_OK):
+                yield str(path), path.stat().st_size
+
+
+@contextmanager
+def _mark(folder: Path) -> Iterator[str]:
+    handle, path = tempfile.mkstemp(prefix="_seen-", dir=folder)
+    os.close(handle)
+    try:
+        yield Path(path).name
+    finally:
+        Path(path).unlink(missing_ok=True)

@@ -1,0 +1,206 @@
+"""Spark for a run: on this machine, or on a cluster.
+
+Kelpie itself adds files to Delta tables and reads their logs without Spark (`storage.lake`). Jars are for
+those who want more: `DELTA` for `spark.read.format("delta")`, `KAFKA` to read topics.
+
+Tasks that fill bronze tables need a context only; a session on top of it, for everything that is a query,
+takes as long again to start. So open the context, and the session when the first query comes: it uses the
+same context.
+
+On a cluster the driver runs here, and executors are handed Kelpie itself (`shipping`). Whoever was started
+by spark-submit (`kelpie pipeline submit`) finds Java running, with a master and settings, which count.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from pyspark import SparkConf, SparkContext
+
+from kelpie.pipeline.spark import class_archive, cluster, shipping, worker_daemon
+from kelpie.real import fetch, java, releases, spark_connector
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DELTA, KAFKA = "delta-4.4.0", "kafka"
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_LOG = resources.files("kelpie.pipeline.spark") / "log4j2.properties"
+JAVA_LOG = f"-Dlog4j2.configurationFile=file:{quote(str(_LOG))}"
+"""Errors only: what Spark says of itself is of no use to people who look for something else."""
+
+_SETTINGS = {
+    "spark.app.name": "kelpie",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Files are looked up one by one here, by the log of their table: no job is needed to list them.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_LOCAL = {
+    **_LOOPBACK,
+    "spark.sql.shuffle.partitions": "8",
+    "spark.ui.enabled": "false",
+    "spark.python.daemon.module": worker_daemon.MODULE,
+    # Workers read ranges of many megabytes, one after the other: what one had, the next may have.
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(128 << 20),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+}
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # How many tasks read the log of a table: 50 unless told, which costs more than the log of a small one.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+_BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:ReservedCodeCacheSize=240m"
+_BRIEF = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""The JVM compiles quickly and not well, and Spark plans once and compiles nothing: half the time of a run
+over little, but long queries take longer."""
+
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit for the Python that it starts."""
+_SHIPPED = "spark.submit.pyFiles"
+
+
+def submitted_to() -> str | None:
+    """The master that spark-submit was told, if it has started this process."""
+    if _SUBMITTED not in os.environ:
+        return None
+    SparkContext._ensure_initialized()  # Settings are Java's.
+    return SparkConf().get("spark.master", "local[*]")
+
+
+def spark_home() -> Path:
+    """Where Spark's programs are: SPARK_HOME's, or those of PySpark's wheel."""
+    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415
+
+    return Path(_find_spark_home())
+
+
+def _fetched(name: str, announce: Callable[[str], None] | None) -> list[Path]:
+    """Once, the way Kafka is. Raises `Unavailable`."""
+    if name == KAFKA:
+        return spark_connector.jars(announce)
+    folder = fetch.libraries(name, releases.pinned(name), title="Delta 4.4.0", announce=announce)
+    return sorted(folder.glob("*.jar"))
+
+
+def open_context(
+    master: str | None = None,
+    *,
+    brief: bool = False,
+    jars: Sequence[str] = (),
+    archives: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    announce: Callable[[str], None] | None = None,
+    queries: bool = False,
+    keep_classes: bool = False,
+) -> SparkContext:
+    """Spark on `master`; on all cores of this machine if nobody says where. The one that is open, if one is.
+
+    `brief`: for runs of a minute, in which the JVM has little to do.
+    `jars`: DELTA, KAFKA; fetched when they are first needed. `archives`: a Python environment for executors.
+    `log`: where to put what the JVM says; on stderr if nobody says. `queries`: whether there will be any.
+    `keep_classes`: for later starts on this machine; Java takes some seconds longer to end, once.
+    Raises `Unavailable`, `ClusterFault`, and what Spark raises (`spark_errors.SPARK`).
+    """
+    submitted = submitted_to()
+    master = submitted or master or "local[*]"
+    local = cluster.is_local(master)
+    everything = {
+        **_SETTINGS,
+        **(_LOCAL if local else {}),
+        **(_BRIEF if brief else {}),
+        **(_loopback(master) if not local else {}),
+        "spark.master": master,
+    }
+    if jars:
+        everything["spark.jars"] = ",".join(str(jar) for name in jars for jar in _fetched(name, announce))
+    if DELTA in jars:
+        everything |= _DELTA
+    if archives:
+        everything["spark.archives"] = archives
+    everything |= settings or {}
+    if submitted is None:
+        java.find()
+        cluster.reach(master)
+        if local or _loopback(master):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", shipping.python_of(archives))
+        classes = class_archive.options(spark_home() / "jars", queries=queries, make=keep_classes)
+        java_options = [
+            JAVA_LOG,
+            _BRIEF_JAVA if brief else "",
+            classes if local else "",
+            everything.get(_JAVA_OPTIONS, ""),
+        ]
+        everything[_JAVA_OPTIONS] = " ".join(filter(None, java_options))
+    conf = SparkConf()
+    for name, value in everything.items():
+        if submitted is None:
+            conf.set(name, value)
+        else:
+            conf.setIfMissing(name, value)
+    context = _started(conf, log if submitted is None else None)
+    if not local and shipping.ZIP not in conf.get(_SHIPPED, ""):
+        context.addPyFile(str(shipping.package()))
+    return context
+
+
+def open_session(
+    master: str | None = None,
+    *,
+    brief: bool = False,
+    jars: Sequence[str] = (),
+    archives: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    announce: Callable[[str], None] | None = None,
+    keep_classes: bool = False,
+) -> "SparkSession":
+    """The same, for queries."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second, for those who need it.
+
+    open_context(
+        master,
+        brief=brief,
+        jars=jars,
+        archives=archives,
+        settings=settings,
+        log=log,
+        announce=announce,
+        queries=True,
+        keep_classes=keep_classes,
+    )
+    return SparkSession.builder.getOrCreate()
+
+
+def _started(conf: SparkConf, log: Path | None) -> SparkContext:
+    """Java, too, says things on stderr, and so does every worker's Python through it."""
+    if log is None or SparkContext._gateway is not None:
+        context = SparkContext.getOrCreate(conf)
+    else:
+        from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
+        with log.open("ab") as said:
+            gateway = launch_gateway(conf, {"stderr": said})  # type: ignore[no-untyped-call] # It has no types.
+        context = SparkContext(conf=conf, gateway=gateway)
+    context.setLogLevel("ERROR")
+    return context
+
+
+def _loopback(master: str) -> dict[str, str]:
+    """A cluster on this machine need not know the machine's name."""
+    hosts = {host for host, _ in cluster.addresses(master)}
+    return _LOOPBACK if hosts and hosts <= {"127.0.0.1", "localhost"} else {}

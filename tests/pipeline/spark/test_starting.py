@@ -1,0 +1,69 @@
+"""What makes Spark start quickly on one machine: classes that Java keeps, workers that have the decoder."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kelpie.pipeline.spark import class_archive
+
+
+@pytest.fixture
+def jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KELPIE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "jars"
+    folder.mkdir()
+    return folder
+
+
+def path_in(options: str) -> Path:
+    return Path(options.rpartition("=")[2].strip('"'))
+
+
+def test_the_first_run_keeps_classes_and_later_ones_use_them(jars: Path) -> None:
+    """Only one makes the archive, for that takes a while; who comes meanwhile does without."""
+    assert class_archive.options(jars, queries=True, make=False) == ""
+    first = class_archive.options(jars, queries=True, make=True)
+    assert "ArchiveClassesAtExit" in first
+    assert class_archive.options(jars, queries=True, make=True) == ""
+    path_in(first).touch()
+    later = class_archive.options(jars, queries=True, make=False)
+    assert "SharedArchiveFile" in later
+    assert path_in(later) == path_in(first)
+
+
+def test_another_spark_and_another_use_have_classes_of_their_own(jars: Path) -> None:
+    """Java would refuse an archive of others, and never get one."""
+    first = path_in(class_archive.options(jars, queries=True, make=True))
+    assert path_in(class_archive.options(jars, queries=False, make=True)) != first
+    os.utime(jars, (1, 1))
+    assert path_in(class_archive.options(jars, queries=True, make=True)) != first
+
+
+def test_archives_do_not_pile_up(jars: Path) -> None:
+    """A Java is updated every few months."""
+    for moment in range(1, 9):
+        os.utime(jars, (moment, moment))
+        made = path_in(class_archive.options(jars, queries=True, make=True))
+        made.touch()
+        os.utime(made, (moment, moment))
+    assert len(list(made.parent.glob("*.jsa"))) == 4
+    assert made.exists()
+
+
+def test_who_may_keep_nothing_starts_without(
+    jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user without a home, or with one that cannot be written."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KELPIE_CACHE", str(tmp_path / "file"))
+    assert class_archive.options(jars, queries=True, make=True) == ""
+
+
+def test_workers_begin_with_the_decoder_loaded(spark: SparkSession) -> None:
+    """Each of them would else take a second to load it."""
+    module = "kelpie.pipeline.sources.segments.task"
+    found = spark.sparkContext.parallelize([0], 1).map(lambda _: module in sys.modules).collect()
+    assert found == [True]
