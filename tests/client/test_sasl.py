@@ -105,12 +105,13 @@ class _Endpoint(BaseHTTPRequestHandler):
 
 @contextmanager
 def _endpoint(status: int, answer: bytes) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    handler = type("Handler", (_Endpoint,), {"status": status, "answer": answer, "asked": []})
+    asked: list[tuple[str, str]] = []
+    handler = type("Handler", (_Endpoint,), {"status": status, "answer": answer, "asked": asked})
     server = HTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/token", handler.asked
+        yield f"http://127.0.0.1:{server.server_port}/token", asked
     finally:
         server.shutdown()
         thread.join()

@@ -184,7 +184,7 @@ def _typed(hosts: str, commands: list[str]) -> bytes:
     assert jars is not None
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 250, 0, 0))
-    command = [java.find(), "-cp", f"{jars}/*", "org.apache.zookeeper.ZooKeeperMain", "-server", hosts]
+    command = [str(java.find()), "-cp", f"{jars}/*", "org.apache.zookeeper.ZooKeeperMain", "-server", hosts]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         shown = b""

@@ -1,5 +1,7 @@
 """Taking over a shard, and giving it up."""
 
+from typing import Any
+
 import pytest
 
 from kelpie.coordinator.classic.state import ClassicGroupState
@@ -40,7 +42,7 @@ def fresh() -> GroupShard:
     return GroupShard(GroupConfig(), BEHAVIOUR_4_3, lambda: "uuid")
 
 
-def value(offset: int, version: int, **more: int) -> bytes:
+def value(offset: int, version: int, **more: Any) -> bytes:
     return encode_value(
         OffsetCommitValue(offset=offset, metadata="", commit_timestamp=START, **more), version
     )
@@ -105,7 +107,7 @@ def test_loaded_subscriptions_are_known(group: Group) -> None:
     """OffsetDelete asks for them."""
     group.stable()
     group.driver.move()
-    assert group.driver.group().subscribed == {TOPIC}
+    assert group.driver.group().subscribed == frozenset({TOPIC})
 
 
 def test_oversized_group_rebalances_after_its_load() -> None:

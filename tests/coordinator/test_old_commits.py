@@ -65,9 +65,12 @@ def test_scala_counts_batches_of_offsets_from_0(
     group = Group(Driver(behaviour))
     seen: list[Outcome] = []
     carry_out = group.driver.carry_out
-    monkeypatch.setattr(
-        group.driver, "carry_out", lambda outcome: (seen.append(outcome), carry_out(outcome))[1]
-    )
+
+    def keep(outcome: Outcome) -> None:
+        seen.append(outcome)
+        carry_out(outcome)
+
+    monkeypatch.setattr(group.driver, "carry_out", keep)
     group.commit(1)
     assert [outcome.sequence for outcome in seen if outcome.records] == [sequence]
     seen.clear()

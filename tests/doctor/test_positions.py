@@ -194,7 +194,7 @@ def test_a_steady_consumer_is_never_called_ill(
             moments.append((at, offset))
     begin = NOW - at - round(interval * looked)
     history = commits(*((begin + when, value) for when, value in moments), leader_epoch=3)
-    ends = []
+    ends: list[LogEnds] = []
     for then in range(NOW, NOW - surveys * 3 * interval, -3 * interval):
         stood = max((value for when, value in moments if begin + when <= then), default=1000)
         before = max((value for when, value in moments if begin + when <= then - 2.8 * interval), default=0)

@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - outputs are quoted as they stand.
 
 import os
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def _touch(folder: Path, at: int) -> None:
 
 
 def _times(seen: Observations) -> dict[str, int | None]:
-    rows = (*seen.partitions, *seen.committed, *seen.listings)
+    rows = chain.from_iterable((seen.partitions, seen.committed, seen.listings))
     return {row.source.partition(":")[0]: row.at for row in rows}
 
 

@@ -97,7 +97,8 @@ def test_archives_are_read_like_folders(tmp_path: Path, kind: str) -> None:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("logs/a.log", content)
     else:
-        path.write_bytes({"gz": gzip, "xz": lzma, "bz2": bz2}[kind].compress(content))  # type: ignore[attr-defined]
+        compress = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}[kind]
+        path.write_bytes(compress(content))
     (event,) = read_evidence([tmp_path]).events
     expected = {
         "gz": "case",

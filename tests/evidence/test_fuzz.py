@@ -121,9 +121,9 @@ def test_a_file_of_any_content_is_taken_for_something(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), cut=st.floats(0, 1))
-def test_archives_of_any_content_are_unpacked(tmp_path_factory: object, seed: int, cut: float) -> None:
+def test_archives_of_any_content_are_unpacked(tmp_path_factory: pytest.TempPathFactory, seed: int, cut: float) -> None:
     """Flipped bits in headers, in compressed data, and an end anywhere."""
-    folder = Path(tmp_path_factory.mktemp("fuzz"))  # type: ignore[attr-defined]
+    folder = tmp_path_factory.mktemp("fuzz")
     chance = random.Random(seed)
     path = folder / "a.tar.gz"
     with tarfile.open(path, chance.choice(("w", "w:gz", "w:xz"))) as archive:  # type: ignore[call-overload]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import cache
+from itertools import chain
 
 from kelpie.errors import ErrorCode
 from kelpie.evidence import read_evidence
@@ -82,7 +83,8 @@ def test_outputs_are_dated_on_the_right_side_of_the_outage() -> None:
     """No output has a time, and all files have the same: what they show must tell."""
     for name, killed, end in ((NEW, KILLED, 1794776380000), (OLD, 1794767109246, 1794767679000)):
         seen = _seen(name)
-        for row in (*seen.partitions, *seen.committed, *seen.states, *seen.listings, *seen.answers):
+        rows = (seen.partitions, seen.committed, seen.states, seen.listings, seen.answers)
+        for row in chain.from_iterable(rows):
             file = row.source.rpartition("/")[2]
             assert row.at is not None
             during = file.startswith("during") or "during" in file or "describe-group" in file

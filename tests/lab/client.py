@@ -78,7 +78,7 @@ class Client:
             self.socket.settimeout(LIMIT_S)
 
     def is_served(self) -> bool:
-        return self.ask(ApiVersionsRequest()).error_code == 0
+        return bool(self.ask(ApiVersionsRequest()).error_code == 0)
 
     def _exactly(self, count: int) -> bytes:
         received = bytearray()

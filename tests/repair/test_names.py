@@ -11,9 +11,11 @@ from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Broker, PartitionView
 from kelpie.repair.names import Health, candidates, health, healthy_names, is_candidate
 
+States = list[tuple[int, tuple[int, ...]]]
+"""(leader, ISR) of each partition of the offsets topic."""
 
-def a_view(states: list[tuple[int, tuple[int, ...]]], alive: set[int]) -> ClusterView:
-    """(leader, ISR) of each partition of the offsets topic."""
+
+def a_view(states: States, alive: set[int]) -> ClusterView:
     nodes = alive | {node for leader, isr in states for node in (leader, *isr)} - {-1}
     return ClusterView(
         now=0,
@@ -35,7 +37,7 @@ _STATES = st.lists(
 
 @given(st.text(min_size=1, max_size=30), _STATES, st.sets(st.sampled_from([1, 2, 3])))
 def test_every_proposed_name_lives_on_the_healthiest_kind_of_partition(
-    group: str, states: list[tuple[int, tuple[int, ...]]], alive: set[int]
+    group: str, states: States, alive: set[int]
 ) -> None:
     """A name that lands on another sick partition would help nobody."""
     cluster = a_view(states, alive)
@@ -56,7 +58,7 @@ def test_every_proposed_name_lives_on_the_healthiest_kind_of_partition(
 def test_any_single_healthy_partition_is_reached(group: str, count: int, only: int) -> None:
     """Also where the number of partitions is a multiple of 31, which hides nearly all but the last letter."""
     only %= count
-    states = [(1, (1, 2)) if at == only else (-1, ()) for at in range(count)]
+    states: States = [(1, (1, 2)) if at == only else (-1, ()) for at in range(count)]
     name, partition = next(healthy_names(group, a_view(states, {1, 2})))
     assert partition == only == partition_for(name, count)
 
@@ -71,6 +73,6 @@ def test_the_row_of_names_is_always_the_same() -> None:
 
 def test_partitions_with_a_second_copy_are_preferred() -> None:
     """Else the next dead broker hits the group again."""
-    states = [(1, (1,))] * 49 + [(1, (1, 2))]
+    states: States = [(1, (1,))] * 49 + [(1, (1, 2))]
     _, partition = next(healthy_names("billing", a_view(states, {1, 2})))
     assert partition == 49

@@ -44,4 +44,4 @@ def test_subscription_of_a_negative_version_is_read() -> None:
     group = Group(Driver())
     group.with_id(protocols=(("range", b"\xff\xfe" + subscription(TOPIC)[2:]),))
     group.driver.pass_time(DELAY_MS)
-    assert group.driver.group().subscribed == {TOPIC}
+    assert group.driver.group().subscribed == frozenset({TOPIC})

@@ -48,7 +48,7 @@ class Driver:
         self.answers: dict[int, Any] = {}
         self.on_answer: Callable[[int, Any], None] = lambda to, response: None
         self.on_record: Callable[[CoordinatorRecord], None] = lambda record: None
-        self.tokens = count()
+        self.tokens: Iterator[int] = count()
         self.epoch = 0
         self.producer_ids = count(1000)
         self.shard = self._load()

@@ -45,7 +45,8 @@ class Actor(threading.Thread):
         busy = self.plan.get("busy", 0)
         while True:
             message = consumer.poll(0.05)
-            if message is not None and message.error() and message.error().code() == KafkaError._FATAL:
+            error = None if message is None else message.error()
+            if error is not None and error.code() == KafkaError._FATAL:
                 return
             if busy and self.assigned.is_set():
                 time.sleep(busy)

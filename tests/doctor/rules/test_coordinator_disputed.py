@@ -18,7 +18,7 @@ from tests.doctor.building import (
 GROUP = a_name_on(0)
 
 
-def told(leader_told_by_3: int, epoch: int = 4) -> list[object]:
+def told(leader_told_by_3: int, epoch: int = 4) -> list[PartitionView]:
     return [
         a_view(0, 2, told_by=1, leader_epoch=5),
         a_view(0, 2, told_by=2, leader_epoch=5),

@@ -19,6 +19,7 @@ def a_cluster_without(**fields: Any) -> ClusterView:
 def the_finding(cluster: ClusterView, cases: list[Case]) -> Finding:
     findings = judge(cluster, cases)
     assert isinstance(findings, list)
+    finding: Finding
     (finding,) = findings
     return finding
 

@@ -1,5 +1,7 @@
 """KLP202: a rebalance that does not end."""
 
+from typing import Any
+
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.rebalance_stuck import judge
 from kelpie.observations import EventKind, Generation, GroupState
@@ -18,7 +20,7 @@ from tests.doctor.building import (
     missing,
 )
 
-TIMES = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 300_000}
+TIMES: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 300_000}
 OLD = (a_member("app-1", 0, **TIMES), a_member("app-2", 1, **TIMES))
 NEW = a_member("app-3")
 LAST = Generation("billing", 4, OLD, "consumer", "range", at=NOW - 10 * MINUTE)

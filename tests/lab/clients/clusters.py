@@ -8,6 +8,7 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from kelpie.lab import SyncCluster
@@ -73,7 +74,10 @@ class Kafka(ABC):
         for node in sorted(self._down):
             self.start(node)
         for node in self.alive:
-            self.wait_until(lambda node=node: len(self._metadata(node).brokers) == BROKERS)
+            self.wait_until(partial(self._knows_all_brokers, node))
+
+    def _knows_all_brokers(self, node: int) -> bool:
+        return len(self._metadata(node).brokers) == BROKERS
 
     def _ask(self, node: int, message: Any, version: int) -> Any:
         with Client(self, node - 1) as connection:
@@ -103,8 +107,11 @@ class Kafka(ABC):
         (created,) = self._ask(self.alive[0], CreateTopicsRequest(topics=[new]), 5).topics
         assert created.error_code == 0, created
         for node in self.alive:
-            self.wait_until(lambda node=node: len(self.leaders(name, node)) == partitions)
+            self.wait_until(partial(self._knows_leaders, name, partitions, node))
         return name
+
+    def _knows_leaders(self, topic: str, partitions: int, node: int) -> bool:
+        return len(self.leaders(topic, node)) == partitions
 
     def leaders(self, topic: str, node: int | None = None) -> dict[int, int]:
         """The partitions that are led by a living broker, as one broker has heard."""

@@ -280,8 +280,8 @@ class Generator:
         else:
             self._generation(self._who(commit, 0.2), 0.2)
         commit["topics"] = self._topics(self._offset)
-        asked = [[topic, [part[0] for part in parts]] for topic, parts in commit["topics"]]
-        asked = asked if self.random.random() < 0.7 else None
+        written = [[topic, [part[0] for part in parts]] for topic, parts in commit["topics"]]
+        asked = written if self.random.random() < 0.7 else None
         ending = {"op": "end", "p": producer, "g": group, "commit": self.random.random() < 0.6}
         whole: list[Step] = [
             {"op": "init", "p": producer, "g": group, "v": self._version("init")},

@@ -122,7 +122,8 @@ def _piped(lines: list[str], program: str, *arguments: str) -> list[str]:
     if program == "sort":
         return sorted(lines)
     if program == "sub":
-        return [re.sub(*arguments, line) for line in lines]
+        pattern, replacement = arguments
+        return [re.sub(pattern, replacement, line) for line in lines]
     assert program == "grep", program
     *options, pattern = arguments
     found = [(line, re.search(pattern, line)) for line in lines]

@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for
+from kelpie.real.cluster import RealCluster
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
@@ -25,13 +27,6 @@ _NEWEST = {
 }
 
 
-class Brokers(Protocol):
-    """What the lab and real Kafka have in common."""
-
-    @property
-    def bootstrap_servers(self) -> str: ...
-
-
 def newest(persona: str) -> dict[str, int]:
     """The version of each API that the newest clients of the release used."""
     words = _NEWEST[persona].split()
@@ -48,7 +43,7 @@ def group_on(partition: int, partitions: int = OFFSETS_PARTITIONS, stem: str = "
 class Cluster:
     persona: str
     kind: str
-    brokers: Brokers
+    brokers: SyncCluster | RealCluster
     group: str
     """A group of this test's own."""
     versions: dict[str, int]

@@ -46,19 +46,20 @@ def cluster(
 ) -> Iterator[Cluster]:
     """One broker, shared by all tests of a persona. At the end, what it said is held against its twin."""
     persona, kind = request.param
+    brokers: RealCluster | SyncCluster
     if kind == "real":
         brokers = real_kafka(RELEASES[persona])
+    elif persona in labs:
+        brokers = labs[persona]
     else:
-        brokers = labs.get(persona)
-        if brokers is None:
-            lab = SyncCluster(
-                1,
-                persona=persona,
-                offsets_partitions=OFFSETS_PARTITIONS,
-                config=CONFIG,
-                log_folder=request.getfixturevalue("tmp_path_factory").mktemp(f"logs-{persona}"),
-            )
-            brokers = labs[persona] = lab.open()
+        lab = SyncCluster(
+            1,
+            persona=persona,
+            offsets_partitions=OFFSETS_PARTITIONS,
+            config=CONFIG,
+            log_folder=request.getfixturevalue("tmp_path_factory").mktemp(f"logs-{persona}"),
+        )
+        brokers = labs[persona] = lab.open()
     test = f"{request.node.parent.name}::{request.node.name}".replace(f"-{kind}", "")
     group = re.sub(r"\W+", "-", request.node.name.replace(f"-{kind}", "")).strip("-")
     cluster = Cluster(persona, kind, brokers, group, newest(persona))

@@ -66,7 +66,7 @@ class Member:
     # Joining.
 
     def join_request(self, protocol_type: str = "consumer", **changes: Any) -> JoinGroupRequest:
-        values = {
+        values: dict[str, Any] = {
             "group_id": self.group,
             "session_timeout_ms": self.session_ms,
             "rebalance_timeout_ms": self.rebalance_ms if self.versions["Join"] >= 1 else -1,
@@ -136,7 +136,7 @@ class Member:
     # Staying and leaving.
 
     def heartbeat(self, **changes: Any) -> int:
-        values = {
+        values: dict[str, Any] = {
             "group_id": self.group,
             "generation_id": self.generation,
             "member_id": self.id,
@@ -173,7 +173,7 @@ class Member:
         kept: bool = True,
         **changes: Any,
     ) -> int:
-        values = {
+        values: dict[str, Any] = {
             "group_id": self.group,
             "generation_id_or_member_epoch": self.generation,
             "member_id": self.id,

@@ -6,6 +6,7 @@ The recording calls its brokers 0, 1 and 2; here they are 1, 2 and 3. Brokers 2 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kelpie.lab import SyncCluster
@@ -117,9 +118,8 @@ def settled(cluster: Cluster, alive: Sequence[int], *, in_sync: bool = True) -> 
     """
     for node in alive:
         with Client(cluster.ports[node - 1], cluster.transcript) as client:
-            cluster.until(
-                lambda client=client: _is_settled(metadata(client, *TOPICS, kept=False), alive, in_sync)
-            )
+            ask = partial(metadata, client, *TOPICS, kept=False)
+            cluster.until(ask, lambda answer: _is_settled(answer, alive, in_sync))
 
 
 def _is_settled(answer: Any, alive: Sequence[int], in_sync: bool) -> bool:

@@ -12,7 +12,6 @@ from tests.lab.personas.member import Member, assemble, settle, subscription
 def _log(cluster: Cluster) -> Path:
     if isinstance(cluster.brokers, RealCluster):
         return cluster.brokers.brokers[0].log
-    assert isinstance(cluster.brokers, SyncCluster)
     folder = cluster.brokers.twin.log_folder
     assert folder is not None
     return folder / "broker-1.log"

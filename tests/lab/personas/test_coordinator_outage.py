@@ -6,6 +6,8 @@ partitions have no coordinator; others go on. What each broker says before, duri
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,7 @@ def cluster(
     said: dict[str, tuple[str, list[str]]],
 ) -> Iterator[Cluster]:
     """Three brokers, with the topics of the recording."""
+    brokers: SyncCluster | RealCluster
     if request.param == "real":
         settings = {name.replace(".", "_"): value for name, value in CONFIG.items()}
         brokers = fresh_real_kafka("0.9.0.1", brokers=3, **settings)
@@ -66,7 +69,7 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
     """Document 000: error 15, node −1, no host, port −1, until a replica is back."""
     members = {}
     for group in hit_groups():
-        home = found(cluster, group).node_id
+        home = coordinator_of(cluster, group).node_id
         members[group] = Member(cluster, f"{group} at {home}", group=group, node=home - 1)
         assemble(members[group])
         assert members[group].commit(10, topic=DATA_TOPIC) == 0
@@ -78,7 +81,7 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
     for group in hit_groups():
         partition = partition_for(group, PARTITIONS)
         for node in described("before")[OFFSETS_TOPIC][partition].replicas:
-            cluster.until(lambda at=(node, partition): is_on_disk(cluster.brokers, *at, 2))
+            cluster.until(partial(is_on_disk, cluster.brokers, node, partition, 2))
     for node in (2, 3):
         cluster.brokers.kill(node)
     settled(cluster, [SURVIVOR])
@@ -91,7 +94,7 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
         else:
             assert (answer.error_code, answer.node_id, answer.host, answer.port) == (15, -1, "", -1)
     for group, is_hit in hit_groups().items():
-        answer = found(cluster, group)
+        answer = coordinator_of(cluster, group)
         assert (answer.error_code == 15) == is_hit
         # Kelpie's brokers are counted from 1; the recording's from 0.
         node = answer.node_id if is_hit else answer.node_id - 1
@@ -102,7 +105,7 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
             member = members[group]
             assert member.heartbeat() == 0
             # A commit waits for the ISR, in which the dead are until the controller has taken them out.
-            cluster.until(lambda member=member: member.commit(11, topic=DATA_TOPIC, kept=False) == 0)
+            cluster.until(partial(member.commit, 11, topic=DATA_TOPIC, kept=False), lambda code: code == 0)
             assert member.commit(11, topic=DATA_TOPIC) == 0
             assert member.committed(topic=DATA_TOPIC) == (11, 0)
 
@@ -117,7 +120,7 @@ def test_groups_of_dead_partitions_have_no_coordinator_and_others_go_on(cluster:
     after = ask_everything(cluster, EVERYONE)
     assert {answer.error_code for heard in after.values() for answer in heard.values()} == {0}
     for group, is_hit in hit_groups().items():
-        home = found(cluster, group).node_id
+        home = coordinator_of(cluster, group).node_id
         again = Member(cluster, f"{group} again", group=group, node=home - 1)
         assert again.committed(topic=DATA_TOPIC) == (10 if is_hit else 11, 0)
 
@@ -138,7 +141,7 @@ def test_the_scenario_of_the_lab_hits_the_groups_of_the_recording() -> None:
         assert f"ok: {group}: {heard}" in text
 
 
-def found(cluster: Cluster, group: str) -> object:
+def coordinator_of(cluster: Cluster, group: str) -> Any:
     with Client(cluster.ports[SURVIVOR - 1], cluster.transcript, "lookup") as client:
         return client.ask(FindCoordinatorRequest(key=group), 0)
 

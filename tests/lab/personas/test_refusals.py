@@ -1,5 +1,7 @@
 """Every wrong request in every state of a group: the order of Kafka's checks, release by release."""
 
+from typing import Any
+
 from tests.lab.personas import personas
 from tests.lab.personas.cluster import Cluster
 from tests.lab.personas.member import SUBSCRIBED, Member, assemble
@@ -18,10 +20,10 @@ def provoke(member: Member) -> dict[str, int]:
         ):
             if who == "member" and when == "now":
                 continue
-            at = {"member_id": member_id, "generation_id": generation}
+            at: dict[str, Any] = {"member_id": member_id, "generation_id": generation}
             heard[f"{who} {when} beats"] = member.heartbeat(**at)
             heard[f"{who} {when} syncs"] = member.sync(**at).error_code
-            commit = {"member_id": member_id, "generation_id_or_member_epoch": generation}
+            commit: dict[str, Any] = {"member_id": member_id, "generation_id_or_member_epoch": generation}
             heard[f"{who} {when} commits"] = member.commit(5, **commit)
     heard["stranger leaves"] = member.leave(STRANGER)
     heard["nobody leaves"] = member.leave("")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import aiokafka
@@ -200,7 +201,7 @@ class Consumer(_OnLoop, contract.Consumer):
 
     def committed(self, topic: str, partitions: Sequence[int]) -> dict[int, int | None]:
         return {
-            number: self._run(lambda number=number: self._consumer.committed(_place(topic, number)))
+            number: self._run(partial(self._consumer.committed, _place(topic, number)))
             for number in partitions
         }
 

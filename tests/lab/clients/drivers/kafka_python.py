@@ -166,7 +166,10 @@ class Consumer(contract.Consumer):
             }
 
     def position(self, partition: int) -> int | None:
-        return self._consumer.position(kafka.TopicPartition(self._topic, partition), TIMEOUT_MS)
+        position: int | None = self._consumer.position(
+            kafka.TopicPartition(self._topic, partition), TIMEOUT_MS
+        )
+        return position
 
     def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
         place = kafka.TopicPartition(topic, partition)
