@@ -132,7 +132,7 @@ def join_group_response(members: int) -> Any:
 
 
 def run() -> Report:
-    oracles = [KafkaPython(), Kio()]
+    oracles: list[KafkaPython | Kio] = [KafkaPython(), Kio()]
     rows: list[list[str]] = []
     ratios: list[Ratio] = []
     for sample in samples():

@@ -40,11 +40,15 @@ class Transaction:
     is_aborted: bool = False
 
 
+Written = tuple[Sequence[tuple[bytes, bytes | None]], Transaction | None]
+"""Keys and values of one batch, and the transaction that wrote it, if any."""
+
+
 @dataclass
 class Disks:
     """What groups write, to be put down in the order of time: a partition's log has no other."""
 
-    written: dict[int, list[tuple[int, int, object]]] = field(default_factory=dict)
+    written: dict[int, list[tuple[int, int, Written]]] = field(default_factory=dict)
     opened: dict[int, int] = field(default_factory=dict)
     """By producer, where its transaction begins that has no end. Known once all is saved."""
 
@@ -93,7 +97,7 @@ class Disks:
         key = offsets_topic.encode_key(GroupMetadataKey(group=group))
         self._write(group, at, ([(key, offsets_topic.encode_value(value, 3))], None))
 
-    def _write(self, group: str, at: int, what: object) -> None:
+    def _write(self, group: str, at: int, what: Written) -> None:
         mine = self.written.setdefault(home(group), [])
         mine.append((at, len(mine), what))
 
@@ -114,11 +118,10 @@ class Disks:
                 (own / f"{0:020}.log").write_bytes(data)
         return total
 
-    def _segment(self, waiting: list[tuple[int, int, object]]) -> tuple[bytes, int]:
+    def _segment(self, waiting: list[tuple[int, int, Written]]) -> tuple[bytes, int]:
         parts: list[bytes] = []
         offset = 0
-        for at, _, what in sorted(waiting, key=lambda it: it[:2]):
-            records, within = what  # type: ignore[misc]
+        for at, _, (records, within) in sorted(waiting, key=lambda written: written[:2]):
             numbered = [
                 Record(offset + n, at, key=key, value=value) for n, (key, value) in enumerate(records)
             ]

@@ -70,8 +70,10 @@ def _broker(node: int) -> str:
 
 
 def _views(found: Observations, groups: Sequence[Group], node: int, at: int) -> None:
-    places = [(OFFSETS_TOPIC, it, replicas(it)) for it in range(OFFSETS_PARTITIONS)]
-    places += [(group.topic, it, BROKERS) for group in groups for it in range(group.partitions)]
+    places: list[tuple[str, int, tuple[int, ...]]] = [
+        (OFFSETS_TOPIC, number, replicas(number)) for number in range(OFFSETS_PARTITIONS)
+    ]
+    places += [(group.topic, number, BROKERS) for group in groups for number in range(group.partitions)]
     found.partitions += [
         PartitionView(
             topic,

@@ -14,6 +14,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bench import pipeline_fleet, pipeline_join, pipeline_logs, pipeline_segments
 from bench.fleet_evidence import Fleet
@@ -21,10 +22,10 @@ from bench.measure import Ratio, Report
 
 PARTS = ("segments", "logs", "interval-join", "fleet")
 RECORDS, LOG_BYTES, SAMPLES = 20_000_000, 1_000_000_000, 10_000_000
-CLUSTERS, GROUPS, PARTITIONS, DAYS, FAULTS = 2, 40, 4, 0.02, 2
+FLEET = Fleet(clusters=2, groups=40, partitions=4, days=0.02, faults=2)
 QUICK = 10
 """How much less `--quick` measures."""
-QUICK_FLEET = (2, 20, 2, 0.018, 1)
+QUICK_FLEET = Fleet(2, 20, 2, 0.018, 1)
 """The fleet of `--quick`: every kind of fault once in each cluster."""
 COMMITTING, COMMITTED = 1_000, 12
 """Groups, and partitions of each, whose commits are measured as segments."""
@@ -66,10 +67,10 @@ def run(arguments: Sequence[str] | None = None) -> Report:
 
 def _fleet(chosen: argparse.Namespace) -> Fleet:
     """As told; what was not told is of the default size, or of the quick one."""
-    usual = QUICK_FLEET if chosen.quick else (CLUSTERS, GROUPS, PARTITIONS, DAYS, FAULTS)
-    told = (chosen.clusters, chosen.groups, chosen.partitions, chosen.days, chosen.faults)
-    sizes = [it if own is None else own for it, own in zip(usual, told, strict=True)]
-    return Fleet(*sizes, seed=chosen.seed)
+    usual = QUICK_FLEET if chosen.quick else FLEET
+    names = ("clusters", "groups", "partitions", "days", "faults")
+    sizes = {name: getattr(chosen, name) for name in names if getattr(chosen, name) is not None}
+    return replace(usual, **sizes, seed=chosen.seed)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -80,11 +81,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--log-bytes", type=int, default=LOG_BYTES)
     parser.add_argument("--samples", type=int, default=SAMPLES, help="to be joined")
     fleet = parser.add_argument_group("the fleet")
-    fleet.add_argument("--clusters", type=int, help=f"{CLUSTERS} if not told")
-    fleet.add_argument("--groups", type=int, help=f"in each cluster; {GROUPS}")
-    fleet.add_argument("--partitions", type=int, help=f"that each group reads; {PARTITIONS}")
-    fleet.add_argument("--days", type=float, help=f"{DAYS}")
-    fleet.add_argument("--faults", type=int, help=f"groups hit by each kind, in a cluster; {FAULTS}")
+    fleet.add_argument("--clusters", type=int, help=f"{FLEET.clusters} if not told")
+    fleet.add_argument("--groups", type=int, help=f"in each cluster; {FLEET.groups}")
+    fleet.add_argument("--partitions", type=int, help=f"that each group reads; {FLEET.partitions}")
+    fleet.add_argument("--days", type=float, help=f"{FLEET.days}")
+    fleet.add_argument("--faults", type=int, help=f"groups hit by each kind, in a cluster; {FLEET.faults}")
     fleet.add_argument("--seed", type=int, default=0, help="which groups are hit, and when")
     chosen = parser.parse_args(arguments)
     chosen.parts = chosen.parts or list(PARTS)

@@ -66,13 +66,16 @@ def run(samples: int = SAMPLES, intervals: int = INTERVALS) -> tuple[list[list[s
 
 def _measure(room: Path, samples: int, intervals: int) -> dict[str, float]:
     """What is measured, as a process of its own."""
+    from pyspark.sql import DataFrame  # noqa: PLC0415 - not in the process that measures.
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - not in the process that measures.
 
     from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
     from kelpie.pipeline.transforms.intervals import during  # noqa: PLC0415
 
     spark = open_session(settings={"spark.driver.memory": "4g"})
-    jvm = spark.sparkContext._gateway.proc.pid
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    jvm = gateway.proc.pid
     # The intervals of a key follow each other without a gap, an hour each.
     each = intervals // KEYS
     span_s = each * 3600
@@ -93,7 +96,7 @@ def _measure(room: Path, samples: int, intervals: int) -> dict[str, float]:
     matched = joined.count()  # Warms up, too.
     assert matched == samples, f"{matched} samples fell into an interval, of {samples}"
 
-    def best(frame, rounds):  # type: ignore[no-untyped-def]
+    def best(frame: DataFrame, rounds: int) -> float:
         least = float("inf")
         for _ in range(rounds):
             before = cpu_of(jvm)

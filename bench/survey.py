@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from typing import Any
 
 from bench.measure import Ratio, Report
 from kelpie.client.nodes import Nodes
@@ -82,7 +83,7 @@ def run() -> Report:
     )
 
 
-def _survey(bootstrap: str) -> tuple[float, dict[str, float]]:
+def _survey(bootstrap: str) -> tuple[float, dict[str, Any]]:
     begun = time.perf_counter()
     command = [sys.executable, "-c", _PROGRAM, bootstrap]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_LIMIT_S)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def _run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
-def _first(cluster: Cluster, **others: object) -> tuple[Address, Settings]:
+def _first(cluster: Cluster, **others: Any) -> tuple[Address, Settings]:
     settings = Settings.of(cluster.bootstrap_servers, **others)
     return settings.bootstrap[0], settings
 

@@ -21,7 +21,7 @@ from tests.client.inhabitants import Inhabitants
 PARTITIONS = 6
 """Of the offsets topic, with a single replica each: who loses a broker loses coordinators."""
 GROUPS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
-FAST = {"request_timeout_s": 0.5, "connect_timeout_s": 0.5}
+FAST: dict[str, Any] = {"request_timeout_s": 0.5, "connect_timeout_s": 0.5}
 
 
 def _run(test: Callable[[], Awaitable[None]]) -> None:

@@ -3,7 +3,7 @@
 After every event it is seen to that the consumer keeps what it must always keep.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from kelpie.consumer import (
     EARLIEST,
@@ -22,9 +22,11 @@ from kelpie.consumer import (
 )
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.find_coordinator import AskCoordinator
+from kelpie.questions.question import Question
 from tests.consumer.world import World
 
 _MOST_TURNS = 500
+Q = TypeVar("Q", bound=Question[Any])
 
 
 class Stand:
@@ -122,6 +124,15 @@ class Stand:
         found = self.all_asked(kind)
         assert len(found) == 1, f"{len(found)} questions of kind {kind.__name__} are open: {self.open}"
         return found[0]
+
+    def question(self, kind: type[Q]) -> Q:
+        """The open question of this kind, of which there must be one."""
+        question = self.asked(kind).question
+        assert isinstance(question, kind)
+        return question
+
+    def questions(self, kind: type[Q]) -> list[Q]:
+        return [ask.question for ask in self.open if isinstance(ask.question, kind)]
 
     def all_asked(self, kind: type[Any]) -> list[Ask]:
         return [ask for ask in self.open if isinstance(ask.question, kind)]

@@ -37,7 +37,7 @@ def test_every_error_of_a_heartbeat(error: ErrorCode) -> None:
         stand.run_for(200, AskToJoin, AskRecords)
         assert stand.consumer.coordinator is not None
     elif error in JOIN_AT_ONCE:
-        rejoin = stand.asked(AskToJoin).question
+        rejoin = stand.question(AskToJoin)
         assert rejoin.member_id == ("" if error == _E.UNKNOWN_MEMBER_ID else "m-1")
         assert stand.told(Revoked) == ([Revoked((T0, T1))] if error == _E.REBALANCE_IN_PROGRESS else [])
         assert stand.told(Lost) == ([] if error == _E.REBALANCE_IN_PROGRESS else [Lost((T0, T1))])
@@ -80,13 +80,13 @@ def test_late_poll_makes_the_member_leave() -> None:
     stand = stable(max_poll_interval_ms=10_000)
     stand.end_poll()
     stand.run_for(10_000, AskToLeave)
-    leave = stand.asked(AskToLeave).question
+    leave = stand.question(AskToLeave)
     assert (leave.member_id, leave.reason) == ("m-1", "consumer poll timeout has expired.")
     stand.run()
     stand.told(Assigned)
     stand.poll()
     assert stand.told(Lost) == [Lost((T0, T1))]
-    assert stand.asked(AskToJoin).question.member_id == ""
+    assert stand.question(AskToJoin).member_id == ""
     stand.run(AskRecords)
     assert stand.told(Assigned) == [Assigned((T0, T1))]
 
@@ -131,7 +131,7 @@ def test_closing_leaves_the_group() -> None:
     stand = stable()
     stand.close()
     assert stand.told(Revoked) == [Revoked((T0, T1))]
-    assert stand.asked(AskToLeave).question.reason == "the consumer is being closed"
+    assert stand.question(AskToLeave).reason == "the consumer is being closed"
     assert stand.told(Closed) == []
     stand.give(AskToLeave, 0)
     assert stand.told(Closed) == [Closed()]

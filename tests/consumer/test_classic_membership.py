@@ -1,5 +1,7 @@
 """A member of a classic group: join, sync, heartbeat, leave; every error that may come back."""
 
+from typing import Any
+
 import pytest
 
 from kelpie.assignors import subscription
@@ -36,7 +38,7 @@ def membership(stand: Stand) -> ClassicMembership:
     return own
 
 
-def stable(**config: object) -> Stand:
+def stable(**config: Any) -> Stand:
     """A consumer that has joined, and fetches."""
     stand = Stand(**config)
     stand.reach(AskRecords)
@@ -45,7 +47,7 @@ def stable(**config: object) -> Stand:
     return stand
 
 
-def beating(**config: object) -> Stand:
+def beating(**config: Any) -> Stand:
     """The same, with a heartbeat on its way."""
     stand = stable(**config)
     stand.wait(3_000)
@@ -60,9 +62,9 @@ def test_first_join_takes_the_id_that_it_is_given() -> None:
     """KIP-394: the coordinator gives an id first, so that a lost answer leaves no phantom member."""
     stand = Stand()
     stand.reach(AskToJoin)
-    assert stand.asked(AskToJoin).question.member_id == ""
+    assert stand.question(AskToJoin).member_id == ""
     stand.give(AskToJoin, Joined(_E.MEMBER_ID_REQUIRED, member_id="m-7"))
-    assert stand.asked(AskToJoin).question.member_id == "m-7"
+    assert stand.question(AskToJoin).member_id == "m-7"
     (step,) = [step for step in stand.consumer.steps if step.what is What.JOIN]
     assert not step.failed
 
@@ -72,8 +74,9 @@ def test_leader_shares_out_for_everyone() -> None:
     world = World(topics={"t": 3})
     world.others = (JoinedMember("other", None, subscription("range", ["t"], [], -1)),)
     stand = Stand(world)
-    ask = stand.reach(AskForAssignment)
-    handed = {member_id: partitions_in(blob) for member_id, blob in ask.question.assignments}
+    stand.reach(AskForAssignment)
+    assignments = stand.question(AskForAssignment).assignments
+    handed = {member_id: partitions_in(blob) for member_id, blob in assignments}
     assert handed == {"m-1": [T0, T1], "other": [T2]}
     stand.run(AskRecords)
     assert stand.told(Assigned) == [Assigned((T0, T1))]
@@ -87,8 +90,7 @@ def test_leader_learns_of_topics_that_only_others_read() -> None:
     stand.poll()
     stand.run_for(1_000, AskForAssignment)
     handed = {
-        member_id: partitions_in(blob)
-        for member_id, blob in stand.asked(AskForAssignment).question.assignments
+        member_id: partitions_in(blob) for member_id, blob in stand.question(AskForAssignment).assignments
     }
     assert [str(partition) for partition in handed["other"]] == ["u-0", "u-1"]
 
@@ -98,8 +100,8 @@ def test_leader_gives_nothing_to_a_member_that_cannot_be_understood() -> None:
     world = World()
     world.others = (JoinedMember("other", None, b"\xff"),)
     stand = Stand(world)
-    ask = stand.reach(AskForAssignment)
-    assert dict(ask.question.assignments).keys() == {"m-1", "other"}
+    stand.reach(AskForAssignment)
+    assert dict(stand.question(AskForAssignment).assignments).keys() == {"m-1", "other"}
     stand.run(AskRecords)
     assert stand.told(Assigned) == [Assigned((T0, T1))]
 
@@ -109,7 +111,7 @@ def test_leader_notices_new_partitions() -> None:
     stand = stable(metadata_max_age_ms=10_000)
     stand.world.topics["t"] = 3
     stand.run_for(11_000, AskRecords, AskToJoin)
-    assert stand.asked(AskToJoin).question.reason == "topics of the group have changed"
+    assert stand.question(AskToJoin).reason == "topics of the group have changed"
 
 
 def test_static_leader_that_returns_lets_the_assignment_stand() -> None:
@@ -118,7 +120,7 @@ def test_static_leader_that_returns_lets_the_assignment_stand() -> None:
     stand.reach(AskToJoin)
     mine = (JoinedMember("m", "i", subscription("range", ["t"], [], -1)),)
     stand.give(AskToJoin, Joined(0, 4, "consumer", "range", "m", "m", mine, skip_assignment=True))
-    assert stand.asked(AskForAssignment).question.assignments == ()
+    assert stand.question(AskForAssignment).assignments == ()
 
 
 @pytest.mark.parametrize("error", ERRORS)
@@ -154,7 +156,7 @@ def test_every_error_of_a_sync(error: ErrorCode) -> None:
         assert not stand.has_asked(AskToJoin)
         stand.run_for(200, AskToJoin)
     if error in JOIN_AT_ONCE | _JOIN_LATER:
-        rejoin = stand.asked(AskToJoin).question
+        rejoin = stand.question(AskToJoin)
         assert rejoin.member_id == ("" if error == _E.UNKNOWN_MEMBER_ID else "m-1")
         dropped = error in (_E.UNKNOWN_MEMBER_ID, _E.ILLEGAL_GENERATION)
         assert (membership(stand).identity.generation == -1) == dropped
@@ -192,7 +194,7 @@ def test_static_membership_on_a_broker_that_is_too_old_is_raised() -> None:
     """A static member that silently became a dynamic one would be a trap."""
     stand = Stand(group_instance_id="i")
     stand.reach(AskToJoin)
-    assert stand.asked(AskToJoin).question.oldest == 5
+    assert stand.question(AskToJoin).oldest == 5
     stand.give(AskToJoin, TOO_OLD)
     assert stand.problem().kind is ProblemKind.UNSUPPORTED
 
@@ -264,7 +266,7 @@ def test_sticky_member_remembers_what_it_had() -> None:
     """It gives everything up, and asks for the same again, in its user data."""
     stand = beating(assignors=("sticky",))
     stand.give(AskHeartbeat, _E.REBALANCE_IN_PROGRESS)
-    ((name, blob),) = stand.asked(AskToJoin).question.protocols
+    ((name, blob),) = stand.question(AskToJoin).protocols
     assert blob == subscription(name, ["t"], [], 1, [T0, T1], remembered_in=1)
 
 

@@ -55,7 +55,7 @@ def committing() -> tuple[Stand, int]:
 def test_commit_stores_what_was_handed_out() -> None:
     """With the epoch of the last record, so that the next reader can check it."""
     stand, commit_id = committing()
-    question = stand.asked(AskToCommit).question
+    question = stand.question(AskToCommit)
     assert question.offsets == {T0: (3, 5, ""), T1: (3, 5, "")}
     assert (question.generation, question.member_id) == (1, "m-1")
     stand.run()
@@ -67,7 +67,7 @@ def test_given_offsets_are_committed_as_they_are() -> None:
     """Also of partitions that are not assigned: that is the caller's business."""
     stand = stable()
     stand.commit(offsets={T1: OffsetToCommit(9, None, "note")})
-    assert stand.asked(AskToCommit).question.offsets == {T1: (9, None, "note")}
+    assert stand.question(AskToCommit).offsets == {T1: (9, None, "note")}
 
 
 def test_nothing_to_commit_is_committed_at_once() -> None:
@@ -131,7 +131,7 @@ def test_commits_are_sent_one_after_the_other() -> None:
     stand = stable()
     first = stand.commit(offsets={T0: OffsetToCommit(1)})
     second = stand.commit(offsets={T0: OffsetToCommit(2)})
-    assert stand.asked(AskToCommit).question.offsets[T0][0] == 1
+    assert stand.question(AskToCommit).offsets[T0][0] == 1
     stand.run(AskRecords)
     assert [committed.commit_id for committed in stand.told(Committed)] == [first, second]
     assert stand.world.committed[T0].offset == 2
@@ -166,7 +166,7 @@ def test_outsider_commits_without_being_a_member() -> None:
     stand = by_hand()
     stand.reach(AskRecords)
     stand.commit(offsets={T0: OffsetToCommit(1)})
-    question = stand.asked(AskToCommit).question
+    question = stand.question(AskToCommit)
     assert (question.generation, question.member_id) == (-1, "")
 
 

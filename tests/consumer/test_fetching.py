@@ -1,5 +1,7 @@
 """Fetching: what is asked, what is handed out, what follows from errors."""
 
+from typing import Any
+
 import pytest
 
 from kelpie.consumer import LATEST, NONE, Delivered, IsolationLevel, ProblemKind
@@ -37,7 +39,7 @@ _ELSEWHERE = {
 _LATER = {_E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_SERVER_ERROR}
 
 
-def fetching(**config: object) -> Stand:
+def fetching(**config: Any) -> Stand:
     stand = by_hand(**{"group_id": None, **config})
     stand.reach(AskRecords)
     return stand
@@ -87,13 +89,13 @@ def test_every_error_of_a_fetch(error: ErrorCode) -> None:
     learned = stand.consumer.metadata.answers
     stand.give(AskRecords, _both(FetchedPartition(error)))
     if error == _E.OFFSET_OUT_OF_RANGE:
-        assert set(stand.asked(AskOffsets).question.wanted) == {T0}
+        assert set(stand.question(AskOffsets).wanted) == {T0}
     elif error in _ELSEWHERE | _LATER:
-        assert set(stand.asked(AskRecords).question.wanted) == {T1}, "the other one goes on"
+        assert set(stand.question(AskRecords).wanted) == {T1}, "the other one goes on"
         stand.run_for(250, AskRecords)
         assert (stand.consumer.metadata.answers > learned) == (error in _ELSEWHERE)
         stand.give(AskRecords, _both(FetchedPartition(0)))
-        assert T0 in stand.asked(AskRecords).question.wanted
+        assert T0 in stand.question(AskRecords).wanted
     else:
         problem = stand.problem()
         assert (problem.error, problem.partitions) == (error, (T0,))
@@ -261,7 +263,7 @@ def test_aborted_records_are_passed_over_by_readers_of_committed_ones() -> None:
 def test_isolation_level_is_asked_for() -> None:
     """The broker lists aborted transactions only then."""
     stand = fetching(isolation_level=IsolationLevel.READ_COMMITTED)
-    assert stand.asked(AskRecords).question.isolation_level == 1
+    assert stand.question(AskRecords).isolation_level == 1
 
 
 def test_broken_batch_is_met_again() -> None:

@@ -1,5 +1,7 @@
 """What a consumer knows of topics and leaders, when it asks anew, and what it believes."""
 
+from typing import Any
+
 import pytest
 
 from kelpie.consumer import ProblemKind
@@ -21,7 +23,7 @@ def _facts(
     return ClusterFacts(_BROKERS, {"t": TopicFacts(error, topic_id, partitions)})
 
 
-def _alone(**config: object) -> Stand:
+def _alone(**config: Any) -> Stand:
     return by_hand(partitions=(T0,), group_id=None, **config)
 
 

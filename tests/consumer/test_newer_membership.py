@@ -49,7 +49,8 @@ def membership(stand: Stand) -> NewerMembership:
 def test_first_heartbeat_joins_and_tells_everything() -> None:
     """Epoch 0, an id of its own choice, topics, and that it owns nothing."""
     stand = newer(group_remote_assignor="uniform", max_poll_interval_ms=60_000)
-    question = stand.reach(AskNewerHeartbeat).question
+    stand.reach(AskNewerHeartbeat)
+    question = stand.question(AskNewerHeartbeat)
     assert (question.epoch, question.member_id, question.topics) == (0, "new-1", ("t",))
     assert (question.owned, question.server_assignor) == ((), "uniform")
     assert question.rebalance_timeout_ms == 60_000
@@ -68,13 +69,13 @@ def test_assignment_is_taken_on_and_acknowledged_at_once() -> None:
     stand.reach(AskNewerHeartbeat)
     stand.give(AskNewerHeartbeat, Beat(0, None, "new-1", 1, 5_000, ids((T0, T1))))
     assert stand.told(Assigned) == [Assigned((T0, T1))]
-    assert stand.asked(AskNewerHeartbeat).question.owned == ids((T0, T1))
+    assert stand.question(AskNewerHeartbeat).owned == ids((T0, T1))
 
 
 def test_later_heartbeats_tell_only_what_has_changed() -> None:
     """Group, member and epoch: that is all."""
     stand = beating()
-    question = stand.asked(AskNewerHeartbeat).question
+    question = stand.question(AskNewerHeartbeat)
     assert (question.topics, question.owned, question.server_assignor) == (None, None, None)
     assert question.epoch == 1
 
@@ -83,11 +84,11 @@ def test_offsets_are_asked_for_as_a_member() -> None:
     """With id and epoch, so that a member that was cut off is refused."""
     stand = newer()
     stand.reach(AskCommitted)
-    question = stand.asked(AskCommitted).question
+    question = stand.question(AskCommitted)
     assert (question.member_id, question.member_epoch) == ("new-1", 1)
     stand.run(AskRecords)
     stand.commit()
-    commit = stand.asked(AskToCommit).question
+    commit = stand.question(AskToCommit)
     assert (commit.generation, commit.member_id, commit.oldest) == (1, "new-1", 9)
 
 
@@ -97,7 +98,7 @@ def test_what_goes_is_given_up_before_what_comes_is_taken_on() -> None:
     stand.give(AskNewerHeartbeat, Beat(0, None, "new-1", 2, 5_000, ids((T1,))))
     assert stand.told(Revoked) == [Revoked((T0,))]
     assert stand.told(Assigned) == [Assigned(())]
-    assert stand.asked(AskNewerHeartbeat).question.owned == ids((T1,))
+    assert stand.question(AskNewerHeartbeat).owned == ids((T1,))
     assert membership(stand).identity.generation == 2
 
 
@@ -146,7 +147,7 @@ def test_every_error_of_a_heartbeat(error: ErrorCode) -> None:
     if error in _ELSEWHERE:
         assert stand.consumer.coordinator is None
         stand.run_for(300, AskRecords, AskNewerHeartbeat)
-        assert stand.asked(AskNewerHeartbeat).question.topics == ("t",), "the new one is told everything"
+        assert stand.question(AskNewerHeartbeat).topics == ("t",), "the new one is told everything"
     elif error == _E.COORDINATOR_LOAD_IN_PROGRESS:
         assert not stand.has_asked(AskNewerHeartbeat)
         stand.wait(100)
@@ -154,7 +155,7 @@ def test_every_error_of_a_heartbeat(error: ErrorCode) -> None:
     elif error in _FENCED:
         assert stand.told(Lost) == [Lost((T0, T1))]
         stand.wait(100)
-        assert stand.asked(AskNewerHeartbeat).question.epoch == 0
+        assert stand.question(AskNewerHeartbeat).epoch == 0
     elif error == _E.TOPIC_AUTHORIZATION_FAILED:
         assert stand.problem().kind is ProblemKind.NOT_AUTHORISED
         assert stand.told(Lost) == []
@@ -182,7 +183,7 @@ def test_lost_answer_makes_the_next_heartbeat_tell_everything() -> None:
     stand = beating()
     stand.give(AskNewerHeartbeat, GONE)
     stand.run_for(1_000, AskRecords, AskNewerHeartbeat)
-    question = stand.asked(AskNewerHeartbeat).question
+    question = stand.question(AskNewerHeartbeat)
     assert (question.topics, question.owned) == (("t",), ids((T0, T1)))
 
 
@@ -192,13 +193,12 @@ def test_late_poll_leaves_and_the_next_poll_joins_again() -> None:
     stand.end_poll()
     stand.run_for(11_000)
     stand.wait(1_000)
-    asked = [ask.question for ask in stand.all_asked(AskNewerHeartbeat)]
-    assert [question.epoch for question in asked] == [-1]
+    assert [question.epoch for question in stand.questions(AskNewerHeartbeat)] == [-1]
     assert stand.told(Lost) == [Lost((T0, T1))]
     stand.run_for(60_000)
     assert membership(stand).state is State.STALE
     stand.poll()
-    assert stand.asked(AskNewerHeartbeat).question.epoch == 0
+    assert stand.question(AskNewerHeartbeat).epoch == 0
 
 
 @pytest.mark.parametrize(("instance", "epoch"), [(None, -1), ("i", -2)])
@@ -207,7 +207,7 @@ def test_closing_says_goodbye(instance: str | None, epoch: int) -> None:
     stand = stable(group_instance_id=instance)
     stand.close()
     assert stand.told(Revoked) == [Revoked((T0, T1))]
-    assert stand.asked(AskNewerHeartbeat).question.epoch == epoch
+    assert stand.question(AskNewerHeartbeat).epoch == epoch
     stand.run()
     assert stand.told(Closed) == [Closed()]
 
@@ -224,6 +224,6 @@ def test_coordinator_may_choose_the_member_id() -> None:
     """Version 0 of the request, of Kafka 3.7 to 3.9."""
     stand = newer()
     stand.reach(AskNewerHeartbeat)
-    assert stand.asked(AskNewerHeartbeat).question.request(0).member_id == ""
+    assert stand.question(AskNewerHeartbeat).request(0).member_id == ""
     stand.give(AskNewerHeartbeat, Beat(0, None, "given", 1, 5_000, ids((T0, T1))))
     assert membership(stand).identity.member_id == "given"

@@ -1,5 +1,7 @@
 """Where a consumer begins: committed offsets, reset policy, validation, and every error on the way."""
 
+from typing import Any
+
 import pytest
 
 from kelpie.consumer import EARLIEST, LATEST, NONE, IsolationLevel, ProblemKind, ResetPolicy
@@ -21,7 +23,7 @@ _REDISCOVER = {_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR}
 _OF_MEMBERS = {_E.ILLEGAL_GENERATION, _E.UNKNOWN_MEMBER_ID, _E.STALE_MEMBER_EPOCH}
 
 
-def by_hand(world: World | None = None, **config: object) -> Stand:
+def by_hand(world: World | None = None, **config: Any) -> Stand:
     """A consumer of two partitions that it took by itself: no joining in the way."""
     return Stand(world, **{"partitions": (T0, T1), **config})
 
@@ -46,7 +48,7 @@ def test_committed_offsets_come_first_and_the_policy_takes_the_rest() -> None:
     assert not stand.has_asked(AskOffsets)
     stand.run(AskOffsets, AskRecords)
     assert offsets(stand) == {T0: 4}
-    assert set(stand.asked(AskOffsets).question.wanted) == {T1}
+    assert set(stand.question(AskOffsets).wanted) == {T1}
     stand.run(AskRecords)
     assert offsets(stand) == {T0: 4, T1: 0}
 
@@ -191,7 +193,7 @@ def test_every_error_of_list_offsets(error: ErrorCode) -> None:
         assert not stand.has_asked(AskOffsets)
         stand.run_for(101, AskOffsets, AskRecords)
         assert sum(step.request.startswith("Metadata") and step.times for step in stand.consumer.steps) >= 2
-    assert set(stand.asked(AskOffsets).question.wanted) == {T0}
+    assert set(stand.question(AskOffsets).wanted) == {T0}
 
 
 def test_leaders_are_asked_one_request_each() -> None:
@@ -199,7 +201,10 @@ def test_leaders_are_asked_one_request_each() -> None:
     stand = by_hand(World(leaders={T0: 1, T1: 2}), group_id=None)
     stand.poll()
     stand.run(AskOffsets)
-    asked = {ask.place.node_id: set(ask.question.wanted) for ask in stand.all_asked(AskOffsets)}
+    asked = {
+        ask.place.node_id: set(question.wanted)
+        for ask, question in zip(stand.all_asked(AskOffsets), stand.questions(AskOffsets), strict=True)
+    }
     assert asked == {1: {T0}, 2: {T1}}
 
 
@@ -218,13 +223,13 @@ def test_duration_without_a_record_so_young_waits_for_one() -> None:
     """It asks again, with the time counted anew, when the first request would have timed out."""
     stand = by_hand(group_id=None, auto_offset_reset=ResetPolicy.parse("by_duration:PT1M"))
     stand.reach(AskOffsets)
-    first = stand.asked(AskOffsets).question
+    first = stand.question(AskOffsets)
     assert first.wanted[T0][0] == stand.now - 60_000
     assert first.oldest == 1, "version 0 knows no records by time"
     stand.give(AskOffsets, {T0: ListedOffset(0, None), T1: ListedOffset(0, 5)})
     assert state(stand, T0) is FetchState.AWAIT_RESET
     stand.run_for(30_000, AskOffsets, AskRecords)
-    again = stand.asked(AskOffsets).question
+    again = stand.question(AskOffsets)
     assert again.wanted[T0][0] == stand.now - 60_000
 
 
@@ -240,14 +245,15 @@ def test_answer_to_a_reset_that_is_no_longer_wanted_is_ignored() -> None:
 def test_readers_of_committed_records_ask_so() -> None:
     """Their latest is the last stable offset; version 2 at least can tell."""
     stand = by_hand(group_id=None, isolation_level=IsolationLevel.READ_COMMITTED)
-    question = stand.reach(AskOffsets).question
+    stand.reach(AskOffsets)
+    question = stand.question(AskOffsets)
     assert (question.isolation_level, question.oldest) == (1, 2)
 
 
 # OffsetForLeaderEpoch.
 
 
-def _doubtful(**config: object) -> Stand:
+def _doubtful(**config: Any) -> Stand:
     """Positions at 8 whose leader has changed since."""
     committed = {T0: CommittedOffset(8, 5), T1: CommittedOffset(8, 5)}
     stand = by_hand(World(committed=committed), **config)
@@ -258,10 +264,10 @@ def _doubtful(**config: object) -> Stand:
 def test_committed_position_is_checked_before_it_is_used() -> None:
     """The commit carries the epoch of the last record read."""
     stand = _doubtful()
-    assert stand.asked(AskEpochEnds).question.wanted == {T0: (5, 5), T1: (5, 5)}
+    assert stand.question(AskEpochEnds).wanted == {T0: (5, 5), T1: (5, 5)}
     assert not stand.has_asked(AskRecords)
     stand.run(AskRecords)
-    assert set(stand.asked(AskRecords).question.wanted) == {T0, T1}
+    assert set(stand.question(AskRecords).wanted) == {T0, T1}
 
 
 @pytest.mark.parametrize("error", ERRORS)
@@ -275,7 +281,7 @@ def test_every_error_of_offset_for_leader_epoch(error: ErrorCode) -> None:
         assert stand.problem().kind is ProblemKind.NOT_AUTHORISED
     else:
         stand.run_for(300, AskEpochEnds, AskRecords)
-        assert set(stand.asked(AskEpochEnds).question.wanted) == {T0}
+        assert set(stand.question(AskEpochEnds).wanted) == {T0}
 
 
 def test_truncated_log_is_continued_where_it_ends() -> None:
@@ -308,7 +314,7 @@ def test_broker_that_cannot_check_is_trusted() -> None:
     """Before 2.3 a consumer may not ask, and none would consume if that stopped it."""
     stand = _doubtful()
     stand.give(AskEpochEnds, TOO_OLD)
-    assert set(stand.asked(AskRecords).question.wanted) == {T0, T1}
+    assert set(stand.question(AskRecords).wanted) == {T0, T1}
 
 
 def test_check_of_a_position_that_has_moved_is_ignored() -> None:
@@ -329,7 +335,7 @@ def test_change_of_leader_is_checked_while_consuming() -> None:
     stand.consumer.metadata.outdated()
     stand.run_for(200, AskRecords)
     stand.poll()
-    assert stand.asked(AskEpochEnds).question.wanted == {T0: (6, 5), T1: (6, 5)}
+    assert stand.question(AskEpochEnds).wanted == {T0: (6, 5), T1: (6, 5)}
 
 
 def test_older_epoch_than_the_one_known_is_not_believed() -> None:

@@ -11,10 +11,21 @@ import tarfile
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 _HERE = Path(__file__).parent
 
 NAMES = tuple(sorted(archive.name.removesuffix(".tar.xz") for archive in _HERE.glob("*.tar.xz")))
+
+
+class Observation(Protocol):
+    """An observation of any kind: when it was made, and where it was read."""
+
+    @property
+    def at(self) -> int | None: ...
+
+    @property
+    def source(self) -> str: ...
 
 
 @cache

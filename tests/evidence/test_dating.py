@@ -3,7 +3,6 @@
 # ruff: noqa: E501 - outputs are quoted as they stand.
 
 import os
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from kelpie.evidence import read_evidence
 from kelpie.evidence.dating import Dated, without_time
 from kelpie.evidence.describes import Output
 from kelpie.observations import Observations
+from tests.evidence import Observation
 from tests.evidence.records import batch, commit
 
 HEADINGS = (
@@ -54,7 +54,7 @@ def _touch(folder: Path, at: int) -> None:
 
 
 def _times(seen: Observations) -> dict[str, int | None]:
-    rows = chain.from_iterable((seen.partitions, seen.committed, seen.listings))
+    rows: list[Observation] = [*seen.partitions, *seen.committed, *seen.listings]
     return {row.source.partition(":")[0]: row.at for row in rows}
 
 

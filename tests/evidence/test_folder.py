@@ -9,11 +9,14 @@ import lzma
 import os
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 from kelpie.evidence import Budget, read_evidence
+from kelpie.evidence.logs import read_log
 from kelpie.evidence.logs.hints import Hints, zone_of
 from kelpie.observations import EventKind, Observations
 from tests.evidence.records import batch, commit
@@ -32,8 +35,11 @@ def _unasked(seen: Observations) -> dict[str, str]:
     return {row.name: row.reason for row in seen.unasked}
 
 
-def _tar(files: dict[str, bytes], path: Path, mode: str = "w:gz", mtime: int = 0) -> Path:
-    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+Mode = Literal["w:", "w:gz", "w:xz", "w:bz2"]
+
+
+def _tar(files: dict[str, bytes], path: Path, mode: Mode = "w:gz", mtime: int = 0) -> Path:
+    with tarfile.open(path, mode) as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
             member.size, member.mtime = len(content), mtime
@@ -87,8 +93,8 @@ def test_archives_are_read_like_folders(tmp_path: Path, kind: str) -> None:
     content = LINE.encode()
     path = tmp_path / f"case.{kind.partition(' ')[0]}"
     if kind.startswith("tar"):
-        mode = "w:" + (kind.partition(" ")[0].partition(".")[2] or "")
-        _tar({"logs/a.log": content}, path, mode)
+        modes: dict[str, Mode] = {"tar": "w:", "tar.gz": "w:gz", "tar.xz": "w:xz", "tar.bz2": "w:bz2"}
+        _tar({"logs/a.log": content}, path, modes[kind.partition(" ")[0]])
         if kind.endswith("zip"):
             with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
                 archive.write(path, "inner/case.tar.gz")
@@ -97,8 +103,12 @@ def test_archives_are_read_like_folders(tmp_path: Path, kind: str) -> None:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("logs/a.log", content)
     else:
-        compress = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}[kind]
-        path.write_bytes(compress(content))
+        compressors: dict[str, Callable[[bytes], bytes]] = {
+            "gz": gzip.compress,
+            "xz": lzma.compress,
+            "bz2": bz2.compress,
+        }
+        path.write_bytes(compressors[kind](content))
     (event,) = read_evidence([tmp_path]).events
     expected = {
         "gz": "case",
@@ -296,12 +306,10 @@ def test_a_stumble_over_one_file_leaves_the_others(tmp_path: Path, monkeypatch: 
     (tmp_path / "b.log").write_text(LINE)
     from kelpie.evidence import folder
 
-    read = folder.read_log
-
-    def stumble(lines: object, name: str, zone: object) -> object:
+    def stumble(lines: Any, name: str, hints: Any) -> object:
         if name == "a.log":
             raise ZeroDivisionError("division by zero")
-        return read(lines, name, zone)  # type: ignore[arg-type]
+        return read_log(lines, name, hints)
 
     monkeypatch.setattr(folder, "read_log", stumble)
     seen = read_evidence([tmp_path])

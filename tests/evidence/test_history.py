@@ -22,7 +22,7 @@ from tests.client.inhabitants import Inhabitants
 
 PARTITIONS = 5
 GROUPS = ("alpha", "beta", "gamma", "delta", "epsilon")
-FAST = {"request_timeout_s": 0.5, "connect_timeout_s": 0.5}
+FAST: dict[str, Any] = {"request_timeout_s": 0.5, "connect_timeout_s": 0.5}
 
 
 def _run(test: Callable[[], Awaitable[None]]) -> None:

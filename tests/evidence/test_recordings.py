@@ -2,14 +2,13 @@
 
 from collections import Counter
 from functools import cache
-from itertools import chain
 
 from kelpie.errors import ErrorCode
 from kelpie.evidence import read_evidence
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Event, Observations
 from kelpie.observations import EventKind as Kind
-from tests.evidence import truth, unpacked
+from tests.evidence import Observation, truth, unpacked
 
 NEW, OLD = "kafka-4.3.1-coordinator-outage", "kafka-0.9.0.1-coordinator-outage"
 KILLED = 1794776295000
@@ -83,8 +82,14 @@ def test_outputs_are_dated_on_the_right_side_of_the_outage() -> None:
     """No output has a time, and all files have the same: what they show must tell."""
     for name, killed, end in ((NEW, KILLED, 1794776380000), (OLD, 1794767109246, 1794767679000)):
         seen = _seen(name)
-        rows = (seen.partitions, seen.committed, seen.states, seen.listings, seen.answers)
-        for row in chain.from_iterable(rows):
+        rows: list[Observation] = [
+            *seen.partitions,
+            *seen.committed,
+            *seen.states,
+            *seen.listings,
+            *seen.answers,
+        ]
+        for row in rows:
             file = row.source.rpartition("/")[2]
             assert row.at is not None
             during = file.startswith("during") or "during" in file or "describe-group" in file
@@ -189,7 +194,8 @@ def test_the_deleted_group_is_told_by_record_log_and_tool() -> None:
     assert {row.source.partition("/")[0] for row in removals} == {"segments", "commands"}
     (event,) = _events(NEW, "checkout-213", Kind.GROUP_REMOVED)
     assert (event.reason, event.details["offsets"]) == ("deleted", "9")
-    assert {(row.at or 0) // 1000 for row in (*removals, event)} == {1794776263}
+    witnesses: list[Observation] = [*removals, event]
+    assert {(row.at or 0) // 1000 for row in witnesses} == {1794776263}
     removed = [row for row in seen.commits if row.group == "checkout-213" and row.removed]
     assert len(removed) == 9
 

@@ -41,7 +41,7 @@ def reference_hash(text: str) -> int:
             units += [0xD800 + ((point - 0x10000) >> 10), 0xDC00 + ((point - 0x10000) & 0x3FF)]
         else:
             units.append(point)
-    total = sum(unit * 31 ** (len(units) - 1 - index) for index, unit in enumerate(units)) % 2**32
+    total: int = sum(unit * 31 ** (len(units) - 1 - index) for index, unit in enumerate(units)) % 2**32
     return total - 2**32 if total >= 2**31 else total
 
 

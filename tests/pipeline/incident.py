@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,10 @@ class _Story:
     def __init__(self, cluster: RealCluster, evidence: Path, announce: Callable[[str], None]) -> None:
         self.truth = Truth()
         self._cluster, self._evidence, self._announce = cluster, evidence, announce
-        self._quietly = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+        self._quietly: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "log_level": 0,
+        }
         self._admin = AdminClient(self._quietly)
         self._members: list[_Member] = []
 
@@ -266,7 +270,10 @@ class _Story:
             ("next-storm", ["payments"]),
         ):
             wanted = {name: self._end(name) for topic in topics for name in _names(topic)}
-            self._wait(lambda role=role, wanted=wanted: self._offsets(role) == wanted)
+            self._wait(partial(self._has_committed, role, wanted))
+
+    def _has_committed(self, role: str, offsets: dict[str, int]) -> bool:
+        return self._offsets(role) == offsets
 
     def _is_noticed(self) -> bool:
         """The surviving broker knows that partitions have no leader."""
@@ -279,7 +286,7 @@ class _Story:
         folder = self._evidence / "commands"
         folder.mkdir(parents=True, exist_ok=True)
         groups = ("kafka-consumer-groups", "--timeout", "20000", "--describe", "--all-groups")
-        asked = {"topics": ("kafka-topics", "--describe")}
+        asked: dict[str, tuple[str, ...]] = {"topics": ("kafka-topics", "--describe")}
         if when == "before":
             asked |= {
                 "groups-offsets": (*groups, "--offsets"),
@@ -290,7 +297,7 @@ class _Story:
             asked |= {"groups-list": ("kafka-consumer-groups", "--timeout", "5000", "--list")}
         with_survivor = ("--bootstrap-server", f"127.0.0.1:{self._cluster.find(1).port}")
         answers = {
-            name: _Task(lambda tool=tool: self._cluster.tool(tool[0], *with_survivor, *tool[1:]))
+            name: _Task(partial(self._cluster.tool, tool[0], *with_survivor, *tool[1:]))
             for name, tool in asked.items()
         }
         for name, task in answers.items():
@@ -345,8 +352,10 @@ class _Story:
                 assert time.monotonic() < deadline, (seen, wanted)
                 message = consumer.poll(0.5)
                 if message is not None and not message.error():
+                    offset = message.offset()
+                    assert offset is not None
                     name = f"{message.topic()}-{message.partition()}"
-                    seen[name] = min(message.offset() + 1, wanted[name])
+                    seen[name] = min(offset + 1, wanted[name])
             # With the leader epoch, as consumers commit; who resets by hand has none.
             consumer.commit(
                 offsets=[_position(name, offset, leader_epoch=0) for name, offset in wanted.items()],

@@ -117,7 +117,9 @@ def stored(cluster: RealCluster, group: str) -> list[tuple[int, int, str]]:
         at = 0
         while at < end:
             (message,) = consumer.consume(1, timeout=30)
-            at = message.offset() + 1
+            offset = message.offset()
+            assert offset is not None
+            at = offset + 1
             kind, key = decode_key(message.key())
             if kind <= RecordType.OFFSET_COMMIT and key.group == group:
                 value = decode_value(kind, message.value())

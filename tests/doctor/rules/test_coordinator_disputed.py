@@ -3,6 +3,7 @@
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.coordinator_disputed import judge
 from kelpie.errors import ErrorCode
+from kelpie.observations import PartitionView
 from tests.doctor.building import (
     NOW,
     a_case,

@@ -107,10 +107,11 @@ class Kafka(ABC):
         (created,) = self._ask(self.alive[0], CreateTopicsRequest(topics=[new]), 5).topics
         assert created.error_code == 0, created
         for node in self.alive:
-            self.wait_until(partial(self._knows_leaders, name, partitions, node))
+            self.wait_until(partial(self.knows_leaders, name, partitions, node))
         return name
 
-    def _knows_leaders(self, topic: str, partitions: int, node: int) -> bool:
+    def knows_leaders(self, topic: str, partitions: int, node: int) -> bool:
+        """Whether this broker has heard of a living leader for so many partitions."""
         return len(self.leaders(topic, node)) == partitions
 
     def leaders(self, topic: str, node: int | None = None) -> dict[int, int]:

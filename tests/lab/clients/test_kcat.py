@@ -83,7 +83,7 @@ def test_group_shares_partitions_goes_on_and_survives_a_killed_member(kafka: Kaf
     """Two processes, a guest comes and goes; one is killed, the other takes over; another goes on then."""
     topic, group = kafka.create_topic(partitions=4), name("group")
 
-    def read(*members: Running) -> list[bytes | None]:
+    def read(*members: Running) -> list[bytes]:
         return sorted(value for member in members for value in values(member.read()) if value)
 
     with tool.running("-G", group, *GROUP_OPTIONS, topic) as first:

@@ -128,7 +128,7 @@ class Side:
         asked = self._asked[number] = Asked(step, self._tracked(step), group, answer)
         if asked.part is not None:
             asked.part.awaits = number
-        described = None
+        described: Any = None
         if step["op"] in _PARKING:
             for _ in range(3):
                 described = await self._describe(group)

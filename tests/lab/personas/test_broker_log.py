@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from kelpie.lab import SyncCluster
 from kelpie.real.cluster import RealCluster
 from tests.lab.personas import personas
 from tests.lab.personas.cluster import Cluster

@@ -60,7 +60,7 @@ def test_librdkafka_produces_consumes_and_commits(cluster: Cluster, topic: str) 
     first.subscribe([topic])
     messages = read(first, cluster, 3)
     assert [message.value() for message in messages] == VALUES
-    first.commit(messages[1], asynchronous=False)
+    first.commit(message=messages[1], asynchronous=False)
     first.close()
     second = Consumer(settings)
     second.subscribe([topic])

@@ -17,7 +17,7 @@ _LIMIT_S = 120
 def produce(kafka: Kafka, topic: str, values: range, partitions: int = 2) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     for value in values:
-        headers = [("number", str(value).encode())]
+        headers: list[tuple[str, str | bytes | None]] = [("number", str(value).encode())]
         producer.produce(topic, f"v{value}".encode(), partition=value % partitions, headers=headers)
     assert producer.flush(60) == 0
 
@@ -47,7 +47,11 @@ def test_checkpoint_is_continued_after_new_records(spark: SparkSession, kafka: K
     """Each record is in the output once: those of the first run, and those that came between the runs."""
     topic = kafka.create_topic(2)
     frame = stream(spark, kafka, topic, maxOffsetsPerTrigger=6).selectExpr("cast(value as string)", "offset")
-    output = {"to": "parquet", "checkpoint": tmp_path / "checkpoint", "path": str(tmp_path / "out")}
+    output: dict[str, Any] = {
+        "to": "parquet",
+        "checkpoint": tmp_path / "checkpoint",
+        "path": str(tmp_path / "out"),
+    }
 
     produce(kafka, topic, range(10))
     first = run(frame, **output)
@@ -89,7 +93,11 @@ def test_lost_records_stop_the_stream(spark: SparkSession, kafka: Kafka, tmp_pat
     """What was deleted before it was read must not go unnoticed, unless the reader says that it may."""
     topic = kafka.create_topic(1)
     strict = stream(spark, kafka, topic).selectExpr("offset")
-    output = {"to": "parquet", "checkpoint": tmp_path / "checkpoint", "path": str(tmp_path / "out")}
+    output: dict[str, Any] = {
+        "to": "parquet",
+        "checkpoint": tmp_path / "checkpoint",
+        "path": str(tmp_path / "out"),
+    }
     produce(kafka, topic, range(2), 1)
     run(strict, **output)
     produce(kafka, topic, range(2, 8), 1)

@@ -106,7 +106,7 @@ def test_fleet_comes_out_as_it_is(spark: SparkSession, done: tuple[Lake, Ingeste
 def test_files_that_a_question_does_not_need_are_skipped(done: tuple[Lake, Ingested]) -> None:
     """Delta knows the least and the greatest of what tables are searched by."""
     adds = DeltaTable(str(done[0].path(COMMITS))).get_add_actions(flatten=True)
-    columns = {field.name for field in adds.schema}
+    columns = set(adds.schema.names)
     assert {"min.log_offset", "max.log_offset", "min.committed", "max.offsets_partition"} <= columns
     assert {"partition.cluster", "num_records"} <= columns
 

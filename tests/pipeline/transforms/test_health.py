@@ -39,7 +39,8 @@ def test_partitions_are_counted_also_of_groups_that_only_surveys_know(spark: Spa
         seen(2, "both", 1, 20),
         seen(2, "both", 2, 30),
     ]
-    cases = [("c", group, 0, "Stable", 1, [], True) for group in ("surveyed", "both", "neither")]
+    no_errors: list[str] = []
+    cases = [("c", group, 0, "Stable", 1, no_errors, True) for group in ("surveyed", "both", "neither")]
     rows = health(
         spark.createDataFrame(cases, _CASES),
         findings=frame(spark, "findings", []),

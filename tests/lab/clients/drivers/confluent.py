@@ -11,7 +11,7 @@ from tests.lab.clients import contract
 from tests.lab.clients.contract import EARLIEST, Fenced, Group, Member, Message, Refused
 
 TIMEOUT_S = 60.0
-_QUICK: Mapping[str, object] = {
+_QUICK: Mapping[str, str | int | float | bool] = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 500,
     "topic.metadata.refresh.interval.ms": 2000,
@@ -88,7 +88,7 @@ class Producer(contract.Producer):
         if error is not None:
             self._errors.append(error)
         else:
-            self._delivered.append((message.partition(), message.offset()))
+            self._delivered.append(_place(message))
 
     def flush(self) -> list[tuple[int, int]]:
         left = self._producer.flush(TIMEOUT_S)
@@ -229,15 +229,17 @@ class Consumer(contract.Consumer):
         self._consumer.close()
 
 
+def _place(message: ck.Message) -> tuple[int, int]:
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None
+    assert offset is not None
+    return partition, offset
+
+
 def _message(message: ck.Message) -> Message:
-    return Message(
-        message.partition(),
-        message.offset(),
-        message.value(),
-        message.key(),
-        tuple(message.headers() or ()),
-        message.timestamp()[1],
-    )
+    partition, offset = _place(message)
+    headers: Any = message.headers() or ()
+    return Message(partition, offset, message.value(), message.key(), tuple(headers), message.timestamp()[1])
 
 
 class Admin(contract.GroupAdmin):

@@ -1,5 +1,7 @@
 """Administration: topics, configurations, groups and their offsets, and how mistakes are answered."""
 
+from functools import partial
+
 import pytest
 
 from tests.lab.clients.clusters import Kafka
@@ -34,7 +36,7 @@ class TopicAdministration(Scenario):
             admin.create_topic(topic, 4, 2, {"cleanup.policy": "compact"})
             kafka.wait_until(lambda: topic in admin.topics())
             for node in kafka.alive:  # The client asks any of them, and one may hear of it later.
-                kafka.wait_until(lambda node=node: len(kafka.leaders(topic, node)) == 4)
+                kafka.wait_until(partial(kafka.knows_leaders, topic, 4, node))
             replicas = admin.replicas(topic)
             assert all(len(set(nodes)) == 2 and set(nodes) <= {1, 2, 3} for nodes in replicas.values())
             assert {nodes[0] for nodes in replicas.values()} == {1, 2, 3}
@@ -69,7 +71,7 @@ class TopicAdministration(Scenario):
         with self.admin(kafka) as admin:
             admin.add_partitions(topic, 3)
             for node in kafka.alive:
-                kafka.wait_until(lambda node=node: len(kafka.leaders(topic, node)) == 3)
+                kafka.wait_until(partial(kafka.knows_leaders, topic, 3, node))
             assert sorted(admin.replicas(topic)) == [0, 1, 2]
         self.fill(kafka, topic, numbered(9), partitions=3)
         assert sorted(values(self.read(kafka, topic, 9, partitions=3))) == numbered(9)

@@ -65,8 +65,11 @@ def numbered(count: int, first: int = 0) -> list[bytes]:
     return [b"%05d" % number for number in range(first, first + count)]
 
 
-def values(messages: Iterable[Message]) -> list[bytes | None]:
-    return [message.value for message in messages]
+def values(messages: Iterable[Message]) -> list[bytes]:
+    """The values of messages, none of which is a tombstone."""
+    values = [message.value for message in messages]
+    assert None not in values, "a message has no value"
+    return [value for value in values if value is not None]
 
 
 def take(consumer: Consumer, count: int) -> list[Message]:

@@ -290,7 +290,12 @@ def test_whatever_happens_when_each_line_is_told_once(
 
     for _ in range(25):
         some_steps()
-        moment.before, moment.after = random.choice([(some_steps, list), (list, some_steps), (list, list)])
+        choices: list[tuple[Callable[[], object], Callable[[], object]]] = [
+            (some_steps, list),
+            (list, some_steps),
+            (list, list),
+        ]
+        moment.before, moment.after = random.choice(choices)
         look()
     moment.before = moment.after = list
     rotating.end()

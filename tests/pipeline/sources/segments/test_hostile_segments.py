@@ -60,7 +60,7 @@ def mutated(data: bytes, changes: list[tuple[str, int, int]]) -> bytes:
 
 def sealed(batch: bytes | bytearray) -> bytes:
     """With the checksum that it should have."""
-    return bytes(batch[:17]) + struct.pack(">I", crc32c(bytes(batch[21:]))) + bytes(batch[21:])
+    return bytes(batch[:17]) + struct.pack(">I", crc32c(memoryview(batch)[21:])) + bytes(batch[21:])
 
 
 def covered(data: bytes) -> int:

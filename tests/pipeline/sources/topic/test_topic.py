@@ -12,6 +12,8 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from kelpie.client.failures import ClientError
 from kelpie.client.settings import Settings
@@ -107,7 +109,7 @@ def _work(cluster: RealCluster, group: str, topic: str, **more: Any) -> None:
         message = consumer.poll(60)
         assert message is not None
         assert message.error() is None
-        consumer.commit(message, asynchronous=False)
+        consumer.commit(message=message, asynchronous=False)
     finally:
         consumer.close()
 
@@ -301,13 +303,23 @@ def partitions_in(table: pa.Table) -> dict[int, int]:
     return {number: numbers.count(number) for number in sorted(set(numbers))}
 
 
+def batch_reader(cluster: SyncCluster, **more: str) -> DataSourceReader:
+    source = OffsetsTopic(options(cluster, **more))
+    return source.reader(source.schema())
+
+
+def stream_reader(cluster: SyncCluster, **more: str) -> DataSourceStreamReader:
+    source = OffsetsTopic(options(cluster, **more))
+    return source.streamReader(source.schema())
+
+
 def leader_of(cluster: SyncCluster, partition: int) -> int:
     return int(cluster.describe()["topics"][OFFSETS_TOPIC][partition]["leader"])
 
 
 def test_partition_without_a_leader_is_left_out_until_it_has_one(lab: SyncCluster) -> None:
     """The others go on; what came meanwhile is not lost, and nothing comes twice."""
-    reader = OffsetsTopic(options(lab)).streamReader(None)
+    reader = stream_reader(lab)
     limit = reader.getDefaultReadLimit()
     with lab.make_leaderless(OFFSETS_TOPIC, 3):
         start = reader.initialOffset()
@@ -324,7 +336,7 @@ def test_partition_without_a_leader_is_left_out_until_it_has_one(lab: SyncCluste
 
 def test_batch_says_which_partitions_it_lacks(lab: SyncCluster) -> None:
     """As a row, so that tables tell of it."""
-    reader = OffsetsTopic(options(lab)).reader(None)
+    reader = batch_reader(lab)
     with lab.make_leaderless(OFFSETS_TOPIC, 3):
         table = read_all(reader, reader.partitions())
     reasons = [row["reason"] for row in table.to_pylist() if row["offsets_partition"] == 3]
@@ -337,7 +349,7 @@ def test_dead_brokers_cost_only_their_partitions(lab: SyncCluster) -> None:
     dead = leader_of(lab, 0)
     lost = {it for it in range(PARTITIONS) if leader_of(lab, it) == dead}
     lab.kill(dead)
-    reader = OffsetsTopic(options(lab)).streamReader(None)
+    reader = stream_reader(lab)
     start = reader.initialOffset()
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
     read_now = partitions_in(read_all(reader, reader.partitions(start, end)))
@@ -347,18 +359,18 @@ def test_dead_brokers_cost_only_their_partitions(lab: SyncCluster) -> None:
             lab.kill(node)
     assert reader.latestOffset(end, reader.getDefaultReadLimit()) == end
     with pytest.raises(ClientError):
-        OffsetsTopic(options(lab)).streamReader(None).initialOffset()
+        stream_reader(lab).initialOffset()
 
 
 def test_limit_takes_a_part_of_each_partition(lab: SyncCluster) -> None:
     """And in the end everything, once."""
-    reader = OffsetsTopic(options(lab, maxOffsetsPerTrigger="5")).streamReader(None)
+    reader = stream_reader(lab, maxOffsetsPerTrigger="5")
     limit = reader.getDefaultReadLimit()
     at, counts = reader.initialOffset(), []
     while (following := reader.latestOffset(at, limit)) != at:
         counts.append(read_all(reader, reader.partitions(at, following)).num_rows)
         at = following
-    everything = OffsetsTopic(options(lab)).reader(None)
+    everything = batch_reader(lab)
     assert sum(counts) == read_all(everything, everything.partitions()).num_rows
     assert len(counts) > 1
     assert max(counts) <= 5
@@ -367,7 +379,7 @@ def test_limit_takes_a_part_of_each_partition(lab: SyncCluster) -> None:
 def test_stream_may_begin_at_the_end_or_at_an_offset(lab: SyncCluster) -> None:
     """A partition that has no leader then begins where it ends when it is back."""
     with lab.make_leaderless(OFFSETS_TOPIC, 3):
-        reader = OffsetsTopic(options(lab, startingOffsets="latest")).streamReader(None)
+        reader = stream_reader(lab, startingOffsets="latest")
         start = reader.initialOffset()
     limit = reader.getDefaultReadLimit()
     end = reader.latestOffset(start, limit)
@@ -379,14 +391,15 @@ def test_stream_may_begin_at_the_end_or_at_an_offset(lab: SyncCluster) -> None:
     assert partitions_in(table) == dict.fromkeys(range(PARTITIONS), 1)
 
     given = '{"__consumer_offsets": {"0": 1}}'
-    other = OffsetsTopic(options(lab, startingOffsets=given)).streamReader(None)
+    other = stream_reader(lab, startingOffsets=given)
     assert other.initialOffset()[OFFSETS_TOPIC] == {"0": 1, "1": 0, "2": 0, "3": 0, "4": 0}
 
 
 def test_available_now_ends_at_what_there_was(lab: SyncCluster) -> None:
     """However much comes while it runs."""
-    reader = OffsetsTopic(options(lab)).streamReader(None)
+    reader = stream_reader(lab)
     start = reader.initialOffset()
+    assert isinstance(reader, SupportsTriggerAvailableNow)
     reader.prepareForTriggerAvailableNow()
     commit(lab, GROUPS[0], 8)
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
@@ -436,7 +449,7 @@ def test_leader_epochs_are_those_of_the_records(lab: SyncCluster) -> None:
     for _ in range(3):
         lab.restart(leader_of(lab, 1))
         commit(lab, GROUPS[1], 5)
-    reader = OffsetsTopic(options(lab)).reader(None)
+    reader = batch_reader(lab)
     told = read_all(reader, reader.partitions()).to_pylist()
     epochs = ask_epochs(Settings.of(lab.bootstrap_servers))
     assert len(epochs[1]) >= 3
@@ -447,7 +460,7 @@ def test_leader_epochs_are_those_of_the_records(lab: SyncCluster) -> None:
 
 def test_log_that_has_become_shorter_is_read_anew(lab: SyncCluster) -> None:
     """After an unclean election other records stand at the same offsets; copies count once."""
-    reader = OffsetsTopic(options(lab)).streamReader(None)
+    reader = stream_reader(lab)
     start = {OFFSETS_TOPIC: {str(it): 5 if it == 2 else 2 for it in range(PARTITIONS)}}
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
     assert end[OFFSETS_TOPIC]["2"] == 2
