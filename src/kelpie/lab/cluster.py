@@ -12,14 +12,16 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar
 
 from kelpie.broker.fabric import ClusterSpec, Fabric
 from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import persona as persona_named
 from kelpie.lab.broker_log import BrokerLogs
+from kelpie.lab.brokers import Brokers
 from kelpie.lab.clock import Clock
 from kelpie.lab.control import Control
 from kelpie.lab.driver import Driver
@@ -27,8 +29,7 @@ from kelpie.lab.failures import LabDefect, LabError
 from kelpie.lab.faults import Faults
 from kelpie.lab.injection import Injection
 from kelpie.lab.listener import Listener
-from kelpie.lab.metrics import exposition
-from kelpie.lab.network import Network
+from kelpie.lab.network import LOOPBACK, Network
 from kelpie.model.time import Instant
 from kelpie.wire.framing import LARGEST_FRAME
 
@@ -41,8 +42,54 @@ MOST_BROKERS = 1000
 State = Mapping[str, Any]
 
 
-class Cluster(Injection):
-    """The cluster; what can be done to it is in `Injection`.
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _of_brokers(method: "Callable[Concatenate[Brokers, P], T]") -> "Callable[Concatenate[Cluster, P], T]":
+    """The same method of the cluster: it asks its brokers."""
+
+    @wraps(method)
+    def delegate(cluster: "Cluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return method(cluster.brokers, *args, **kwargs)
+
+    return delegate
+
+
+def _of_injection(method: "Callable[Concatenate[Injection, P], T]") -> "Callable[Concatenate[Cluster, P], T]":
+    """The same method of the cluster: its injection causes the fault."""
+
+    @wraps(method)
+    def delegate(cluster: "Cluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return method(cluster.injection, *args, **kwargs)
+
+    return delegate
+
+
+def _opened(part: T | None) -> T:
+    if part is None:
+        raise LabError("The cluster has not been opened yet.")
+    return part
+
+
+class ClusterOptions(TypedDict, total=False):
+    """What `Cluster` takes beside the number of brokers; its docstring explains them."""
+
+    racks: Sequence[str | None] | None
+    offsets_partitions: int | None
+    replication: int | None
+    config: Mapping[str, object] | None
+    persona: str
+    port: int | None
+    control_port: int | None
+    first_node_id: int
+    log_folder: Path | None
+    network: Network | None
+    wall: Callable[[], float]
+
+
+class Cluster:
+    """The cluster. `Injection` documents the faults that it can be given.
 
     - `racks`: one for each broker.
     - `offsets_partitions`: of `__consumer_offsets`; 50 as in Kafka if left out.
@@ -75,7 +122,6 @@ class Cluster(Injection):
         network: Network | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(network)
         if not 1 <= brokers <= MOST_BROKERS:
             raise LabError(f"A cluster of {brokers} brokers cannot be had; choose 1 to {MOST_BROKERS}.")
         if racks is not None and len(racks) != brokers:
@@ -99,6 +145,11 @@ class Cluster(Injection):
         self._control: Control | None = None
         self.log_folder = log_folder
         self._wall = wall
+        self._network = network or LOOPBACK
+        self._driver: Driver | None = None
+        self._brokers: Brokers | None = None
+        self._injection: Injection | None = None
+        self._logs: BrokerLogs | None = None
 
     # Beginning and end.
 
@@ -132,25 +183,29 @@ class Cluster(Injection):
                 for node_id in self.node_ids:
                     fabric.broker(node_id).log_keeper = self._logs.write
                     self._logs.started(node_id, clock.now())
-            self._driver = Driver(fabric, clock, loop)
-            self._faults = Faults(clock.now, self._topic_name)
+            driver = self._driver = Driver(fabric, clock, loop)
+            faults = Faults(clock.now, self._topic_name)
             largest = int(self.config.get("socket.request.max.bytes", LARGEST_FRAME))
-            for node_id, endpoint in self.endpoints.items():
-                self._listeners[node_id] = Listener(
+            listeners = {
+                node_id: Listener(
                     endpoint,
-                    self._driver,
-                    self._faults,
+                    driver,
+                    faults,
                     self.persona,
                     neighbours=self._neighbours,
                     largest_frame=largest,
                 )
-            for listener in self._listeners.values():
+                for node_id, endpoint in self.endpoints.items()
+            }
+            self._brokers = Brokers(driver, listeners, self._network, self._logs)
+            self._injection = Injection(self._brokers, faults, self.persona)
+            for listener in listeners.values():
                 listener.open(bound_ports[0])
                 del bound_ports[0]
             if self._control_port is not None:
-                self._control = Control(self)
+                self._control = Control(self._brokers, self._injection)
                 self._control.open(self._control_port)
-            self._driver.touched()
+            driver.touched()
         except BaseException:
             for port in bound_ports:
                 port.close()
@@ -166,11 +221,14 @@ class Cluster(Injection):
             self._control = None
         if self._driver is not None:
             self._driver.close()
-        await self._end()
+        if self._injection is not None:
+            self._injection.faults.close()
+        if self._brokers is not None:
+            await self._brokers.close()
         if self._logs is not None:
             self._logs.close()
 
-    # What one wants to know of it.
+    # State.
 
     @property
     def bootstrap_servers(self) -> str:
@@ -182,21 +240,57 @@ class Cluster(Injection):
         return None if self._control is None else self._control.address
 
     @property
+    def brokers(self) -> Brokers:
+        return _opened(self._brokers)
+
+    @property
+    def injection(self) -> Injection:
+        return _opened(self._injection)
+
+    @property
+    def driver(self) -> Driver:
+        return _opened(self._driver)
+
+    @property
+    def faults(self) -> Faults:
+        """All faults that were caused, by id."""
+        return self.injection.faults
+
+    @property
     def fabric(self) -> Fabric:
         return self.driver.fabric
 
-    def is_alive(self, node_id: int) -> bool:
-        self._check_known(node_id)
-        return self.fabric.is_alive(node_id)
+    is_alive = _of_brokers(Brokers.is_alive)
+    describe = _of_brokers(Brokers.describe)
+    metrics = _of_brokers(Brokers.metrics)
 
-    def describe(self) -> dict[str, Any]:
-        """Brokers, topics with their partitions, and groups, as plain data."""
-        described: dict[str, Any] = self.fabric.describe()
-        return described
+    # Faults.
 
-    def metrics(self) -> str:
-        """What Prometheus reads."""
-        return exposition({node: own.meter for node, own in self._listeners.items()}, self.describe())
+    kill = _of_injection(Injection.kill)
+    stop = _of_injection(Injection.stop)
+    start = _of_injection(Injection.start)
+    restart = _of_injection(Injection.restart)
+    isolate = _of_injection(Injection.isolate)
+    rejoin = _of_injection(Injection.rejoin)
+    wall_off = _of_injection(Injection.wall_off)
+    freeze_metadata = _of_injection(Injection.freeze_metadata)
+    thaw_metadata = _of_injection(Injection.thaw_metadata)
+    lag = _of_injection(Injection.lag)
+    shrink_isr = _of_injection(Injection.shrink_isr)
+    make_leaderless = _of_injection(Injection.make_leaderless)
+    elect = _of_injection(Injection.elect)
+    slow_load = _of_injection(Injection.slow_load)
+    lose_offsets = _of_injection(Injection.lose_offsets)
+    expire_offsets = _of_injection(Injection.expire_offsets)
+    stall = _of_injection(Injection.stall)
+    fail = _of_injection(Injection.fail)
+    delay = _of_injection(Injection.delay)
+    silence = _of_injection(Injection.silence)
+    disconnect = _of_injection(Injection.disconnect)
+    observe = _of_injection(Injection.observe)
+    strike = _of_injection(Injection.strike)
+
+    # Waiting, and topics.
 
     async def wait_until(self, condition: Callable[[State], object], limit_s: float = 30.0) -> dict[str, Any]:
         """Come back, with its description, when the cluster fulfils the condition. Raises TimeoutError."""
@@ -254,7 +348,7 @@ class Cluster(Injection):
         """
         replicas = replication or int(self.config.get("default.replication.factor", 1))
         settings = _settings(config or {})
-        self._do(
+        self.brokers.change(
             lambda fabric, now: fabric.create_topic(
                 name, partitions, replicas, now, config=settings, assignment=assignment
             )

@@ -27,18 +27,17 @@ import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kelpie.lab import ports
 from kelpie.lab.acceptor import Acceptor
+from kelpie.lab.brokers import Brokers
 from kelpie.lab.failures import LabError
 from kelpie.lab.faults import Fault, Observation
-from kelpie.lab.http import MOST_HEADER_BYTES, Refused, Request, Response, read_request
+from kelpie.lab.http import MOST_HEADER_BYTES, Request, RequestRefused, Response, read_request
+from kelpie.lab.injection import Injection
 from kelpie.lab.metrics import CONTENT_TYPE
 from kelpie.lab.orders import Body, fault_ordered
-
-if TYPE_CHECKING:
-    from kelpie.lab.cluster import Cluster
 
 log = logging.getLogger("kelpie.lab")
 
@@ -57,8 +56,9 @@ _METHODS: dict[str, tuple[str, ...]] = {
 class Control:
     """The server of the control API of one cluster."""
 
-    def __init__(self, cluster: "Cluster") -> None:
-        self._cluster = cluster
+    def __init__(self, brokers: Brokers, injection: Injection) -> None:
+        self._brokers = brokers
+        self._injection = injection
         self._acceptor: Acceptor | None = None
         self._clients: set[asyncio.Task[None]] = set()
         self.address = ""
@@ -67,7 +67,7 @@ class Control:
         """Raises LabError when the port cannot be had."""
         bound = ports.bind(port)
         try:
-            self._acceptor = Acceptor(bound, self._new_client, self._cluster.driver.loop)
+            self._acceptor = Acceptor(bound, self._new_client, self._brokers.driver.loop)
         except OSError as error:
             bound.close()
             raise LabError(f"Port {port} of {ports.HOST} cannot be had ({error.strerror}).") from None
@@ -83,7 +83,7 @@ class Control:
             await asyncio.wait(self._clients)
 
     def _new_client(self) -> asyncio.StreamReaderProtocol:
-        loop = self._cluster.driver.loop
+        loop = self._brokers.driver.loop
         reader = asyncio.StreamReader(MOST_HEADER_BYTES, loop)
         return asyncio.StreamReaderProtocol(reader, self._client, loop)
 
@@ -107,7 +107,7 @@ class Control:
         while True:
             try:
                 request = await read_request(reader)
-            except Refused as refused:
+            except RequestRefused as refused:
                 await _send(writer, _refusal(refused.status, str(refused)), keep_alive=False)
                 await _hear_out(reader, writer)
                 return
@@ -122,37 +122,36 @@ class Control:
     async def _answer(self, request: Request) -> Response:
         try:
             return await self._route(request)
-        except Refused as refused:
+        except RequestRefused as refused:
             allow = {"Allow": refused.allow} if refused.allow else {}
             return _refusal(refused.status, str(refused), allow)
         except LabError as error:
             return _refusal(409 if "already" in str(error) else 400, str(error))
         except Exception as error:
-            self._cluster.driver.defect("the control API failed", error)
+            self._brokers.driver.defect("the control API failed", error)
             return _refusal(500, f"The lab went wrong: {error!r}")
 
     async def _route(self, request: Request) -> Response:
         known = _METHODS.get(request.path[0]) if request.path else None
         if known is None:
-            raise Refused(404, f"There is no such path. There are /{', /'.join(_METHODS)}.")
+            raise RequestRefused(404, f"There is no such path. There are /{', /'.join(_METHODS)}.")
         method = "GET" if request.method == "HEAD" else request.method
         if method not in known:
-            raise Refused(405, f"{method} cannot be done here.", allow=", ".join(known))
-        cluster = self._cluster
+            raise RequestRefused(405, f"{method} cannot be done here.", allow=", ".join(known))
         match (method, *request.path):
             case ("GET", "state"):
-                return _json(200, cluster.describe())
+                return _json(200, self._brokers.describe())
             case ("GET", "metrics"):
-                return Response(200, cluster.metrics().encode(), CONTENT_TYPE)
+                return Response(200, self._brokers.metrics().encode(), CONTENT_TYPE)
             case ("POST", "brokers", node, action):
                 return _json(200, await self._broker(_number(node, "broker"), action))
             case ("POST", "partitions", topic, partition, action):
                 body = Body.parse(request.body)
                 return _json(200, self._partition(topic, _number(partition, "partition"), action, body))
             case ("GET", "faults"):
-                return _json(200, {"faults": [described(fault) for fault in cluster.faults]})
+                return _json(200, {"faults": [described(fault) for fault in self._injection.faults]})
             case ("POST", "faults"):
-                fault = fault_ordered(cluster, Body.parse(request.body))
+                fault = fault_ordered(self._injection, Body.parse(request.body))
                 return _json(201, described(fault))
             case ("GET", "faults", wanted):
                 return _json(200, described(self._fault(wanted)))
@@ -160,54 +159,56 @@ class Control:
                 fault = self._fault(wanted)
                 fault.lift()
                 return _json(200, described(fault))
-        raise Refused(404, f"{method} /{'/'.join(request.path)} does not exist.")
+        raise RequestRefused(404, f"{method} /{'/'.join(request.path)} does not exist.")
 
     async def _broker(self, node_id: int, action: str) -> dict[str, Any]:
-        cluster = self._cluster
-        if node_id not in cluster.node_ids:
-            raise Refused(404, f"There is no broker {node_id}; there are {list(cluster.node_ids)}.")
+        injection = self._injection
+        if node_id not in self._brokers.node_ids:
+            raise RequestRefused(
+                404, f"There is no broker {node_id}; there are {list(self._brokers.node_ids)}."
+            )
         actions: dict[str, Callable[[int], Any | Awaitable[Any]]] = {
-            "kill": cluster.kill,
-            "stop": cluster.stop,
-            "start": cluster.start,
-            "restart": cluster.restart,
-            "isolate": cluster.isolate,
-            "rejoin": cluster.rejoin,
-            "wall-off": cluster.wall_off,
-            "freeze": cluster.freeze_metadata,
-            "thaw": cluster.thaw_metadata,
+            "kill": injection.kill,
+            "stop": injection.stop,
+            "start": injection.start,
+            "restart": injection.restart,
+            "isolate": injection.isolate,
+            "rejoin": injection.rejoin,
+            "wall-off": injection.wall_off,
+            "freeze": injection.freeze_metadata,
+            "thaw": injection.thaw_metadata,
         }
         do = actions.get(action)
         if do is None:
-            raise Refused(404, f"A broker cannot {action!r}; it can {', '.join(actions)}.")
+            raise RequestRefused(404, f"A broker cannot {action!r}; it can {', '.join(actions)}.")
         done = do(node_id)
         if isinstance(done, Awaitable):
             done = await done
-        return {"node_id": node_id, "alive": cluster.is_alive(node_id), **_caused(done)}
+        return {"node_id": node_id, "alive": self._brokers.is_alive(node_id), **_caused(done)}
 
     def _partition(self, topic: str, partition: int, action: str, body: Body) -> dict[str, Any]:
-        cluster = self._cluster
+        injection = self._injection
         fault: Fault | None = None
         match action:
             case "leaderless":
                 body.end()
-                fault = cluster.make_leaderless(topic, partition)
+                fault = injection.make_leaderless(topic, partition)
             case "elect":
                 unclean = body.switch("unclean")
                 body.end()
-                cluster.elect(topic, partition, unclean=unclean)
+                injection.elect(topic, partition, unclean=unclean)
             case "isr":
                 isr = body.numbers("isr")
                 body.end()
-                fault = cluster.shrink_isr(topic, partition, isr)
+                fault = injection.shrink_isr(topic, partition, isr)
             case _:
-                raise Refused(404, f"A partition has no {action!r}; it has leaderless, elect and isr.")
-        return {"topic": topic, **cluster.describe()["topics"][topic][partition], **_caused(fault)}
+                raise RequestRefused(404, f"A partition has no {action!r}; it has leaderless, elect and isr.")
+        return {"topic": topic, **self._brokers.describe()["topics"][topic][partition], **_caused(fault)}
 
     def _fault(self, wanted: str) -> Fault:
-        fault = self._cluster.faults.all.get(_number(wanted, "fault"))
+        fault = self._injection.faults.all.get(_number(wanted, "fault"))
         if fault is None:
-            raise Refused(404, f"There is no fault {wanted}.")
+            raise RequestRefused(404, f"There is no fault {wanted}.")
         return fault
 
 
@@ -240,7 +241,7 @@ def _caused(fault: object) -> dict[str, Any]:
 
 def _number(text: str, what: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 10:
-        raise Refused(404, f"{text!r} is not the number of a {what}.")
+        raise RequestRefused(404, f"{text!r} is not the number of a {what}.")
     return int(text)
 
 

@@ -15,7 +15,7 @@ IDLE_LIMIT_S = 60.0
 _MOST_HEADERS = 100
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is answered with this status and message."""
 
     def __init__(self, status: int, message: str, *, allow: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Response:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """The next request, or None where the client has said its last. Raises Refused."""
+    """The next request, or None where the client has said its last. Raises RequestRefused."""
     try:
         first = await asyncio.wait_for(reader.read(1), IDLE_LIMIT_S)
     except TimeoutError:
@@ -62,7 +62,7 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
     try:
         return await asyncio.wait_for(_rest(first, reader), REQUEST_LIMIT_S)
     except TimeoutError:
-        raise Refused(408, f"The request did not arrive within {REQUEST_LIMIT_S:.0f} s.") from None
+        raise RequestRefused(408, f"The request did not arrive within {REQUEST_LIMIT_S:.0f} s.") from None
     except asyncio.IncompleteReadError:
         return None
 
@@ -71,14 +71,14 @@ async def _rest(first: bytes, reader: asyncio.StreamReader) -> Request:
     try:
         head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.LimitOverrunError:
-        raise Refused(431, f"The headers take more than {MOST_HEADER_BYTES} bytes.") from None
+        raise RequestRefused(431, f"The headers take more than {MOST_HEADER_BYTES} bytes.") from None
     line, *header_lines = head[:-4].split("\r\n")
     method, target, version = _request_line(line)
     headers = _headers(header_lines)
     if "origin" in headers:
-        raise Refused(403, "Web pages may not control the lab.")
+        raise RequestRefused(403, "Web pages may not control the lab.")
     if "transfer-encoding" in headers:
-        raise Refused(411, "Send the body with a Content-Length.")
+        raise RequestRefused(411, "Send the body with a Content-Length.")
     body = await reader.readexactly(_length(headers))
     connection = headers.get("connection", "").lower()
     keep_alive = connection != "close" if version == "HTTP/1.1" else connection == "keep-alive"
@@ -88,20 +88,20 @@ async def _rest(first: bytes, reader: asyncio.StreamReader) -> Request:
 def _request_line(line: str) -> tuple[str, str, str]:
     parts = line.split(" ")
     if len(parts) != 3 or not parts[0].isalpha() or not parts[1].startswith("/"):
-        raise Refused(400, "This is no HTTP request.")
+        raise RequestRefused(400, "This is no HTTP request.")
     if parts[2] not in ("HTTP/1.0", "HTTP/1.1"):
-        raise Refused(505, "Speak HTTP/1.1.")
+        raise RequestRefused(505, "Speak HTTP/1.1.")
     return parts[0], parts[1], parts[2]
 
 
 def _headers(lines: list[str]) -> dict[str, str]:
     if len(lines) > _MOST_HEADERS:
-        raise Refused(431, f"More than {_MOST_HEADERS} headers.")
+        raise RequestRefused(431, f"More than {_MOST_HEADERS} headers.")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not name or name != name.strip():
-            raise Refused(400, "A header cannot be read.")
+            raise RequestRefused(400, "A header cannot be read.")
         headers[name.lower()] = value.strip()
     return headers
 
@@ -109,9 +109,9 @@ def _headers(lines: list[str]) -> dict[str, str]:
 def _length(headers: dict[str, str]) -> int:
     given = headers.get("content-length", "0")
     if not given.isascii() or not given.isdigit():
-        raise Refused(400, f"A Content-Length of {given!r} cannot be.")
+        raise RequestRefused(400, f"A Content-Length of {given!r} cannot be.")
     if len(given) > 12 or int(given) > MOST_BODY_BYTES:
-        raise Refused(413, f"The body may have {MOST_BODY_BYTES} bytes.")
+        raise RequestRefused(413, f"The body may have {MOST_BODY_BYTES} bytes.")
     return int(given)
 
 
@@ -120,4 +120,4 @@ def _path(target: str) -> tuple[str, ...]:
     try:
         return tuple(unquote(part, errors="strict") for part in path.split("/")[1:] if part)
     except UnicodeDecodeError:
-        raise Refused(400, "The path is not UTF-8.") from None
+        raise RequestRefused(400, "The path is not UTF-8.") from None

@@ -1,21 +1,32 @@
-"""What can be done to a cluster, and undone: every method that causes a fault gives it."""
+"""The faults that a test causes in a cluster. A method that causes a fault returns it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar, Unpack
 
 from kelpie.broker.fabric import Fabric
 from kelpie.broker.image import OFFSETS_TOPIC
+from kelpie.broker.personas import Persona
 from kelpie.errors import ErrorCode
+from kelpie.lab.brokers import Brokers
+from kelpie.lab.driver import log
 from kelpie.lab.failures import LabError
-from kelpie.lab.faults import Action, Fault, Observation, RequestFault, Stall
-from kelpie.lab.machinery import Machinery
-from kelpie.lab.matching import Filter
+from kelpie.lab.faults import Action, Circumstance, Fault, Faults, Observation, RequestFault, Stall
+from kelpie.lab.matching import Filter, RequestFilter
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
+AnyFault = TypeVar("AnyFault", bound=Fault)
 
-class Injection(Machinery):
-    """The faults of a cluster. Filters take shell patterns; what is left out matches everything."""
+
+class Injection:
+    """Causes faults. Filters take shell patterns; a field that is left out matches every request."""
+
+    def __init__(self, brokers: Brokers, faults: Faults, persona: Persona) -> None:
+        self._brokers = brokers
+        self._persona = persona
+        self.faults = faults
+        """All faults that were caused, by id."""
 
     # Brokers.
 
@@ -32,10 +43,10 @@ class Injection(Machinery):
 
     async def start(self, node_id: int) -> None:
         """Start a broker that is down: same port, same data."""
-        self._check_known(node_id)
-        if self.driver.fabric.is_alive(node_id):
+        self._brokers.check_known(node_id)
+        if self._brokers.fabric.is_alive(node_id):
             raise LabError(f"Broker {node_id} is up already.")
-        self._bring_up(node_id)
+        self._brokers.bring_up(node_id)
 
     async def restart(self, node_id: int) -> None:
         """Stop a broker in order and start it again."""
@@ -44,84 +55,86 @@ class Injection(Machinery):
 
     def isolate(self, node_id: int) -> Fault:
         """Cut a broker off from controller and peers; clients still reach it. Lifting joins it again."""
-        self._check_known(node_id)
-        self._do(lambda fabric, now: fabric.isolate(node_id, now))
+        self._brokers.check_known(node_id)
+        self._brokers.change(lambda fabric, now: fabric.isolate(node_id, now))
         return self._circumstance(
             f"broker {node_id} isolated", Filter(node=node_id), lambda: self.rejoin(node_id)
         )
 
     def rejoin(self, node_id: int) -> None:
-        self._check_known(node_id)
-        self._do(lambda fabric, now: fabric.rejoin(node_id, now))
+        self._brokers.check_known(node_id)
+        self._brokers.change(lambda fabric, now: fabric.rejoin(node_id, now))
 
     async def wall_off(self, node_id: int) -> Fault:
         """No client reaches the broker any more, controller and peers do. Lifting opens its port again.
 
         It strikes once for each connection that broke.
         """
-        self._check_known(node_id)
-        if not self.driver.fabric.is_alive(node_id):
+        self._brokers.check_known(node_id)
+        if not self._brokers.fabric.is_alive(node_id):
             raise LabError(f"Broker {node_id} is down.")
-        cut = await self._close_port(node_id)
-        fault = self._added(Fault(f"broker {node_id} walled off", lambda: self._open_port(node_id)))
+        cut = await self._brokers.close_port(node_id)
+        fault = self._added(Fault(f"broker {node_id} walled off", lambda: self._brokers.open_port(node_id)))
         fault.strike(cut)
         return fault
 
     def freeze_metadata(self, node_id: int) -> Fault:
         """The broker learns nothing new about the cluster until it is thawed."""
-        self._check_known(node_id)
-        self._do(lambda fabric, _: fabric.freeze_metadata(node_id))
+        self._brokers.check_known(node_id)
+        self._brokers.change(lambda fabric, _: fabric.freeze_metadata(node_id))
         return self._circumstance(
             f"metadata of broker {node_id} frozen", Filter(node=node_id), lambda: self.thaw_metadata(node_id)
         )
 
     def thaw_metadata(self, node_id: int) -> None:
-        self._check_known(node_id)
-        self._do(lambda fabric, now: fabric.thaw_metadata(node_id, now))
+        self._brokers.check_known(node_id)
+        self._brokers.change(lambda fabric, now: fabric.thaw_metadata(node_id, now))
 
     def lag(self, node_id: int, topic: str | None = None, partition: int = 0) -> Fault:
         """The broker stops fetching what it follows: all, or one partition. Lifting lets it catch up."""
-        self._check_known(node_id)
-        which = None if topic is None else self._partition(topic, partition)
-        self._do(lambda fabric, _: fabric.lag(node_id, which))
+        self._brokers.check_known(node_id)
+        which = None if topic is None else self._brokers.partition(topic, partition)
+        self._brokers.change(lambda fabric, _: fabric.lag(node_id, which))
         return self._circumstance(
             f"broker {node_id} does not follow {which or 'anything'}",
             Filter(api="Produce", topic=topic),
-            lambda: self._do(partial(_catch_up, node_id, which)),
+            lambda: self._brokers.change(partial(_catch_up, node_id, which)),
         )
 
     # Partitions.
 
     def shrink_isr(self, topic: str, partition: int, isr: Sequence[int]) -> Fault:
         """The other replicas fall behind, and so out of the ISR. Lifting lets them catch up."""
-        which = self._partition(topic, partition)
-        others = [node for node in self._replicas(which) if node not in isr]
-        if not set(isr) <= set(self._replicas(which)) or not isr:
-            raise LabError(f"{which} has replicas on {self._replicas(which)}; choose some of them.")
-        self._do(lambda fabric, now: fabric.shrink_isr(which, isr, now))
+        which = self._brokers.partition(topic, partition)
+        others = [node for node in self._brokers.replicas(which) if node not in isr]
+        if not set(isr) <= set(self._brokers.replicas(which)) or not isr:
+            raise LabError(f"{which} has replicas on {self._brokers.replicas(which)}; choose some of them.")
+        self._brokers.change(lambda fabric, now: fabric.shrink_isr(which, isr, now))
 
         def catch_up() -> None:
             for node_id in others:
-                self._do(partial(_catch_up, node_id, which))
+                self._brokers.change(partial(_catch_up, node_id, which))
 
         return self._circumstance(f"ISR of {which} is {list(isr)}", Filter(topic=topic), catch_up)
 
     def make_leaderless(self, topic: str, partition: int) -> Fault:
         """The partition has no leader until one is elected. Lifting elects one, as cleanly as can be."""
-        which = self._partition(topic, partition)
-        self._do(lambda fabric, now: fabric.make_leaderless(which, now))
+        which = self._brokers.partition(topic, partition)
+        self._brokers.change(lambda fabric, now: fabric.make_leaderless(which, now))
         what = f"{which} has no leader"
         if topic != OFFSETS_TOPIC:
-            return self._circumstance(what, Filter(topic=topic), lambda: self._elect_if_need_be(which))
+            return self._circumstance(
+                what, Filter(topic=topic), lambda: self._brokers.elect_if_leaderless(which)
+            )
         # No request names this topic: groups meet it as a coordinator that is not there.
-        fault = self._added(Fault(what, lambda: self._elect_if_need_be(which)))
+        fault = self._added(Fault(what, lambda: self._brokers.elect_if_leaderless(which)))
         self.faults.count_errors(ErrorCode.COORDINATOR_NOT_AVAILABLE, fault)
         return fault
 
     def elect(self, topic: str, partition: int, *, unclean: bool = False) -> None:
         """Elect a leader anew: one in sync, or, uncleanly, any living replica, which may lose records."""
-        which = self._partition(topic, partition)
-        self._do(lambda fabric, now: fabric.elect(which, now, unclean=unclean))
+        which = self._brokers.partition(topic, partition)
+        self._brokers.change(lambda fabric, now: fabric.elect(which, now, unclean=unclean))
 
     # Coordinators.
 
@@ -132,25 +145,25 @@ class Injection(Machinery):
         """
         if delay_ms < 0:
             raise LabError(f"A delay of {delay_ms} ms cannot be.")
-        self._do(lambda fabric, _: fabric.slow_load(delay_ms, partition))
+        self._brokers.change(lambda fabric, _: fabric.slow_load(delay_ms, partition))
         where = "each partition" if partition is None else f"partition {partition}"
         fault = self._added(
             Fault(
                 f"loading {where} of {OFFSETS_TOPIC} takes {delay_ms} ms",
-                lambda: self._do(lambda fabric, _: fabric.slow_load(0, partition)),
+                lambda: self._brokers.change(lambda fabric, _: fabric.slow_load(0, partition)),
             )
         )
-        self.faults.count_errors(self.persona.loading, fault)
+        self.faults.count_errors(self._persona.loading, fault)
         return fault
 
     def lose_offsets(self, group: str) -> Fault:
         """The group's committed offsets are gone, as if they had never been. It cannot be undone."""
-        self._do(lambda fabric, now: fabric.lose_offsets(group, now))
+        self._brokers.change(lambda fabric, now: fabric.lose_offsets(group, now))
         return self._happened(f"offsets of {group} lost")
 
     def expire_offsets(self, group: str | None = None) -> Fault:
         """Offsets expire now that would expire one day: of one group, or of all. It cannot be undone."""
-        self._do(lambda fabric, now: fabric.expire_offsets(group, now))
+        self._brokers.change(lambda fabric, now: fabric.expire_offsets(group, now))
         return self._happened(f"offsets of {group or 'all groups'} expired")
 
     # Connections and requests.
@@ -166,91 +179,72 @@ class Injection(Machinery):
         """Read and write nothing on these connections, for a while or until lifted: a garbage collection."""
         if duration_s is not None and duration_s <= 0:
             raise LabError(f"A stall of {duration_s} s cannot be.")
-        stall = Stall(self._filter(node=node, client=client, group=group), self._review_all)
+        stall = Stall(
+            self._filter({"node": node, "client": client, "group": group}), self._brokers.review_connections
+        )
         self._added(stall)
-        self._review_all()
+        self._brokers.review_connections()
         if duration_s is not None:
-            self.driver.loop.call_later(duration_s, stall.lift)
+            self._brokers.driver.loop.call_later(duration_s, stall.lift)
         return stall
 
     def fail(
         self,
         error: ErrorCode | int,
         *,
-        api: int | str | None = None,
-        node: int | None = None,
-        client: str | None = None,
-        topic: str | None = None,
-        group: str | None = None,
         count: int | None = None,
         after: bool = False,
+        **requests: Unpack[RequestFilter],
     ) -> RequestFault:
         """Answer matching requests with an error; with `after`, the broker does its work all the same."""
         try:
             action = Action("error", ErrorCode(error), after=after)
         except ValueError:
             raise LabError(f"Kafka has no error {error}.") from None
-        return self.strike(self._filter(api, node, client, topic, group), action, count)
+        return self.strike(self._filter(requests), action, count)
 
     def delay(
         self,
         delay_ms: int | None,
         *,
-        api: int | str | None = None,
-        node: int | None = None,
-        client: str | None = None,
-        topic: str | None = None,
-        group: str | None = None,
         count: int | None = None,
         after: bool = False,
+        **requests: Unpack[RequestFilter],
     ) -> RequestFault:
         """Hold matching requests (with `after`, their answers) so long; None: until lifted."""
         if delay_ms is not None and delay_ms < 0:
             raise LabError(f"A delay of {delay_ms} ms cannot be.")
         action = Action("delay", delay_ms=delay_ms, after=after)
-        return self.strike(self._filter(api, node, client, topic, group), action, count)
+        return self.strike(self._filter(requests), action, count)
 
     def silence(
         self,
         *,
-        api: int | str | None = None,
-        node: int | None = None,
-        client: str | None = None,
-        topic: str | None = None,
-        group: str | None = None,
         count: int | None = None,
         after: bool = False,
+        **requests: Unpack[RequestFilter],
     ) -> RequestFault:
         """Never answer matching requests. Their connections stay mute: answers cannot overtake each other."""
         action = Action("silence", after=after)
-        return self.strike(self._filter(api, node, client, topic, group), action, count)
+        return self.strike(self._filter(requests), action, count)
 
     def disconnect(
         self,
         *,
-        api: int | str | None = None,
-        node: int | None = None,
-        client: str | None = None,
-        topic: str | None = None,
-        group: str | None = None,
         count: int | None = None,
         after: bool = False,
+        **requests: Unpack[RequestFilter],
     ) -> RequestFault:
         """Break the connection instead of an answer; with `after`, the work is done and the answer lost."""
         action = Action("disconnect", after=after)
-        return self.strike(self._filter(api, node, client, topic, group), action, count)
+        return self.strike(self._filter(requests), action, count)
 
     def observe(
         self,
-        *,
-        api: int | str | None = None,
-        node: int | None = None,
-        client: str | None = None,
-        topic: str | None = None,
-        group: str | None = None,
+        **requests: Unpack[RequestFilter],
     ) -> Observation:
         """Collect matching requests as they come."""
-        wanted = self._filter(api, node, client, topic, group)
+        wanted = self._filter(requests)
         return self._added(Observation(wanted, self.faults.name_of))
 
     def strike(self, wanted: Filter, action: Action, count: int | None = None) -> RequestFault:
@@ -258,6 +252,36 @@ class Injection(Machinery):
         if count is not None and count < 1:
             raise LabError(f"A fault that strikes {count} times is none.")
         return self._added(RequestFault(wanted, action, count, self.faults.name_of))
+
+    # Parts.
+
+    async def _put_down(self, node_id: int, *, abruptly: bool) -> Fault:
+        cut = await self._brokers.put_down(node_id, abruptly=abruptly)
+        what = f"broker {node_id} {'killed' if abruptly else 'stopped'}"
+        fault = self._added(Fault(what, lambda: self._brokers.bring_up(node_id)))
+        fault.strike(cut)
+        return fault
+
+    def _added(self, fault: AnyFault) -> AnyFault:
+        self.faults.add(fault)
+        log.info("%s begins", fault)
+        return fault
+
+    def _circumstance(self, what: str, met_by: Filter, undo: Callable[[], None] | None) -> Fault:
+        return self._added(Circumstance(what, met_by, self.faults.name_of, undo))
+
+    def _happened(self, what: str) -> Fault:
+        """A fault that ends in the moment in which it happens."""
+        fault = self._added(Fault(what))
+        fault.strike()
+        fault.lift()
+        return fault
+
+    def _filter(self, requests: RequestFilter) -> Filter:
+        node = requests.get("node")
+        if node is not None:
+            self._brokers.check_known(node)
+        return Filter(**requests)
 
 
 def _catch_up(node_id: int, partition: TopicPartition | None, fabric: Fabric, now: Instant) -> None:

@@ -3,12 +3,22 @@
 import difflib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypedDict
 
 from kelpie.lab.failures import LabError
 from kelpie.lab.subjects import NamesOfTopics, groups_of, topics_of
 from kelpie.wire.apis import NAMES
 from kelpie.wire.framing import RequestHeader
+
+
+class RequestFilter(TypedDict, total=False):
+    """The fields of a filter, as keyword arguments. `Filter` says what they mean."""
+
+    api: int | str | None
+    node: int | None
+    client: str | None
+    topic: str | None
+    group: str | None
 
 
 @dataclass(frozen=True, slots=True)

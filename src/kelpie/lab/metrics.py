@@ -3,13 +3,14 @@
 import dataclasses
 import typing
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.wire.apis import NAMES
 
-ErrorFinder = Callable[[Any], list[int]]
+ErrorFinder = Callable[[Sequence[Any]], list[int]]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -39,37 +40,50 @@ class Meter:
 
 
 def errors_in(response: Any) -> list[int]:
-    """The error codes in a response, without those that say that all is well."""
+    """The error codes in a response, without NONE."""
     cls = type(response)
     finder = _FINDERS.get(cls)
     if finder is None:
         finder = _FINDERS[cls] = _finder(cls)
-    return finder(response)
+    return finder([response])
 
 
 _FINDERS: dict[type[Any], ErrorFinder] = {}
+"""By class of response. Made once, since they run for every answer."""
 
 
 def _finder(cls: type[Any]) -> ErrorFinder:
-    """One expression per class of response: it runs for every answer."""
-    found = list(_error_paths(cls, "m", 0))
-    expression = " + ".join(found) if found else "[]"
-    finder: ErrorFinder = eval(f"lambda m: {expression}", {})
-    return finder
+    """Finds the codes in elements of this class: field by field, and in each for all elements."""
+    return _one_after_the_other(_steps(cls))
 
 
-def _error_paths(cls: type[Any], path: str, depth: int, loops: str = "") -> Iterable[str]:
+def _steps(cls: type[Any]) -> list[ErrorFinder]:
+    steps: list[ErrorFinder] = []
     hints = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
-        at = f"{path}.{field.name}"
         if field.name.endswith("error_code"):
-            yield f"[{at}{loops} if {at}]" if loops else f"([{at}] if {at} else [])"
-            continue
+            steps.append(_in_field(attrgetter(field.name)))
         for hint in _alternatives(hints[field.name]):
             if typing.get_origin(hint) is list and dataclasses.is_dataclass(typing.get_args(hint)[0]):
-                element = f"e{depth}"
                 inner: Any = typing.get_args(hint)[0]
-                yield from _error_paths(inner, element, depth + 1, f"{loops} for {element} in {at} or ()")
+                inner_steps = _steps(inner)
+                if inner_steps:
+                    steps.append(_in_lists(attrgetter(field.name), _one_after_the_other(inner_steps)))
+    return steps
+
+
+def _one_after_the_other(steps: list[ErrorFinder]) -> ErrorFinder:
+    if len(steps) == 1:
+        return steps[0]
+    return lambda elements: [code for find in steps for code in find(elements)]
+
+
+def _in_field(get: Callable[[Any], int]) -> ErrorFinder:
+    return lambda elements: [code for element in elements if (code := get(element))]
+
+
+def _in_lists(get: Callable[[Any], Sequence[Any] | None], find: ErrorFinder) -> ErrorFinder:
+    return lambda elements: [code for element in elements for code in find(get(element) or ())]
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

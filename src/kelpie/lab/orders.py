@@ -1,14 +1,12 @@
 """Faults ordered as JSON: the body of a request becomes a call, or a sentence about what is wrong with it."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.lab.faults import Fault
-from kelpie.lab.http import Refused
-
-if TYPE_CHECKING:
-    from kelpie.lab.cluster import Cluster
+from kelpie.lab.http import RequestRefused
+from kelpie.lab.injection import Injection
 
 _ACTIONS = (
     "error",
@@ -37,9 +35,9 @@ class Body:
         try:
             parsed = json.loads(body or b"{}")
         except (ValueError, RecursionError) as error:
-            raise Refused(400, f"The body is not JSON: {error}") from None
+            raise RequestRefused(400, f"The body is not JSON: {error}") from None
         if not isinstance(parsed, dict):
-            raise Refused(400, "The body must be a JSON object.")
+            raise RequestRefused(400, "The body must be a JSON object.")
         return cls(parsed)
 
     def __contains__(self, name: str) -> bool:
@@ -47,13 +45,13 @@ class Body:
 
     def end(self) -> None:
         if self._fields:
-            raise Refused(400, f"Nothing is known of: {', '.join(sorted(self._fields))}.")
+            raise RequestRefused(400, f"Nothing is known of: {', '.join(sorted(self._fields))}.")
 
     def number(self, name: str, least: int = 0) -> int | None:
         """None where it is left out or null."""
         value = self._fields.pop(name, None)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-            raise Refused(400, f"{name} must be a whole number from {least} on, not {_shown(value)}.")
+            raise RequestRefused(400, f"{name} must be a whole number from {least} on, not {_shown(value)}.")
         return value
 
     def seconds(self, name: str) -> float | None:
@@ -61,19 +59,19 @@ class Body:
         if value is not None and (
             not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e6
         ):
-            raise Refused(400, f"{name} must be a number of seconds, not {_shown(value)}.")
+            raise RequestRefused(400, f"{name} must be a number of seconds, not {_shown(value)}.")
         return value
 
     def text(self, name: str) -> str | None:
         value = self._fields.pop(name, None)
         if value is not None and not isinstance(value, str):
-            raise Refused(400, f"{name} must be a text, not {_shown(value)}.")
+            raise RequestRefused(400, f"{name} must be a text, not {_shown(value)}.")
         return value
 
     def switch(self, name: str) -> bool:
         value = self._fields.pop(name, False)
         if not isinstance(value, bool):
-            raise Refused(400, f"{name} must be true or false, not {_shown(value)}.")
+            raise RequestRefused(400, f"{name} must be true or false, not {_shown(value)}.")
         return value
 
     def numbers(self, name: str) -> list[int]:
@@ -81,13 +79,13 @@ class Body:
         if not isinstance(value, list) or not all(
             isinstance(number, int) and not isinstance(number, bool) for number in value
         ):
-            raise Refused(400, f"{name} must be a list of whole numbers, not {_shown(value)}.")
+            raise RequestRefused(400, f"{name} must be a list of whole numbers, not {_shown(value)}.")
         return value
 
     def api(self) -> int | str | None:
         value = self._fields.pop("api", None)
         if value is not None and (not isinstance(value, int | str) or isinstance(value, bool)):
-            raise Refused(400, f"api must be the name or key of an API, not {_shown(value)}.")
+            raise RequestRefused(400, f"api must be the name or key of an API, not {_shown(value)}.")
         return value
 
     def error(self) -> ErrorCode:
@@ -98,50 +96,52 @@ class Body:
                 return ErrorCode[value.upper()]
             return ErrorCode(int(value))
         except (KeyError, ValueError, TypeError):
-            raise Refused(400, f"Kafka has no error {_shown(value)}.") from None
+            raise RequestRefused(400, f"Kafka has no error {_shown(value)}.") from None
 
 
-def fault_ordered(cluster: "Cluster", body: Body) -> Fault:
-    """Causes the fault that the body describes. Raises Refused and LabError, and has done nothing then."""
+def fault_ordered(injection: Injection, body: Body) -> Fault:
+    """Causes the fault that the body describes, or raises RequestRefused or LabError and does nothing."""
     named = [action for action in _ACTIONS if action in body]
     if len(named) != 1:
-        raise Refused(400, f"Name one action of {', '.join(_ACTIONS)}; there are {len(named)} of them here.")
+        raise RequestRefused(
+            400, f"Name one action of {', '.join(_ACTIONS)}; there are {len(named)} of them here."
+        )
     action = named[0]
     if action in _SWITCHES and not body.switch(action):
-        raise Refused(400, f"{action} must be true.")
+        raise RequestRefused(400, f"{action} must be true.")
     match action:
         case "slow_load_ms":
             delay_ms = body.number(action) or 0
             partition = body.number("partition")
             body.end()
-            return cluster.slow_load(delay_ms, partition)
+            return injection.slow_load(delay_ms, partition)
         case "lag":
             node = body.number(action)
             topic = body.text("topic")
             which = body.number("partition") or 0
             body.end()
             if node is None:
-                raise Refused(400, "lag must be the number of a broker.")
-            return cluster.lag(node, topic, which)
+                raise RequestRefused(400, "lag must be the number of a broker.")
+            return injection.lag(node, topic, which)
         case "lose_offsets":
             group = body.text(action)
             body.end()
             if group is None:
-                raise Refused(400, "lose_offsets must be the name of a group.")
-            return cluster.lose_offsets(group)
+                raise RequestRefused(400, "lose_offsets must be the name of a group.")
+            return injection.lose_offsets(group)
         case "expire_offsets":
             group = body.text(action)
             body.end()
-            return cluster.expire_offsets(group)
+            return injection.expire_offsets(group)
         case "stall":
             client, group, node = body.text("client"), body.text("group"), body.number("node")
             duration_s = body.seconds("duration_s")
             body.end()
-            return cluster.stall(client=client, group=group, node=node, duration_s=duration_s)
-    return _of_requests(cluster, body, action)
+            return injection.stall(client=client, group=group, node=node, duration_s=duration_s)
+    return _of_requests(injection, body, action)
 
 
-def _of_requests(cluster: "Cluster", body: Body, action: str) -> Fault:
+def _of_requests(injection: Injection, body: Body, action: str) -> Fault:
     wanted: dict[str, Any] = {
         "api": body.api(),
         "node": body.number("node"),
@@ -151,18 +151,18 @@ def _of_requests(cluster: "Cluster", body: Body, action: str) -> Fault:
     }
     if action == "observe":
         body.end()
-        return cluster.observe(**wanted)
+        return injection.observe(**wanted)
     wanted |= {"count": body.number("count", 1), "after": body.switch("after")}
     if action == "error":
         error = body.error()
         body.end()
-        return cluster.fail(error, **wanted)
+        return injection.fail(error, **wanted)
     if action == "delay_ms":
         delay_ms = body.number(action)
         body.end()
-        return cluster.delay(delay_ms, **wanted)
+        return injection.delay(delay_ms, **wanted)
     body.end()
-    return cluster.silence(**wanted) if action == "silence" else cluster.disconnect(**wanted)
+    return injection.silence(**wanted) if action == "silence" else injection.disconnect(**wanted)
 
 
 def _shown(value: Any) -> str:

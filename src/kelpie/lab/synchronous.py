@@ -3,13 +3,12 @@
 Every method has its twin's name and arguments. It runs on the loop, and comes back when it is done.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from functools import wraps
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
-from kelpie.lab.cluster import Cluster
+from kelpie.lab.cluster import Cluster, ClusterOptions
 from kelpie.lab.failures import LabError
 from kelpie.lab.faults import Fault, Observation, Observed
 from kelpie.lab.loop_thread import LoopThread
@@ -68,70 +67,46 @@ class SyncFault:
         return str(self._fault)
 
 
-def _mirrored(method: "Callable[Concatenate[Cluster, P], T]") -> "Callable[Concatenate[SyncCluster, P], T]":
-    """A method that gives plain data."""
+def _plain(method: "Callable[Concatenate[Cluster, P], T]") -> "Callable[Concatenate[SyncCluster, P], T]":
+    """A method that returns plain data."""
 
     @wraps(method)
-    def mirror(self: "SyncCluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def synchronous(self: "SyncCluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.call(lambda: method(self.twin, *args, **kwargs))
 
-    return mirror
+    return synchronous
 
 
 def _awaited(
     method: "Callable[Concatenate[Cluster, P], Awaitable[T]]",
 ) -> "Callable[Concatenate[SyncCluster, P], T]":
-    """A coroutine that gives plain data."""
+    """A coroutine that returns plain data."""
 
     @wraps(method)
-    def mirror(self: "SyncCluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def synchronous(self: "SyncCluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.call(lambda: method(self.twin, *args, **kwargs))
 
-    return mirror
+    return synchronous
 
 
 def _fault(
     method: "Callable[Concatenate[Cluster, P], Fault | Awaitable[Fault]]",
 ) -> "Callable[Concatenate[SyncCluster, P], SyncFault]":
-    """A method or coroutine that gives a fault."""
+    """A method or coroutine that returns a fault."""
 
     @wraps(method)
-    def mirror(self: "SyncCluster", /, *args: P.args, **kwargs: P.kwargs) -> SyncFault:
+    def synchronous(self: "SyncCluster", /, *args: P.args, **kwargs: P.kwargs) -> SyncFault:
         fault: Any = self.call(lambda: method(self.twin, *args, **kwargs))
         return self.wrapped(fault)
 
-    return mirror
+    return synchronous
 
 
 class SyncCluster:
     """A cluster for code without an event loop. Its arguments are those of `Cluster`."""
 
-    def __init__(
-        self,
-        brokers: int = 3,
-        *,
-        racks: Sequence[str | None] | None = None,
-        offsets_partitions: int | None = None,
-        replication: int | None = None,
-        config: Mapping[str, object] | None = None,
-        persona: str = "4.3",
-        port: int | None = None,
-        control_port: int | None = None,
-        first_node_id: int = 1,
-        log_folder: Path | None = None,
-    ) -> None:
-        self.twin = self._new_twin(
-            brokers,
-            racks=racks,
-            offsets_partitions=offsets_partitions,
-            replication=replication,
-            config=config,
-            persona=persona,
-            port=port,
-            control_port=control_port,
-            first_node_id=first_node_id,
-            log_folder=log_folder,
-        )
+    def __init__(self, brokers: int = 3, **options: Unpack[ClusterOptions]) -> None:
+        self.twin = self._new_twin(brokers, **options)
         """The cluster itself; only the loop's thread may touch it."""
         self._thread = LoopThread("kelpie-lab")
 
@@ -187,10 +162,10 @@ class SyncCluster:
         """All that were caused, those that have ended too."""
         return self.call(lambda: [self.wrapped(fault) for fault in self.twin.faults])
 
-    is_alive = _mirrored(Cluster.is_alive)
-    describe = _mirrored(Cluster.describe)
-    metrics = _mirrored(Cluster.metrics)
-    create_topic = _mirrored(Cluster.create_topic)
+    is_alive = _plain(Cluster.is_alive)
+    describe = _plain(Cluster.describe)
+    metrics = _plain(Cluster.metrics)
+    create_topic = _plain(Cluster.create_topic)
     wait_until = _awaited(Cluster.wait_until)
     wait_for_group = _awaited(Cluster.wait_for_group)
 
@@ -199,14 +174,14 @@ class SyncCluster:
     start = _awaited(Cluster.start)
     restart = _awaited(Cluster.restart)
     isolate = _fault(Cluster.isolate)
-    rejoin = _mirrored(Cluster.rejoin)
+    rejoin = _plain(Cluster.rejoin)
     wall_off = _fault(Cluster.wall_off)
     freeze_metadata = _fault(Cluster.freeze_metadata)
-    thaw_metadata = _mirrored(Cluster.thaw_metadata)
+    thaw_metadata = _plain(Cluster.thaw_metadata)
     lag = _fault(Cluster.lag)
     shrink_isr = _fault(Cluster.shrink_isr)
     make_leaderless = _fault(Cluster.make_leaderless)
-    elect = _mirrored(Cluster.elect)
+    elect = _plain(Cluster.elect)
     slow_load = _fault(Cluster.slow_load)
     lose_offsets = _fault(Cluster.lose_offsets)
     expire_offsets = _fault(Cluster.expire_offsets)
