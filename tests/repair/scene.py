@@ -16,7 +16,7 @@ from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.applying import Outcome, Repair, apply
 from kelpie.repair.coordinators import Coordinators
-from kelpie.repair.looking import look
+from kelpie.repair.picture import survey_cluster
 from tests.client.inhabitants import Inhabitants
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def committed(cluster: Any, group: str) -> dict[int, int]:
     """What the group has in the topic orders."""
 
     async def ask(nodes: Nodes) -> dict[int, int]:
-        found = await Coordinators(nodes, await look(nodes, ["orders"])).committed(group, ORDERS)
+        found = await Coordinators(nodes, await survey_cluster(nodes, ["orders"])).committed(group, ORDERS)
         return {name.partition: claim.offset for name, claim in found.items()}
 
     return with_nodes(cluster, ask)

@@ -15,7 +15,7 @@ from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.real.cluster import RealCluster
 from kelpie.repair import offsets_file
-from kelpie.repair.looking import look
+from kelpie.repair.picture import survey_cluster
 from tests.client.inhabitants import Inhabitants
 from tests.repair.scene import commit, committed, with_nodes
 
@@ -45,7 +45,7 @@ def replicas(cluster: RealCluster) -> dict[int, tuple[int, tuple[int, ...]]]:
     """Leader and replicas of the partitions of the offsets topic, as living brokers tell."""
 
     async def ask(nodes: Any) -> dict[int, tuple[int, tuple[int, ...]]]:
-        seen = (await look(nodes)).cluster
+        seen = await survey_cluster(nodes)
         views = [seen.view(name) for name in seen.topics.get(OFFSETS_TOPIC, ())]
         return {
             view.partition: (view.leader if seen.is_alive(view.leader) else -1, view.replicas)
@@ -188,7 +188,7 @@ def test_kafka_0_9(
 
 def _without(cluster: RealCluster, node: int) -> bool:
     async def ask(nodes: Any) -> bool:
-        seen = (await look(nodes)).cluster
+        seen = await survey_cluster(nodes)
         views = [seen.view(name) for name in seen.topics.get(OFFSETS_TOPIC, ())]
         return all(view is not None and node not in view.in_sync for view in views)
 

@@ -12,7 +12,7 @@ from kelpie.client.settings import Settings
 from kelpie.cluster import ClusterView, build_cluster
 from kelpie.evidence import read_evidence
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.repair.looking import look
+from kelpie.repair.picture import survey_cluster
 
 USUAL_PARTITIONS = 50
 """offsets.topic.num.partitions, unless somebody has set it."""
@@ -72,7 +72,7 @@ def _described(path: Path) -> ClusterView:
 async def _looked_at(settings: Settings) -> ClusterView:
     try:
         async with await Nodes.open(settings) as nodes:
-            cluster = (await look(nodes)).cluster
+            cluster = await survey_cluster(nodes)
     except ClientError as error:
         raise CommandError(str(error), status=3) from None
     if cluster.offsets_partitions is None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from kelpie.cli.command import CommandError
 from kelpie.cli.offsets_topic import add_topic_options, topic_of
 from kelpie.cluster import ClusterView
+from kelpie.cluster.health import Health, health_of
 from kelpie.model.names import TopicPartition
-from kelpie.model.partitioning import java_hash, partition_for
+from kelpie.model.partitioning import java_hash
 from kelpie.model.quoting import harmless
-from kelpie.observations import OFFSETS_TOPIC
 
 _HEAD = ("GROUP", "HASH", "PARTITION", "LEADER", "REPLICAS", "ISR", "HEALTHY")
 
@@ -34,12 +34,12 @@ def _run(arguments: argparse.Namespace) -> int:
     cluster = topic_of(arguments)
     if cluster is None:
         raise CommandError("Where should it look? Give -b HOST:PORT, --describe FILE, or --partitions N.")
-    assert cluster.offsets_partitions
     rows, healthy = [], True
     for group in dict.fromkeys(arguments.groups):
-        partition = partition_for(group, cluster.offsets_partitions)
-        row, is_healthy = _row(cluster, TopicPartition(OFFSETS_TOPIC, partition))
-        rows.append((harmless(group), str(java_hash(group)), str(partition), *row))
+        home = cluster.home_of(group)
+        assert home is not None
+        row, is_healthy = _row(cluster, home)
+        rows.append((harmless(group), str(java_hash(group)), str(home.partition), *row))
         healthy &= is_healthy
     if cluster.views:
         _print_table([_HEAD, *rows])
@@ -52,21 +52,18 @@ def _row(cluster: ClusterView, name: TopicPartition) -> tuple[tuple[str, ...], b
     view = cluster.view(name)
     if view is None:
         return ("?", "?", "?", "nobody could say"), not cluster.views
-    leads = cluster.has_leader(name)
-    living = [node for node in view.in_sync if cluster.is_alive(node) is not False]
+    health = health_of(cluster, name)
     broker = cluster.brokers.get(view.leader)
-    if view.leader < 0:
-        verdict = "no: it has no leader (KLP101)"
-    elif leads is False:
-        verdict = f"no: broker {view.leader} is dead (KLP101)"
-    elif leads is None:
-        verdict = f"not known: {broker.reason if broker else 'nothing tells of its leader'}"
-    elif len(living) == 1:
-        verdict = f"yes, but broker {living[0]} alone is in sync (KLP106)"
-    else:
-        verdict = "yes"
+    reason = broker.reason if broker else "nothing tells of its leader"
+    verdicts = {
+        Health.NO_LEADER: "no: it has no leader (KLP101)",
+        Health.LEADER_DEAD: f"no: broker {view.leader} is dead (KLP101)",
+        Health.UNKNOWN: f"not known: {reason}",
+        Health.AT_RISK: f"yes, but broker {view.leader} alone is in sync (KLP106)",
+    }
     leader = "none" if view.leader < 0 else str(broker or view.leader).removeprefix("broker ")
-    return (leader, _nodes(view.replicas), _nodes(view.in_sync) or "none", verdict), leads is True
+    cells = (leader, _nodes(view.replicas), _nodes(view.in_sync) or "none", verdicts.get(health, "yes"))
+    return cells, health.is_led
 
 
 def _nodes(nodes: Sequence[int]) -> str:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from kelpie.cluster.outages import Outage
 from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import (
     OFFSETS_TOPIC,
@@ -54,6 +55,8 @@ class ClusterView:
     """Whether every broker that could coordinate something has listed its groups."""
     all_groups: bool = True
     """Whether there is a case of every group that anybody knows of, and not only of some that were named."""
+    listed_groups: frozenset[str] = frozenset()
+    """Groups that living brokers list. Empty where nobody needs them: a picture from tables has none."""
     bootstrap: str = ""
     """What to put after -b in commands; empty when there is no cluster to ask."""
 
@@ -111,6 +114,19 @@ class ClusterView:
         if view is None:
             return None
         return False if view.leader < 0 else self.is_alive(view.leader)
+
+    def home_of(self, group: str) -> TopicPartition | None:
+        """The partition of the offsets topic that a group lives on. None: there is no such topic, or nobody
+        could say how many partitions it has.
+        """
+        count = self.offsets_partitions
+        return TopicPartition(OFFSETS_TOPIC, partition_for(group, count)) if count else None
+
+    def coordinator_of(self, group: str) -> int | None:
+        """The living broker that coordinates a group; None if there is none, or nobody can say."""
+        home = self.home_of(group)
+        view = self.view(home) if home is not None else None
+        return view.leader if view is not None and self.is_alive(view.leader) else None
 
     def setting(self, name: str, of: str = "broker", default: str | None = None) -> str | None:
         return self.settings.get((of, name), default)

@@ -10,10 +10,8 @@ from functools import cached_property
 
 from kelpie.cluster.view import ClusterView
 from kelpie.model.names import TopicPartition
-from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import (
-    OFFSETS_TOPIC,
     Commit,
     Committed,
     CoordinatorAnswer,
@@ -54,10 +52,9 @@ class Case:
     @cached_property
     def offsets_partition(self) -> TopicPartition | None:
         """Where it lives. None: in ZooKeeper, or nobody knows how many partitions the offsets topic has."""
-        count = self.cluster.offsets_partitions
         if self.states and all(state.kind == ZOOKEEPER for state in self.states):
             return None
-        return TopicPartition(OFFSETS_TOPIC, partition_for(self.group, count)) if count else None
+        return self.cluster.home_of(self.group)
 
     @property
     def state(self) -> GroupState | None:

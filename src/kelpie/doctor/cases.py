@@ -16,7 +16,6 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import (
-    OFFSETS_TOPIC,
     Commit,
     Committed,
     Listing,
@@ -174,11 +173,10 @@ class _Material:
             return None
         if self.cluster.listing_complete or self.tool_listed:
             return False
-        count = self.cluster.offsets_partitions
-        if count:
-            view = self.cluster.view(TopicPartition(OFFSETS_TOPIC, partition_for(group, count)))
-            if view is not None and view.leader in self.asked:
-                return False
+        home = self.cluster.home_of(group)
+        view = self.cluster.view(home) if home is not None else None
+        if view is not None and view.leader in self.asked:
+            return False
         return None
 
     def _history(self, group: str) -> Instant | None:

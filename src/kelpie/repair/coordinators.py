@@ -6,7 +6,7 @@ for by FindCoordinator, which creates the offsets topic where there is none. Err
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from kelpie.client.failures import ClientError, Unsupported
@@ -15,15 +15,14 @@ from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
-from kelpie.model.partitioning import partition_for
-from kelpie.observations import OFFSETS_TOPIC, GroupState, Member
+from kelpie.observations import GroupState, Member
 from kelpie.observations.groups import CLASSIC, CONSUMER
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.questions.offset_commit import AskToCommit
 from kelpie.questions.offset_fetch import AskCommitted, CommittedOffsets
 from kelpie.repair.applying import Broken
-from kelpie.repair.looking import Sight, look
 from kelpie.repair.offsets import Claim, Kind
+from kelpie.repair.picture import survey_cluster
 from kelpie.wire.api.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -69,25 +68,22 @@ class Refused(Exception):
 
 
 class Coordinators:
-    """All groups of a cluster. The cluster is looked at again when a coordinator has moved."""
+    """All groups of a cluster. The cluster is surveyed again when a coordinator has moved."""
 
-    def __init__(self, nodes: Nodes, sight: Sight, limit_s: float = 30.0) -> None:
+    def __init__(self, nodes: Nodes, cluster: ClusterView, limit_s: float = 30.0) -> None:
         self._nodes = nodes
         self._limit_s = limit_s
-        self.sight = sight
+        self._cluster = cluster
 
     @property
     def cluster(self) -> ClusterView:
-        return self.sight.cluster
+        """As it was surveyed last."""
+        return self._cluster
 
-    def of(self, group: str) -> int | None:
-        """The node that coordinates a group; None if nobody alive does."""
-        count = self.cluster.offsets_partitions
-        if not count:
-            return None
-        partition = TopicPartition(OFFSETS_TOPIC, partition_for(group, count))
-        view = self.cluster.view(partition)
-        return view.leader if view is not None and self.cluster.has_leader(partition) else None
+    async def survey_again(self, topics: Collection[str]) -> ClusterView:
+        """A newer picture of the cluster, with these topics."""
+        self._cluster = await survey_cluster(self._nodes, topics)
+        return self._cluster
 
     # Asking
 
@@ -200,7 +196,7 @@ class Coordinators:
 
     async def can_delete(self, group: str) -> bool:
         """Whether groups can be deleted at all: since Kafka 1.1."""
-        node = self.of(group)
+        node = self.cluster.coordinator_of(group)
         return node is not None and (await self._nodes.versions(node)).speaks(DeleteGroupsRequest)
 
     async def _patiently(self, group: str, ask: Callable[[int], Awaitable[T]]) -> T:
@@ -208,7 +204,7 @@ class Coordinators:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limit_s
         while True:
-            node = self.of(group)
+            node = self.cluster.coordinator_of(group)
             failure: Exception = Refused(
                 f"Nobody alive coordinates group {group}", ErrorCode.COORDINATOR_NOT_AVAILABLE
             )
@@ -227,7 +223,7 @@ class Coordinators:
             if loop.time() + _PAUSE_S > deadline:
                 raise failure
             await asyncio.sleep(_PAUSE_S)
-            self.sight = await look(self._nodes, self.cluster.topics)
+            await self.survey_again(self.cluster.topics)
 
 
 def _check(what: str, error: int, message: str = "") -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
+from kelpie.cluster.health import electable, living_replicas
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, moment
@@ -17,8 +18,8 @@ from kelpie.repair import by_hand
 from kelpie.repair.applying import Broken, Repair
 from kelpie.repair.controller import LIMIT_S, check, check_each, controller_of, said
 from kelpie.repair.log_ends import ANY_REPLICA, LATEST, ask_offsets
-from kelpie.repair.looking import look
 from kelpie.repair.losses import LostCommit, groups_on, lost_commits, lost_records
+from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, Plan, Step, Table, Way
 from kelpie.repair.survivors import read_copy
 from kelpie.wire.api.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
@@ -62,7 +63,7 @@ async def elect(
     known: Observations | None = None,
 ) -> Repair:
     """What would elect leaders. `known`: commits and ends off disks. Raises CannotRepair, ClientError."""
-    cluster = (await look(nodes, {it.topic for it in partitions})).cluster
+    cluster = await survey_cluster(nodes, {partition.topic for partition in partitions})
     found: list[Candidate | Passed] = []
     for partition in dict.fromkeys(partitions):
         view = cluster.view(partition)
@@ -107,15 +108,15 @@ async def _unclean(
 ) -> Candidate | Passed:
     if cluster.has_leader(partition):
         return Passed(partition, f"broker {view.leader} leads it already", well=True)
-    living = [node for node in view.replicas if cluster.is_alive(node)]
+    living = living_replicas(cluster, partition)
     if not living:
         return Passed(
             partition,
             "no broker that holds a replica is alive; start "
             + (f"broker {listed(view.replicas, 'or')}" if view.replicas else "the brokers that hold one"),
         )
-    whole = [node for node in living if node in (*view.in_sync, *view.eligible)]
-    node = (whole or living)[0]
+    complete = electable(view, living).complete
+    node = (complete or living)[0]
     end = (await ask_offsets(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition].offset
     records, source = lost_records(partition, end, known) if end >= 0 else (0, "")
     groups: list[str] = []
@@ -126,7 +127,9 @@ async def _unclean(
         count = cluster.offsets_partitions or 1
         groups = groups_on(partition, count, names, known.known_groups, {row.group for row in known.commits})
         commits = lost_commits(groups, reading.commits, end, known)
-    return Candidate(partition, view, node, bool(whole), end, tuple(groups), tuple(commits), records, source)
+    return Candidate(
+        partition, view, node, bool(complete), end, tuple(groups), tuple(commits), records, source
+    )
 
 
 # Doing it
@@ -165,7 +168,7 @@ async def _watch(nodes: Nodes, partitions: Sequence[TopicPartition]) -> str:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + LIMIT_S
     while True:
-        cluster = (await look(nodes, {it.topic for it in partitions})).cluster
+        cluster = await survey_cluster(nodes, {partition.topic for partition in partitions})
         without = [it for it in partitions if not cluster.has_leader(it)]
         if not without:
             leaders = [f"{it}: broker {_leader(cluster, it)}" for it in partitions]

@@ -22,20 +22,21 @@ class Use(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
-    """What lives under a name now."""
+class Occupant:
+    """What has a name now: a group, or nothing."""
 
     state: GroupState
     listed: bool
+    """Whether a broker lists a group of this name."""
     offsets: Mapping[TopicPartition, Claim] = field(default_factory=dict)
 
     def use(self, wanted: Mapping[TopicPartition, int]) -> Use:
-        """With a view to these offsets, which shall go there."""
-        there = {partition: claim.offset for partition, claim in self.offsets.items()}
-        if not there and not self.state.members:
-            # A share group, for example: its offsets are elsewhere, and it cannot be committed for.
+        """How the name is used. `wanted`: the offsets that shall be committed under it."""
+        present = {partition: claim.offset for partition, claim in self.offsets.items()}
+        if not present and not self.state.members:
+            # A share group, for example: its offsets are elsewhere, and nobody can commit for it.
             return Use.TAKEN if self.listed and self.state.state == ABSENT else Use.FREE
-        if not self.state.members and there.items() <= wanted.items():
-            return Use.DONE if len(there) == len(wanted) else Use.BEGUN
-        ahead = all(there.get(partition, -1) >= offset for partition, offset in wanted.items())
+        if not self.state.members and present.items() <= wanted.items():
+            return Use.DONE if len(present) == len(wanted) else Use.BEGUN
+        ahead = all(present.get(partition, -1) >= offset for partition, offset in wanted.items())
         return Use.PERHAPS_DONE if ahead else Use.TAKEN

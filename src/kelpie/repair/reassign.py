@@ -18,8 +18,8 @@ from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair import commands
 from kelpie.repair.applying import Broken, Repair
 from kelpie.repair.keeping import keep, undo_file
-from kelpie.repair.looking import look
 from kelpie.repair.moving import Mover, Ongoing
+from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, Document, Plan, Step, Table, Way
 from kelpie.repair.reassignment import Move, Moves, Placement, as_json, from_json, moves_for
 from kelpie.repair.zookeeper import ZooKeeper, connected
@@ -53,7 +53,7 @@ class Ground:
 
 async def reassign(nodes: Nodes, wish: Wish, zookeeper: str | None = None) -> Repair:
     """What would mend the offsets topic. Raises CannotRepair, ClientError."""
-    cluster = (await look(nodes)).cluster
+    cluster = await survey_cluster(nodes)
     mover = Mover(nodes)
     if await mover.available():
         ground = await _ground(cluster, mover)
@@ -76,7 +76,7 @@ async def reassign(nodes: Nodes, wish: Wish, zookeeper: str | None = None) -> Re
 
 async def cancel(nodes: Nodes) -> Repair:
     """What would end the moves that are under way. Raises CannotRepair, ClientError."""
-    cluster = (await look(nodes)).cluster
+    cluster = await survey_cluster(nodes)
     mover = Mover(nodes)
     if not await mover.available():
         raise CannotRepair(

@@ -13,12 +13,21 @@ from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Observations
 from kelpie.repair.applying import Broken, Repair
 from kelpie.repair.coordinators import Coordinators, Refused
+from kelpie.repair.group_move import (
+    EXPIRES,
+    Goal,
+    GroupMove,
+    MovedOffsets,
+    Origin,
+    members_obstacle,
+    offset_data,
+    plan_move,
+)
+from kelpie.repair.group_names import healthy_names, is_candidate
 from kelpie.repair.log_ends import ends_of
-from kelpie.repair.looking import look
-from kelpie.repair.move import EXPIRES, Move, members_obstacle, offset_data, plan_move
-from kelpie.repair.names import health, healthy_names, is_candidate
-from kelpie.repair.occupancy import Tenant, Use
+from kelpie.repair.occupancy import Occupant, Use
 from kelpie.repair.offsets import Claim, Standing, settle
+from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, Plan, Step, Table, Way
 from kelpie.repair.sources import Sources, gather, home_of
 
@@ -36,50 +45,46 @@ async def rehome(
     evidence: Observations | None = None,
 ) -> Repair:
     """What would move the group. `earlier`, `evidence`: see `sources`. Raises CannotRepair, ClientError."""
-    coordinators = Coordinators(nodes, await look(nodes))
-    home = home_of(coordinators, group)
+    coordinators = Coordinators(nodes, await survey_cluster(nodes))
+    home = home_of(coordinators.cluster, group)
     gathered = await gather(nodes, coordinators, group, sources, earlier=earlier, evidence=evidence)
     standings = settle(gathered.claims, gathered.copies, replicas=_replicas(coordinators.cluster, home))
-    # The topics are looked at as well: which of them are left, and where their logs begin and end.
-    coordinators.sight = await look(nodes, {it.topic for it in standings})
-    cluster = coordinators.cluster
-    moving = [
-        it for it in standings.values() if not it.claim.removed and cluster.view(it.partition) is not None
-    ]
-    if not moving:
+    # Now with the topics as well: which of them are left, and where their logs begin and end.
+    cluster = await coordinators.survey_again({partition.topic for partition in standings})
+    carried: list[Standing] = []
+    left: list[Standing] = []
+    for standing in standings.values():
+        is_there = cluster.view(standing.partition) is not None
+        (carried if is_there and not standing.claim.removed else left).append(standing)
+    if not carried:
         raise CannotRepair(
             f"No committed offsets of group {group} were found that could be carried over. Asked: "
-            f"{'; '.join(gathered.told)}. Give folders with the disks of brokers that hold a copy of {home}: "
-            "--offsets-from DIR …"
+            f"{'; '.join(gathered.reports)}. Give folders with the disks of brokers that hold a copy of "
+            f"{home}: --offsets-from DIR …"
         )
-    name, tenant = await _goal(coordinators, group, new_name, moving)
-    coordinator = coordinators.of(name)
+    name, occupant = await _goal(coordinators, group, new_name, carried)
+    coordinator = coordinators.cluster.coordinator_of(name)
     assert coordinator is not None
-    move = Move(
+    state = await _state(coordinators, group) if cluster.has_leader(home) else None
+    ends = await ends_of(nodes, cluster, [standing.partition for standing in carried])
+    deletable = await coordinators.can_delete(name)
+    move = GroupMove(
         cluster,
-        group,
-        home,
-        await _state(coordinators, group) if health(cluster, home.partition) else None,
-        name,
-        home_of(coordinators, name),
-        coordinator,
-        tenant,
-        tuple(moving),
-        tuple(gathered.told),
-        tuple(it for it in standings.values() if it not in moving),
-        await ends_of(nodes, cluster, [it.partition for it in moving]),
-        await coordinators.can_delete(name),
+        Origin(group, home, state),
+        Goal(name, home_of(cluster, name), coordinator, occupant, deletable),
+        MovedOffsets(tuple(carried), tuple(left), tuple(gathered.reports), ends),
     )
     plan = plan_move(move)
     if not plan.steps:
         return Repair(plan)
+    claims = move.offsets.claims
 
     async def commit() -> str:
-        await coordinators.commit(name, move.claims)
-        return f"{counted(len(moving), 'offset')} committed for group {name}."
+        await coordinators.commit(name, claims)
+        return f"{counted(len(claims), 'offset')} committed for group {name}."
 
     async def verify() -> str:
-        return await verified(coordinators, name, move.claims)
+        return await verified(coordinators, name, claims)
 
     return Repair(plan, (commit, verify))
 
@@ -87,37 +92,37 @@ async def rehome(
 async def verified(coordinators: Coordinators, group: str, claims: Sequence[Claim]) -> str:
     """Fetches offsets back. Raises Broken where they are not what was committed."""
     try:
-        there = await coordinators.committed(group, [it.partition for it in claims])
+        committed = await coordinators.committed(group, [claim.partition for claim in claims])
     except Refused as refused:
         raise Broken(str(refused)) from None
     for claim in claims:
-        found = there.get(claim.partition)
-        if found is None or found.offset != claim.offset:
+        fetched = committed.get(claim.partition)
+        if fetched is None or fetched.offset != claim.offset:
             raise Broken(
                 f"{claim.partition} of group {group} was committed at {claim.offset}, and its coordinator "
-                f"says {'none' if found is None else found.offset}. Does somebody use this name already?"
+                f"says {'none' if fetched is None else fetched.offset}. Does somebody use this name already?"
             )
     return f"{counted(len(claims), 'offset')} of group {group} fetched back: all as committed."
 
 
 async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
     """What would take the new name away again. Raises CannotRepair, ClientError."""
-    coordinators = Coordinators(nodes, await look(nodes))
+    coordinators = Coordinators(nodes, await survey_cluster(nodes))
     cluster = coordinators.cluster
-    partition = home_of(coordinators, new_name)
-    if not health(cluster, partition.partition):
+    partition = home_of(coordinators.cluster, new_name)
+    if not cluster.has_leader(partition):
         raise CannotRepair(f"Group {new_name} cannot be deleted: {partition} has no living leader.")
-    tenant = await _tenant(coordinators, new_name, cluster.views)
+    occupant = await _occupant(coordinators, new_name, cluster.views)
     title = f"Delete group {new_name}, to which {group} was moved."
-    if not tenant.offsets and not tenant.listed:
+    if not occupant.offsets and not occupant.listed:
         return Repair(Plan("rehome", title, seen=(f"There is no group {new_name}: nothing to undo.",)))
-    offsets = sorted(tenant.offsets.values(), key=lambda it: it.partition)
+    offsets = sorted(occupant.offsets.values(), key=lambda claim: claim.partition)
     plan = Plan(
         "rehome",
         title,
         (
             Step(
-                f"Delete group {new_name} at its coordinator, broker {coordinators.of(new_name)}",
+                f"Delete group {new_name} at its coordinator, broker {cluster.coordinator_of(new_name)}",
                 f"The group is gone, and {counted(len(offsets), 'offset')} with it.",
                 Way(
                     "Move the group again, or commit the offsets of the table with kelpie reset --from-file."
@@ -128,14 +133,17 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
             Table(
                 f"Offsets of {new_name} that go with it",
                 ("TOPIC", "PARTITION", "OFFSET"),
-                tuple((it.partition.topic, str(it.partition.partition), str(it.offset)) for it in offsets),
+                tuple(
+                    (claim.partition.topic, str(claim.partition.partition), str(claim.offset))
+                    for claim in offsets
+                ),
             ),
         ),
         obstacles=(
-            *members_obstacle(tenant.state),
+            *members_obstacle(occupant.state),
             *(() if await coordinators.can_delete(new_name) else (EXPIRES,)),
         ),
-        details={"group": group, "new_name": new_name, "offsets": [offset_data(it) for it in offsets]},
+        details={"group": group, "new_name": new_name, "offsets": [offset_data(claim) for claim in offsets]},
     )
 
     async def delete() -> str:
@@ -146,58 +154,59 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
 
 
 async def _goal(
-    coordinators: Coordinators, group: str, new_name: str | None, moving: Sequence[Standing]
-) -> tuple[str, Tenant]:
+    coordinators: Coordinators, group: str, new_name: str | None, carried: Sequence[Standing]
+) -> tuple[str, Occupant]:
     """The name to move to, and what lives there now. Raises CannotRepair."""
-    wanted = {it.partition: it.offset for it in moving}
+    wanted = {standing.partition: standing.offset for standing in carried}
     if new_name is not None:
         if not new_name:
             raise CannotRepair("An empty name is no name for a group; choose another with --as.")
         if new_name == group:
             raise CannotRepair(f"{new_name} is the name that the group has now; choose another with --as.")
-        partition = home_of(coordinators, new_name)
-        if not health(coordinators.cluster, partition.partition):
+        partition = home_of(coordinators.cluster, new_name)
+        if not coordinators.cluster.has_leader(partition):
             raise CannotRepair(
                 f"{new_name} lives on {partition}, which has no living leader. Leave --as out, and a name on "
                 "a healthy partition is found."
             )
-        return new_name, await _tenant(coordinators, new_name, wanted)
-    passed = []
-    for name, best in _names(coordinators, group):
-        tenant = await _tenant(coordinators, name, wanted)
-        use = tenant.use(wanted)
-        if use not in (Use.FREE, Use.TAKEN) or (use is Use.FREE and best):
-            return name, tenant
-        if not best:
+        return new_name, await _occupant(coordinators, new_name, wanted)
+    taken = []
+    for name, is_best in _names(coordinators.cluster, group):
+        occupant = await _occupant(coordinators, name, wanted)
+        use = occupant.use(wanted)
+        if use not in (Use.FREE, Use.TAKEN) or (use is Use.FREE and is_best):
+            return name, occupant
+        if not is_best:
             continue
-        passed.append(name)
-        if len(passed) == _MOST_NAMES:
-            raise CannotRepair(f"{passed[0]} to {passed[-1]} are all taken. Choose a name with --as.")
+        taken.append(name)
+        if len(taken) == _MOST_NAMES:
+            raise CannotRepair(f"{taken[0]} to {taken[-1]} are all taken. Choose a name with --as.")
     raise CannotRepair(
         f"No partition of {OFFSETS_TOPIC} has a living leader: there is nowhere to move to. Start a broker "
         "that holds replicas of it; kelpie doctor names them."
     )
 
 
-def _names(coordinators: Coordinators, group: str) -> Iterator[tuple[str, bool]]:
-    """Names to look at, and whether one of them is as good as any. First those that are there already: an
-    earlier run may have moved the group to one when the cluster was in another state.
+def _names(cluster: ClusterView, group: str) -> Iterator[tuple[str, bool]]:
+    """Names to try, and whether each is on one of the healthiest partitions.
+
+    Names of groups that exist come first: an earlier run may have moved the group to one of them when the
+    cluster was in another state.
     """
-    cluster = coordinators.cluster
-    for name in sorted(name for name in coordinators.sight.listed if is_candidate(name, group)):
-        if health(cluster, home_of(coordinators, name).partition):
+    for name in sorted(name for name in cluster.listed_groups if is_candidate(name, group)):
+        if cluster.has_leader(home_of(cluster, name)):
             yield name, False
-    for name, _ in healthy_names(group, cluster):
+    for name in healthy_names(group, cluster):
         yield name, True
 
 
-async def _tenant(
+async def _occupant(
     coordinators: Coordinators, name: str, partitions: Mapping[TopicPartition, object]
-) -> Tenant:
+) -> Occupant:
     try:
-        return Tenant(
+        return Occupant(
             await coordinators.state(name),
-            name in coordinators.sight.listed,
+            name in coordinators.cluster.listed_groups,
             await coordinators.committed(name, partitions),
         )
     except Refused as refused:
@@ -212,6 +221,6 @@ async def _state(coordinators: Coordinators, group: str) -> GroupState | None:
 
 
 def _replicas(cluster: ClusterView, partition: TopicPartition) -> int | None:
-    """How many copies there are. Metadata of Kafka 0.9 leaves out those on dead brokers."""
+    """How many copies there are. None for Kafka 0.9, whose metadata leaves out those on dead brokers."""
     view = cluster.view(partition)
     return len(view.replicas) if view is not None and view.leader_epoch >= 0 else None

@@ -16,12 +16,11 @@ from kelpie.observations import GroupState, Observations
 from kelpie.repair import commands, offsets_file
 from kelpie.repair.applying import Action, Repair
 from kelpie.repair.coordinators import ABSENT, Coordinators, Refused
+from kelpie.repair.group_move import members_obstacle, offset_data, standings_table
 from kelpie.repair.keeping import keep, undo_file
 from kelpie.repair.log_ends import ends_of, offsets_at
-from kelpie.repair.looking import look
-from kelpie.repair.move import members_obstacle, offset_data, standings_table
-from kelpie.repair.names import health
 from kelpie.repair.offsets import Claim, Kind, Standing, settle
+from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, Plan, Step, Table, Way
 from kelpie.repair.rehome import verified
 from kelpie.repair.sources import gather_past, home_of
@@ -44,14 +43,14 @@ async def last_known(
     nodes: Nodes, group: str, *, earlier: Observations | None = None, evidence: Observations | None = None
 ) -> Known:
     """The newest commits of a group that anybody has, also those that were removed since."""
-    coordinators = Coordinators(nodes, await look(nodes))
+    coordinators = Coordinators(nodes, await survey_cluster(nodes))
     gathered = await gather_past(nodes, coordinators, group, earlier=earlier, evidence=evidence)
     standings = tuple(settle(gathered.claims, gathered.copies).values())
-    told = tuple(f"Commits from {it}." for it in gathered.told)
+    told = tuple(f"Commits from {it}." for it in gathered.reports)
     if not standings:
         raise CannotRepair(
-            f"No commit of group {group} is known. Asked: {'; '.join(gathered.told)}. Folders with the disks "
-            "of brokers may help: --to-last-known DIR …"
+            f"No commit of group {group} is known. Asked: {'; '.join(gathered.reports)}. Folders with the "
+            "disks of brokers may help: --to-last-known DIR …"
         )
     return Known(standings, told)
 
@@ -62,11 +61,11 @@ async def reset(
     """What would reset the group. `known`: where the aim is from. Raises CannotRepair, ClientError."""
     named = {text.partition(":")[0] for text in topics}
     given = {it.topic for it in aim.claims} if isinstance(aim, ToGiven) else set()
-    coordinators = Coordinators(nodes, await look(nodes, named | given))
+    coordinators = Coordinators(nodes, await survey_cluster(nodes, named | given))
     state, committed = await _ask(coordinators, group)
     missing = {it.topic for it in committed} - set(coordinators.cluster.topics)
     if missing:
-        coordinators.sight = await look(nodes, named | given | missing)
+        await coordinators.survey_again(named | given | missing)
     cluster = coordinators.cluster
     partitions = scope(aim, committed, cluster, topics)
     ends = await ends_of(nodes, cluster, partitions)
@@ -106,8 +105,8 @@ async def reset(
 
 async def _ask(coordinators: Coordinators, group: str) -> tuple[GroupState, dict[TopicPartition, Claim]]:
     """The group as its coordinator has it. Raises CannotRepair, ClientError."""
-    home = home_of(coordinators, group)
-    if not health(coordinators.cluster, home.partition):
+    home = home_of(coordinators.cluster, group)
+    if not coordinators.cluster.has_leader(home):
         line = commands.kelpie("rehome", coordinators.cluster, group)
         raise CannotRepair(
             f"Group {group} has no coordinator: {home} has no living leader, so nothing can be committed for "
@@ -141,7 +140,7 @@ def _steps(
     steps = (
         Step(
             f"Commit {counted(len(claims), 'offset')} for group {group} at its coordinator, broker "
-            f"{coordinators.of(group)}",
+            f"{coordinators.cluster.coordinator_of(group)}",
             "Its consumers go on there when they start.",
             _undo(coordinators, group, file, changing),
         ),

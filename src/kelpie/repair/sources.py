@@ -14,16 +14,16 @@ from pathlib import Path
 
 from kelpie.client.failures import ClientError
 from kelpie.client.nodes import Nodes
+from kelpie.cluster import ClusterView
+from kelpie.cluster.health import living_replicas
 from kelpie.model.names import TopicPartition
-from kelpie.model.partitioning import partition_for
 from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair import offsets_file
 from kelpie.repair.coordinators import Coordinators, Refused
-from kelpie.repair.names import Health, health
 from kelpie.repair.offsets import Claim, Copy, Kind, of_copies, of_surveys, place_of
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.survivors import holders, read_copy
+from kelpie.repair.survivors import read_copy
 
 COORDINATOR, HISTORY, STORE = "coordinator", "history", "store"
 
@@ -65,7 +65,7 @@ class Gathered:
 
     claims: list[Claim] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    reports: list[str] = field(default_factory=list)
     by_coordinator: bool = False
     """Whether the coordinator has answered: then nobody else counts."""
 
@@ -85,12 +85,12 @@ async def gather(
         _take_file(file, group, gathered)
     if gathered.claims:
         return gathered
-    partition = home_of(coordinators, group)
+    partition = home_of(coordinators.cluster, group)
     if sources.coordinator:
         await _take_coordinator(coordinators, group, partition, gathered)
         if gathered.by_coordinator:
             return gathered
-    if sources.history and health(coordinators.cluster, partition.partition) is Health.SICK:
+    if sources.history and not coordinators.cluster.has_leader(partition):
         await _take_copies(nodes, coordinators, group, partition, gathered)
     if evidence is not None:
         _take_disks(evidence, group, partition, gathered)
@@ -109,7 +109,7 @@ async def gather_past(
 ) -> Gathered:
     """What was ever committed, as far as the offsets topic still holds it; removals do not count."""
     gathered = Gathered()
-    partition = home_of(coordinators, group)
+    partition = home_of(coordinators.cluster, group)
     await _take_copies(nodes, coordinators, group, partition, gathered, removals=False)
     if evidence is not None:
         _take_disks(evidence, group, partition, gathered, removals=False)
@@ -118,15 +118,15 @@ async def gather_past(
     return gathered
 
 
-def home_of(coordinators: Coordinators, group: str) -> TopicPartition:
+def home_of(cluster: ClusterView, group: str) -> TopicPartition:
     """The partition of the offsets topic that a group lives on. Raises CannotRepair where there is none."""
-    count = coordinators.cluster.offsets_partitions
-    if not count:
+    home = cluster.home_of(group)
+    if home is None:
         raise CannotRepair(
             f"The cluster has no topic {OFFSETS_TOPIC} (or nobody could be asked for it): no group has ever "
             "committed here. Is it the right cluster?"
         )
-    return TopicPartition(OFFSETS_TOPIC, partition_for(group, count))
+    return home
 
 
 def claims_in(file: Path, group: str) -> dict[TopicPartition, Claim]:
@@ -142,24 +142,24 @@ def claims_in(file: Path, group: str) -> dict[TopicPartition, Claim]:
 def _take_file(file: Path, group: str, gathered: Gathered) -> None:
     claims = claims_in(file, group)
     gathered.claims += claims.values()
-    gathered.told.append(f"{file}: {_count(len(claims))}")
+    gathered.reports.append(f"{file}: {_count(len(claims))}")
 
 
 async def _take_coordinator(
     coordinators: Coordinators, group: str, partition: TopicPartition, gathered: Gathered
 ) -> None:
-    node = coordinators.of(group)
+    node = coordinators.cluster.coordinator_of(group)
     if node is None:
-        gathered.told.append(f"the coordinator: {partition} has no living leader")
+        gathered.reports.append(f"the coordinator: {partition} has no living leader")
         return
     try:
         claims = await coordinators.committed(group, coordinators.cluster.views)
     except (Refused, ClientError) as error:
-        gathered.told.append(f"the coordinator, broker {node}: {error}")
+        gathered.reports.append(f"the coordinator, broker {node}: {error}")
         return
     gathered.by_coordinator = True
     gathered.claims += claims.values()
-    gathered.told.append(f"the coordinator, broker {node}: {_count(len(claims))}")
+    gathered.reports.append(f"the coordinator, broker {node}: {_count(len(claims))}")
 
 
 async def _take_copies(
@@ -173,10 +173,10 @@ async def _take_copies(
 ) -> None:
     """What living brokers have of the partition: its leader alone if it has one, else everybody."""
     cluster = coordinators.cluster
-    leader = coordinators.of(group)
-    living = holders(cluster, partition) if leader is None else [leader]
+    leader = cluster.coordinator_of(group)
+    living = [leader] if leader is not None else living_replicas(cluster, partition)
     if not living:
-        gathered.told.append(f"living brokers: none has a copy of {partition}")
+        gathered.reports.append(f"living brokers: none has a copy of {partition}")
     readings = await asyncio.gather(*(read_copy(nodes, cluster, it, partition, [group]) for it in living))
     for reading in readings:
         claims = of_copies(reading.commits, group, removals=removals)
@@ -184,7 +184,9 @@ async def _take_copies(
         if reading.untold:
             untold = counted(reading.untold, "record")
             said += f"; the last of it ({untold}) cannot be read over the network, but its disk has it"
-        gathered.told.append(f"{reading.source}: {said}" + (f"; {reading.failure}" * bool(reading.failure)))
+        if reading.failure:
+            said += f"; {reading.failure}"
+        gathered.reports.append(f"{reading.source}: {said}")
         if reading.read_to >= 0:
             gathered.claims += claims
             gathered.copies.append(reading.copy)
@@ -206,14 +208,14 @@ def _take_disks(
     gathered.claims += claims
     gathered.copies += copies
     which = f"{len(copies)} cop{'y' if len(copies) == 1 else 'ies'} of {partition}"
-    gathered.told.append(f"disks: {which}, {_count(len(claims))}")
-    gathered.told += [f"{it.name}: {it.reason}" for it in evidence.unasked if str(partition) in it.name]
+    gathered.reports.append(f"disks: {which}, {_count(len(claims))}")
+    gathered.reports += [f"{it.name}: {it.reason}" for it in evidence.unasked if str(partition) in it.name]
 
 
 def _take_surveys(earlier: Observations, group: str, gathered: Gathered) -> None:
     claims = [*of_surveys(earlier.committed, group), *of_copies(earlier.commits, group)]
     gathered.claims += claims
-    gathered.told.append(f"earlier surveys: {_count(len(claims))}")
+    gathered.reports.append(f"earlier surveys: {_count(len(claims))}")
 
 
 def _count(offsets: int) -> str:

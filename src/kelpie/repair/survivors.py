@@ -46,12 +46,6 @@ class Reading:
         return Copy(self.source, self.read_to)
 
 
-def holders(cluster: ClusterView, partition: TopicPartition) -> list[int]:
-    """Living brokers that hold a copy, in the order of the replicas."""
-    view = cluster.view(partition)
-    return [node for node in view.replicas if cluster.is_alive(node)] if view is not None else []
-
-
 async def read_copy(
     nodes: Nodes, cluster: ClusterView, node: int, partition: TopicPartition, groups: Collection[str] = ()
 ) -> Reading:

@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
 from kelpie.cluster.commands import connecting
+from kelpie.cluster.health import electable
 from kelpie.cluster.outages import leaderless_views, shared_outages
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
@@ -260,11 +261,10 @@ def _is_over(case: Case, partition: TopicPartition, past: _Past) -> Finding:
 
 
 def _starting(view: PartitionView | None, dead: list[int]) -> list[Remedy]:
-    """Not every replica may lead: only who was in sync to the end, or is eligible all the same (Kafka 4)."""
+    """Not every replica may lead: only one that was in sync to the end, or is eligible (Kafka 4)."""
     if view is None or not dead:
         return []
-    eligible = [node for node in dead if node in view.eligible]
-    in_sync = [node for node in dead if node in view.in_sync]
+    in_sync, eligible, _ = electable(view, dead)
     if eligible:
         rest = [node for node in dead if node not in eligible]
         alone = f" Broker {listed(rest, 'or')} alone would not be elected." if rest else ""

@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 
 from kelpie.cluster import ClusterView
 from kelpie.cluster.commands import connecting
+from kelpie.cluster.health import not_dead_in_sync
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import tool
@@ -67,17 +68,13 @@ def _groups_by_partition(cases: Sequence[Case]) -> dict[TopicPartition, list[str
     return found
 
 
-def _living_in_sync(cluster: ClusterView, view: PartitionView) -> list[int]:
-    return [node for node in view.in_sync if cluster.is_alive(node) is not False]
-
-
 def _one_left(
     cluster: ClusterView, views: Sequence[PartitionView], groups: Mapping[TopicPartition, list[str]]
 ) -> list[Finding]:
     """One finding for each broker whose loss would take partitions with it."""
     alone: defaultdict[int, list[PartitionView]] = defaultdict(list)
     for view in views:
-        living = _living_in_sync(cluster, view)
+        living = not_dead_in_sync(cluster, view)
         if len(living) == 1 and view.leader >= 0 and cluster.is_alive(view.leader) is not False:
             alone[living[0]].append(view)
     return [_at_risk(cluster, node, own, groups) for node, own in sorted(alone.items())]
@@ -138,7 +135,7 @@ def _cannot_commit(
         return []
     findings = []
     for view in views:
-        living = _living_in_sync(cluster, view)
+        living = not_dead_in_sync(cluster, view)
         if 0 < len(living) < min(needed, len(view.replicas)) and cluster.is_alive(view.leader) is not False:
             findings += [
                 _refused(cluster, view, group, len(living), needed) for group in groups.get(view.name, ())

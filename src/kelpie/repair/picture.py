@@ -1,10 +1,10 @@
 """The cluster as far as a repair needs it: brokers that live, the offsets topic, and the topics in question.
 
-It is a survey without groups: looking creates nothing and joins nothing.
+It is a survey without groups: it creates nothing and joins nothing.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import replace
 
 from kelpie.client.failures import ClientError
 from kelpie.client.nodes import Nodes
@@ -18,16 +18,7 @@ from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, Meta
 _BROKERS_ONLY = SurveyOptions(offsets=False, ends=False, transactions=False, epochs=False, settings=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What was seen, at one time."""
-
-    cluster: ClusterView
-    listed: frozenset[str] = frozenset()
-    """The groups that living brokers list."""
-
-
-async def look(nodes: Nodes, topics: Collection[str] = ()) -> Sight:
+async def survey_cluster(nodes: Nodes, topics: Collection[str] = ()) -> ClusterView:
     """Brokers, the offsets topic, these topics; on clusters before 2.1, all topics."""
     nodes.forget_failures()
     seen = await survey(nodes, groups=[], options=_BROKERS_ONLY)
@@ -36,11 +27,12 @@ async def look(nodes: Nodes, topics: Collection[str] = ()) -> Sight:
         try:
             await _ask_topics(nodes, node, topics, seen)
         except ClientError:
-            continue  # Another one may know.
+            continue  # Another broker may know.
         break
     bootstrap = ",".join(map(str, nodes.settings.bootstrap))
     cluster = build_cluster(seen, now=wall_clock(), bootstrap=bootstrap)
-    return Sight(cluster, frozenset(group for listing in seen.listings for group in listing.groups))
+    listed = frozenset(group for listing in seen.listings for group in listing.groups)
+    return replace(cluster, listed_groups=listed)
 
 
 async def _ask_topics(nodes: Nodes, node: int, topics: Collection[str], seen: Observations) -> None:

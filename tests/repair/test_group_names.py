@@ -1,4 +1,4 @@
-"""New names for groups whose partition is sick."""
+"""New names for groups whose partition has no leader."""
 
 from itertools import islice
 
@@ -6,10 +6,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kelpie.cluster import ClusterView
+from kelpie.cluster.health import Health, health_of
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Broker, PartitionView
-from kelpie.repair.names import Health, candidates, health, healthy_names, is_candidate
+from kelpie.repair.group_names import candidates, healthy_names, is_candidate
 
 States = list[tuple[int, tuple[int, ...]]]
 """(leader, ISR) of each partition of the offsets topic."""
@@ -39,17 +40,17 @@ _STATES = st.lists(
 def test_every_proposed_name_lives_on_the_healthiest_kind_of_partition(
     group: str, states: States, alive: set[int]
 ) -> None:
-    """A name that lands on another sick partition would help nobody."""
+    """A name that lands on another partition without a leader would help nobody."""
     cluster = a_view(states, alive)
     proposed = list(islice(healthy_names(group, cluster), 3))
-    best = max(health(cluster, at) for at in range(len(states)))
-    assert bool(proposed) == (best > Health.SICK)
-    for name, partition in proposed:
-        assert partition == partition_for(name, len(states))
-        assert health(cluster, partition) == best
+    best = max(health_of(cluster, TopicPartition(OFFSETS_TOPIC, at)) for at in range(len(states)))
+    assert bool(proposed) == best.is_led
+    for name in proposed:
+        partition = partition_for(name, len(states))
+        assert health_of(cluster, TopicPartition(OFFSETS_TOPIC, partition)) == best
         leader, in_sync = states[partition]
         assert leader in alive
-        assert best is Health.LED or len(alive & set(in_sync)) > 1
+        assert best is Health.AT_RISK or len(alive & set(in_sync)) > 1
         assert name != group
 
 
@@ -59,11 +60,11 @@ def test_any_single_healthy_partition_is_reached(group: str, count: int, only: i
     """Also where the number of partitions is a multiple of 31, which hides nearly all but the last letter."""
     only %= count
     states: States = [(1, (1, 2)) if at == only else (-1, ()) for at in range(count)]
-    name, partition = next(healthy_names(group, a_view(states, {1, 2})))
-    assert partition == only == partition_for(name, count)
+    name = next(healthy_names(group, a_view(states, {1, 2})))
+    assert only == partition_for(name, count)
 
 
-def test_the_row_of_names_is_always_the_same() -> None:
+def test_the_sequence_of_names_is_always_the_same() -> None:
     """Running a repair again must come to the same name."""
     assert list(islice(candidates("billing"), 3)) == ["billing-2", "billing-3", "billing-4"]
     assert all(is_candidate(name, "billing") for name in candidates("billing"))
@@ -74,5 +75,5 @@ def test_the_row_of_names_is_always_the_same() -> None:
 def test_partitions_with_a_second_copy_are_preferred() -> None:
     """Else the next dead broker hits the group again."""
     states: States = [(1, (1,))] * 49 + [(1, (1, 2))]
-    _, partition = next(healthy_names("billing", a_view(states, {1, 2})))
-    assert partition == 49
+    name = next(healthy_names("billing", a_view(states, {1, 2})))
+    assert partition_for(name, 50) == 49

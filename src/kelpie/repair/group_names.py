@@ -1,0 +1,54 @@
+"""New names for a group whose partition of the offsets topic has no living leader.
+
+A group lives on partition abs(hash of its name) modulo the number of partitions, and nowhere else. So a group
+is moved by renaming it: to the first name of a fixed sequence (billing-2, billing-3, …) that falls on a
+partition with a living leader, and if possible on one that would survive the loss of a broker.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from string import ascii_lowercase
+
+from kelpie.cluster import ClusterView
+from kelpie.cluster.health import health_of
+from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import partition_for
+from kelpie.observations import OFFSETS_TOPIC
+
+_NUMBERS = 1_000
+_WORDS = ("rehomed", "moved", "anew", "again", "here", "housed")
+_LETTERS = 2
+_CANDIDATE = re.compile(rf"[0-9]{{1,3}}|({'|'.join(_WORDS)})-[a-z]{{1,2}}")
+
+
+def candidates(group: str) -> Iterator[str]:
+    """The sequence of names; always the same for the same group.
+
+    Numbers reach nearly every partition. Where the number of partitions is a multiple of 31, the last
+    character decides almost alone, and ten digits are not enough: hence words and letters.
+    """
+    for number in range(2, _NUMBERS):
+        yield f"{group}-{number}"
+    for word in _WORDS:
+        for length in range(1, _LETTERS + 1):
+            for letters in product(ascii_lowercase, repeat=length):
+                yield f"{group}-{word}-{''.join(letters)}"
+
+
+def is_candidate(name: str, group: str) -> bool:
+    """Whether a name is in the sequence."""
+    rest = name.removeprefix(f"{group}-")
+    return rest != name and _CANDIDATE.fullmatch(rest) is not None
+
+
+def healthy_names(group: str, cluster: ClusterView) -> Iterator[str]:
+    """Names on the healthiest partitions. Empty: no partition has a living leader."""
+    count = cluster.offsets_partitions or 0
+    healths = [health_of(cluster, TopicPartition(OFFSETS_TOPIC, partition)) for partition in range(count)]
+    best = max(healths, default=None)
+    if best is None or not best.is_led:
+        return
+    for name in candidates(group):
+        if healths[partition_for(name, count)] is best:
+            yield name
