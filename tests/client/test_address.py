@@ -1,7 +1,7 @@
 import pytest
 
 from kelpie.client.address import Address
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from kelpie.client import negotiation
 from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreachable, Unreadable, Unsupported
 from kelpie.client.connection import Connection
-from kelpie.client.failures import ClientError, Closed, TimedOut, Unreachable, Unreadable, Unsupported
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.lab import Cluster

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kelpie.client.failures import ClientError, NoBroker, TimedOut, Unreachable
+from kelpie.client.client_errors import ClientError, NoBroker, TimedOut, Unreachable
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.lab import Cluster

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kelpie.client import jaas, java_properties
 from kelpie.client.address import Address
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings, settings_of
 from kelpie.client.security import PLAINTEXT, Protocol, Secret
 from kelpie.real import properties as written

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.client.failures import BadSettings, ClientError, NotAuthenticated
+from kelpie.client.client_errors import BadSettings, ClientError, NotAuthenticated
 from kelpie.client.memory import Memory
 from kelpie.client.sasl.mechanism import Rejected
 from kelpie.client.sasl.oauthbearer import OAuthBearer

@@ -13,8 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
 from kelpie.client.address import Address
+from kelpie.client.client_errors import BadSettings, ClientError, Closed, NotAuthenticated, TlsFailed
 from kelpie.client.connection import Connection
-from kelpie.client.failures import BadSettings, ClientError, Closed, NotAuthenticated, TlsFailed
 from kelpie.client.nodes import Nodes
 from kelpie.client.properties import settings_of
 from kelpie.client.settings import Settings

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from kelpie.client.client_errors import Closed, Unreachable
 from kelpie.client.connection import Connection
-from kelpie.client.failures import Closed, Unreachable
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.lab import virtual_time

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 from kelpie.errors import ErrorCode
 from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for

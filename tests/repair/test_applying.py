@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from kelpie.client.failures import TimedOut
+from kelpie.client.client_errors import TimedOut
 from kelpie.repair.applying import Action, Broken, Outcome, Repair, apply
 from kelpie.repair.commands import with_properties
 from kelpie.repair.plan import NOTHING_CHANGES, Document, Plan, Step, Table, Way

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kelpie.cli.amounts import duration, size
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 from kelpie.collect.collecting import Collector, Plan, Round
 from kelpie.collect.landing import Refused, instant_of
 from kelpie.model.words import moment

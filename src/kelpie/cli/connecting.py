@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 
 from kelpie.cli.command import CommandError
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kelpie.client.failures import ClientError, NoBroker
+from kelpie.client.client_errors import ClientError
 from kelpie.client.history import BYTES_PER_PARTITION, read_history
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
-from kelpie.client.survey import survey, wall_clock
+from kelpie.client.survey import survey, unreachable, wall_clock
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.model.time import Instant
-from kelpie.observations import Observations, Unasked
+from kelpie.observations import Observations
 from kelpie.store import Store
 
 
@@ -41,7 +41,7 @@ class Examination:
             name = self.store.name_of(addresses) if self.store is not None else ""
             # Who is known is told; how they were is not how they are, as nobody says anything about today.
             known = self._earlier(name).known_groups
-            seen = Observations(unasked=_why_nobody(error, self.clock()), known_groups=known)
+            seen = unreachable(error, known, self.clock)
             return self._judged(seen, bootstrap, self.clock()), self._has_evidence
         async with nodes:
             name = cluster_name(nodes, self.store) if self.store is not None else ""
@@ -82,11 +82,6 @@ def addresses_of(nodes: Nodes) -> list[str]:
 def cluster_name(nodes: Nodes, store: Store) -> str:
     """What the store calls the cluster: its id; Kafka before 0.10.1 has none, and goes by its addresses."""
     return nodes.cluster_id or store.name_of(addresses_of(nodes), nameless=True)
-
-
-def _why_nobody(error: ClientError, at: Instant) -> list[Unasked]:
-    causes = error.causes if isinstance(error, NoBroker) else (error,)
-    return [Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in causes]
 
 
 def _gone(diagnosis: Diagnosis) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.cluster import ClusterView, build_cluster

@@ -116,7 +116,7 @@ def _topic(arguments: argparse.Namespace) -> "Topic":
 
 def _name(arguments: argparse.Namespace, topic: "Topic | None") -> str:
     if topic is not None:
-        from kelpie.client.failures import ClientError  # noqa: PLC0415
+        from kelpie.client.client_errors import ClientError  # noqa: PLC0415
         from kelpie.pipeline.sources.topic.ends import ask_reach  # noqa: PLC0415
 
         try:

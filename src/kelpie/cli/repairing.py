@@ -11,7 +11,7 @@ from dataclasses import replace
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.examining import cluster_name
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock

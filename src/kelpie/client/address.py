@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 
 
 class Address(NamedTuple):

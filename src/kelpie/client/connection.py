@@ -8,8 +8,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreadable
 from kelpie.client.counters import Counters
-from kelpie.client.failures import ClientError, Closed, TimedOut, Unreadable
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
 from kelpie.questions.question import Question
@@ -92,9 +92,7 @@ class Connection(asyncio.Protocol):
 
     async def put(self, question: Question[Answer], limit_s: float | None = None, oldest: int = 0) -> Answer:
         """The answer to a question, in the newest version that can carry it, and none before `oldest`."""
-        version = self.versions.pick(
-            question.api, at_most=question.newest, at_least=max(oldest, question.oldest)
-        )
+        version = self.versions.pick_for(question, oldest)
         return question.answer(await self.ask(question.request(version), version, limit_s), version)
 
     async def ask_frame(self, request: Any, version: int, limit_s: float | None = None) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kelpie.client.address import Address
 from kelpie.client.background import in_background
-from kelpie.client.failures import Unreachable
+from kelpie.client.client_errors import Unreachable
 
 _LEAST_TRY_S = 0.5
 

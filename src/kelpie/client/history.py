@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kelpie.client.failures import ClientError
+from kelpie.client.admin.topics import best_views
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import EARLIEST, LATEST, ask_offsets, ask_records, ask_views
-from kelpie.client.survey.topics import best_views
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 
 _FLAGS = {"required", "requisite", "sufficient", "optional"}
 _TOKEN = re.compile(

@@ -8,7 +8,7 @@ Latin-1.
 import re
 from collections.abc import Iterator
 
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}

@@ -4,7 +4,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 from kelpie.client.jaas import Login
 from kelpie.client.security import MECHANISMS, Sasl, Secret, Tls, TokenSource
 from kelpie.client.stores import trusted_certificates

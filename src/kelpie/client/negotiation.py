@@ -13,8 +13,8 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
+from kelpie.client.client_errors import ClientError, Closed, TimedOut
 from kelpie.client.connection import Connection
-from kelpie.client.failures import ClientError, Closed, TimedOut
 from kelpie.client.memory import Memory
 from kelpie.client.versions import BrokerVersions, before_api_versions
 from kelpie.errors import ErrorCode, describe

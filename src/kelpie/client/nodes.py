@@ -12,19 +12,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsupported
 from kelpie.client.connection import Connection
 from kelpie.client.counters import Counters
-from kelpie.client.failures import ClientError, NoBroker, Unreachable, Unsupported
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
+from kelpie.questions.metadata import AskMetadata
 from kelpie.questions.question import Question
-from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse
+from kelpie.wire.api.metadata import MetadataResponse
 
 if TYPE_CHECKING:
     from typing import Self
 
 Answer = TypeVar("Answer")
+_BROKERS_ONLY = AskMetadata(()).request(version=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,11 @@ class Nodes:
             opening.add_done_callback(lambda task: self._opened(node_id, task))
         return await asyncio.shield(opening)
 
+    def name_of(self, node_id: int) -> str:
+        """A broker in words: "broker 2 (10.0.0.2:9092)"."""
+        broker = self.brokers.get(node_id)
+        return f"broker {node_id}" if broker is None else f"broker {node_id} ({broker.address})"
+
     async def versions(self, node_id: int) -> BrokerVersions:
         return (await self.connection(node_id)).versions
 
@@ -142,7 +149,7 @@ class Nodes:
 
     async def refresh(self) -> MetadataResponse:
         """Asks any broker for the list of brokers, and goes by it from now on."""
-        response: MetadataResponse = await self.ask_any(MetadataRequest(topics=[]))
+        response: MetadataResponse = await self.ask_any(_BROKERS_ONLY)
         await self.learn(response)
         return response
 
@@ -206,7 +213,7 @@ class Nodes:
     async def _introduce(self, address: Address) -> Introduction:
         connection = await Connection.open(address, self.settings, counters=self.counters, memory=self.memory)
         try:
-            return Introduction(connection, await connection.ask(MetadataRequest(topics=[])))
+            return Introduction(connection, await connection.ask(_BROKERS_ONLY))
         except BaseException:
             await connection.close()
             raise

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from kelpie.client.admin.topics import views_of
 from kelpie.client.nodes import Nodes
-from kelpie.client.survey.topics import views_of
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, PartitionView

@@ -5,10 +5,10 @@ import ssl
 from functools import partial
 
 from kelpie.client.address import Address
+from kelpie.client.client_errors import TimedOut, TlsFailed, Unreachable
 from kelpie.client.connection import Connection
 from kelpie.client.counters import Counters
 from kelpie.client.dialling import dial, why_not
-from kelpie.client.failures import TimedOut, TlsFailed, Unreachable
 from kelpie.client.memory import Memory
 from kelpie.client.negotiation import negotiate
 from kelpie.client.network import Network

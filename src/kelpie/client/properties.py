@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kelpie.client import jaas, java_properties
 from kelpie.client.address import Address
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 from kelpie.client.login import sasl_of
 from kelpie.client.security import Protocol, Secret, Security, Tls
 from kelpie.client.settings import Settings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kelpie.client.failures import BadSettings
+from kelpie.client.client_errors import BadSettings
 from kelpie.client.security import Secret
 
 if TYPE_CHECKING:

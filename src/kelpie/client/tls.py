@@ -5,7 +5,7 @@ import ssl
 import tempfile
 
 from kelpie.client.address import Address
-from kelpie.client.failures import BadSettings, ClientError, TlsFailed
+from kelpie.client.client_errors import BadSettings, ClientError, TlsFailed
 from kelpie.client.memory import Memory
 from kelpie.client.security import Security, Tls
 

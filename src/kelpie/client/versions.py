@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kelpie.client.failures import Unsupported
+from kelpie.client.client_errors import Unsupported
+from kelpie.questions.question import Question
 from kelpie.wire.api.api_versions import ApiVersionsResponse
 from kelpie.wire.apis import NAMES
 from kelpie.wire.schema import declaration_of
@@ -47,6 +48,10 @@ class BrokerVersions:
                 f"{declared.versions.last if at_most is None else at_most})."
             )
         return last
+
+    def pick_for(self, question: Question[Any], oldest: int = 0) -> int:
+        """The newest version that can carry a question, and none before `oldest`. Raises Unsupported."""
+        return self.pick(question.api, at_most=question.newest, at_least=max(oldest, question.oldest))
 
     def speaks(self, request: type[Any], at_least: int = 0) -> bool:
         """Whether `pick` would find a version."""

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kelpie.client.admin.asking import Clock
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
-from kelpie.client.survey.asking import Clock
 from kelpie.collect.landing import SURVEY, ZOOKEEPER, Landing, Own, Refused, TooLarge, clusters_at
 from kelpie.collect.survey import Look, Surveyor
 from kelpie.collect.zookeeper import NoZooKeeper, dump

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from kelpie.client.failures import BadSettings, ClientError, NoBroker
+from kelpie.client.admin.asking import Clock
+from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
-from kelpie.client.survey import SurveyOptions, survey
-from kelpie.client.survey.asking import Clock
+from kelpie.client.survey import SurveyOptions, survey, unreachable
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
@@ -64,7 +64,7 @@ class Surveyor:
         except BadSettings:
             raise
         except ClientError as error:
-            found = self._nobody(error)
+            found = unreachable(error, now=self.clock)
         except TimeoutError:
             reason = f"The round took longer than {self.limit_s:g} s, and was broken off."
             found = Observations(unasked=[Unasked("broker", self.bootstrap, reason, self.clock())])
@@ -94,10 +94,3 @@ class Surveyor:
         self.known.update({row.group: seen for row in found.committed if row.offset >= 0})
         for group in gone:
             self.known.pop(group, None)
-
-    def _nobody(self, error: ClientError) -> Observations:
-        causes = error.causes if isinstance(error, NoBroker) else (error,)
-        at = self.clock()
-        return Observations(
-            unasked=[Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in causes]
-        )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kelpie.client.failures import BadSettings, ClientError, NotAuthenticated, TlsFailed, Unsupported
+from kelpie.client.client_errors import BadSettings, ClientError, NotAuthenticated, TlsFailed, Unsupported
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.errors import ErrorCode, describe, info

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.pipeline.run import Derived, Summary, take_in
 from kelpie.pipeline.sources.topic import intake as topic

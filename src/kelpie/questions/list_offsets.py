@@ -12,8 +12,10 @@ from kelpie.wire.api.list_offsets import (
     ListOffsetsTopic,
 )
 
+LATEST, EARLIEST, NEWEST_TIMESTAMP = -1, -2, -3
+"""In place of a timestamp."""
 _CONSUMER = -1
-_WORDS = {-1: "latest", -2: "earliest"}
+_WORDS = {LATEST: "latest", EARLIEST: "earliest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class AskOffsets(Question[dict[TopicPartition, ListedOffset]]):
     wanted: Mapping[TopicPartition, tuple[int, int | None]]
     """Timestamp (−1 latest, −2 earliest) and the leader epoch that the asker knows of."""
     timeout_ms: int = 30_000
+    replica_id: int = _CONSUMER
+    """−1: a consumer, which only the leader answers. −2: a tool, which every replica answers."""
 
     api = ListOffsetsRequest
 
@@ -49,7 +53,7 @@ class AskOffsets(Question[dict[TopicPartition, ListedOffset]]):
             for topic, numbers in by_topic(self.wanted).items()
         ]
         return ListOffsetsRequest(
-            replica_id=_CONSUMER,
+            replica_id=self.replica_id,
             isolation_level=self.isolation_level,
             topics=topics,
             timeout_ms=self.timeout_ms,

@@ -48,9 +48,13 @@ class AskMetadata(Question[ClusterFacts]):
 
     api = MetadataRequest
 
-    def request(self, version: int) -> MetadataRequest:
+    def names_topics(self, version: int) -> bool:
+        """Whether the request names the topics; if not, it asks for all topics."""
         harmless_from = 7 if _INTERNAL & set(self.topics) else 4
-        if self.topics and version < harmless_from and not self.may_create:
+        return not self.topics or version >= harmless_from or self.may_create
+
+    def request(self, version: int) -> MetadataRequest:
+        if not self.names_topics(version):
             return MetadataRequest(topics=[] if version == 0 else None)
         # The empty list asks for all topics in version 0, and for none later.
         topics = [MetadataRequestTopic(name=topic) for topic in self.topics]

@@ -26,13 +26,15 @@ class AskEpochEnds(Question[dict[TopicPartition, EpochEnd]]):
     """Where the log of an epoch ends, so that a reader sees whether what it read is still there (KIP-320)."""
 
     wanted: Mapping[TopicPartition, tuple[int, int]]
-    """The leader epoch that the asker knows of, and the epoch of what it read last."""
+    """The leader epoch that the asker knows of (−1: any), and the epoch of what it read last."""
+    oldest_version: int = 3
+    """Before version 3 (Kafka 2.3) a consumer needs rights on the cluster."""
 
     api = OffsetForLeaderEpochRequest
 
     @property
     def oldest(self) -> int:
-        return 3  # Before, a consumer would need rights on the cluster (Kafka 2.3).
+        return self.oldest_version
 
     def request(self, version: int) -> OffsetForLeaderEpochRequest:
         del version

@@ -6,7 +6,7 @@ What was done before it stays done. The outcome says what that is, and how to go
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.repair.plan import NOTHING_CHANGES, Plan, Step, Way
 
 Action = Callable[[], Awaitable[str]]

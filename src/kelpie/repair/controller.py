@@ -5,7 +5,7 @@ Brokers of a KRaft cluster pass such requests on to the controller; with ZooKeep
 
 from collections.abc import Sequence
 
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.repair.applying import Broken

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from kelpie.client.failures import ClientError, Unsupported
+from kelpie.client.client_errors import ClientError, Unsupported
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView

@@ -6,14 +6,13 @@ It is a survey without groups: it creates nothing and joins nothing.
 from collections.abc import Collection
 from dataclasses import replace
 
-from kelpie.client.failures import ClientError
+from kelpie.client.admin.asking import Asking
+from kelpie.client.admin.topics import ask_metadata, views_of
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import SurveyOptions, survey, wall_clock
-from kelpie.client.survey.brokers import ASKS_BY_NAME
-from kelpie.client.survey.topics import views_of
 from kelpie.cluster import ClusterView, build_cluster
 from kelpie.observations import OFFSETS_TOPIC, Observations
-from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 _BROKERS_ONLY = SurveyOptions(offsets=False, ends=False, transactions=False, epochs=False, settings=False)
 
@@ -23,9 +22,10 @@ async def survey_cluster(nodes: Nodes, topics: Collection[str] = ()) -> ClusterV
     nodes.forget_failures()
     seen = await survey(nodes, groups=[], options=_BROKERS_ONLY)
     alive = [broker.node_id for broker in seen.brokers if broker.alive]
+    asking = Asking(nodes)
     for node in alive:
         try:
-            await _ask_topics(nodes, node, topics, seen)
+            await _ask_topics(asking, node, topics, seen)
         except ClientError:
             continue  # Another broker may know.
         break
@@ -35,19 +35,9 @@ async def survey_cluster(nodes: Nodes, topics: Collection[str] = ()) -> ClusterV
     return replace(cluster, listed_groups=listed)
 
 
-async def _ask_topics(nodes: Nodes, node: int, topics: Collection[str], seen: Observations) -> None:
-    version = (await nodes.versions(node)).pick(MetadataRequest)
-    names = sorted(set(topics) - {OFFSETS_TOPIC})
-    if version >= ASKS_BY_NAME:
-        if not names:
-            return
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
-        )
-    else:
-        request = MetadataRequest(topics=None if version else [])
-    response: MetadataResponse = await nodes.ask(node, request, version)
-    at, source = wall_clock(), f"broker {node} ({nodes.brokers[node].address})"
+async def _ask_topics(asking: Asking, node: int, topics: Collection[str], seen: Observations) -> None:
+    await asking.connect(node)
+    response, at = await ask_metadata(asking, node, [OFFSETS_TOPIC, *sorted(set(topics) - {OFFSETS_TOPIC})])
     for topic in response.topics:
         if topic.name != OFFSETS_TOPIC:
-            seen.partitions += views_of(topic, node, at, source)
+            seen.partitions += views_of(topic, node, at, asking.source(node))

@@ -8,7 +8,7 @@ does Kafka 4.
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
 from kelpie.errors import ErrorCode, describe

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, TimedOut, Unreadable
 from kelpie.client.connection import Connection
-from kelpie.client.failures import ClientError, TimedOut, Unreadable
 from kelpie.client.journey.failures import failure_of
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings

@@ -1,6 +1,6 @@
 """What goes wrong on connections, as the consumer's machine hears it; what it cannot mend, as callers do."""
 
-from kelpie.client.failures import (
+from kelpie.client.client_errors import (
     ClientError,
     Closed,
     NotAuthenticated,

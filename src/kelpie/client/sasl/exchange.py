@@ -8,8 +8,8 @@ connection.
 import asyncio
 
 from kelpie.client.background import in_background
+from kelpie.client.client_errors import BadSettings, Closed, NotAuthenticated, Unsupported
 from kelpie.client.connection import Connection
-from kelpie.client.failures import BadSettings, Closed, NotAuthenticated, Unsupported
 from kelpie.client.memory import Memory
 from kelpie.client.sasl.mechanism import Mechanism, Rejected
 from kelpie.client.sasl.oauthbearer import OAuthBearer

@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 from kelpie.client.background import in_background
-from kelpie.client.failures import BadSettings, NotAuthenticated
+from kelpie.client.client_errors import BadSettings, NotAuthenticated
 from kelpie.client.memory import Memory, Token
 from kelpie.client.security import TokenSource
 from kelpie.client.tls import make_context

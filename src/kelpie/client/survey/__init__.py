@@ -1,11 +1,12 @@
-"""The survey: one look at a whole cluster, also at one that is half dead.
+"""The survey: the state of a whole cluster at one time, also of a cluster that is half dead.
 
     observations = await survey(Settings.of("kafka-1:9092"))
 
-`surveying` is the order of questions; the other files are one question each.
+`surveying` is the order of the questions. The questions themselves are those of `client.admin`.
 """
 
+from kelpie.client.admin.asking import wall_clock
 from kelpie.client.survey.options import SurveyOptions
-from kelpie.client.survey.surveying import survey, wall_clock
+from kelpie.client.survey.surveying import survey, unreachable
 
-__all__ = ["SurveyOptions", "survey", "wall_clock"]
+__all__ = ["SurveyOptions", "survey", "unreachable", "wall_clock"]

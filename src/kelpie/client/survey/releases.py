@@ -1,4 +1,4 @@
-"""Which release a broker is of: it does not say, but the versions that it speaks betray it."""
+"""The release of a broker, by the API versions that it speaks: no API tells the release itself."""
 
 from kelpie.client.versions import BrokerVersions
 
@@ -23,7 +23,7 @@ _BY_METADATA = {
 
 
 def release_of(versions: BrokerVersions) -> str:
-    """The first release that speaks so: "2.8", also for one that speaks no more; "4.x" from 4.0 on."""
+    """The first release that speaks these versions: "2.8"; "4.x" from 4.0 on."""
     if not versions.told:
         return "0.9"
     newest = {key: last for key, (_, last) in versions.ranges.items()}

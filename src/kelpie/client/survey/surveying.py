@@ -1,49 +1,43 @@
-"""The order in which a cluster is asked. Each step needs what the one before has found; within a step, all
-brokers are asked at once.
+"""The order in which a cluster is asked. Each step needs the rows of the step before; within a step, all
+brokers are asked at once. The questions are those of `client.admin`.
 
 1. Every broker: its view of the cluster, its groups (`brokers`).
-2. Every coordinator: its groups' states and offsets (`groups`, `offsets`); every broker: who coordinates what
-is disputed (`coordinators`), its settings (`settings`). 3. Whoever answered that it is not the coordinator:
-who is, and that one is asked instead, once. 4. The topics that groups read: partitions (`topics`), settings;
-then, after the offsets, the ends of logs (`ends`). In that order, or a healthy consumer would seem to be
-ahead of the log. 5. Open transactions (`transactions`) and epochs (`epochs`), where the rows so far call for
-it.
+2. Every coordinator: its groups' states and committed offsets (`groups`, `committed`); every broker: who
+   coordinates what is disputed (`coordinators`), its settings (`settings`).
+3. A group whose supposed coordinator denies: the brokers are asked who coordinates it, and that broker is
+   asked instead, once.
+4. The topics that groups read: partitions (`topics`), settings; then the ends of logs (`log_ends`). The ends
+   come after the committed offsets, or a healthy consumer would seem to be ahead of the log.
+5. Open transactions (`transactions`) and epochs (`epochs`), where the rows so far call for it.
 
-Requests grow with the number of brokers, not of groups.
+The number of requests grows with the number of brokers, not of groups.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from kelpie.client.failures import BadSettings, ClientError, NoBroker
+from kelpie.client.admin.asking import Asking, Clock, few_collections, together, wall_clock
+from kelpie.client.admin.committed import Partitions, fetch_offsets, needs_names
+from kelpie.client.admin.coordinators import Coordinators
+from kelpie.client.admin.epochs import ask_epochs
+from kelpie.client.admin.groups import describe_groups
+from kelpie.client.admin.log_ends import ask_ends
+from kelpie.client.admin.settings import ask_broker_settings, ask_topic_settings
+from kelpie.client.admin.topics import ask_eligible, ask_topics, best_views, by_leader
+from kelpie.client.admin.transactions import ask_transactions
+from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
-from kelpie.client.survey.asking import Asking, Clock, few_collections, together
-from kelpie.client.survey.brokers import FirstRound, meet_all
-from kelpie.client.survey.coordinators import Coordinators
-from kelpie.client.survey.eligible import ask_eligible
-from kelpie.client.survey.ends import ask_ends
-from kelpie.client.survey.epochs import ask_epochs
-from kelpie.client.survey.groups import describe_groups
-from kelpie.client.survey.offsets import Partitions, fetch_offsets, needs_names
+from kelpie.client.survey.brokers import meet_all
 from kelpie.client.survey.options import SurveyOptions
-from kelpie.client.survey.settings import ask_broker_settings, ask_topic_settings
-from kelpie.client.survey.topics import ask_topics, best_views, leaders
-from kelpie.client.survey.transactions import ask_transactions
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
-from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
 from kelpie.observations.cluster import NO_LEADER
 from kelpie.wire.api.list_groups import ListedGroup
 
 _EARLIER = "an earlier survey"
-
-
-def wall_clock() -> Instant:
-    return time.time_ns() // 1_000_000
 
 
 async def survey(
@@ -62,7 +56,7 @@ async def survey(
     """
     options = options or SurveyOptions()
     if isinstance(where, Nodes):
-        where.forget_failures()  # Of an earlier survey; in this one each counts once.
+        where.forget_failures()  # Of an earlier survey.
         with few_collections():
             return await _survey(where, groups, known, options, now)
     try:
@@ -70,7 +64,7 @@ async def survey(
     except BadSettings:
         raise
     except ClientError as error:
-        return _nobody(error, known, now)
+        return unreachable(error, known, now)
     async with nodes:
         with few_collections():
             return await _survey(nodes, groups, known, options, now)
@@ -83,37 +77,42 @@ async def _survey(
     options: SurveyOptions,
     now: Clock,
 ) -> Observations:
-    asking = Asking(nodes, options, now)
+    asking = Asking(
+        nodes,
+        now,
+        groups_per_request=options.groups_per_request,
+        partitions_per_request=options.partitions_per_request,
+    )
     asking.seen.known_groups = _sources(known)
-    first = await meet_all(asking)
-    listed = {group.group_id: group for own in first.listed.values() for group in own}
+    by_broker = await meet_all(asking)
+    listed = {group.group_id: group for rows in by_broker.values() for group in rows}
     everyone = dict.fromkeys([*listed, *asking.seen.known_groups, *(groups or ())])
     wanted = list(everyone if groups is None else dict.fromkeys(groups))
-    by_lister = {node: [group.group_id for group in own] for node, own in first.listed.items()}
-    coordinators = Coordinators(asking, by_lister)
+    names_by_broker = {node: [group.group_id for group in rows] for node, rows in by_broker.items()}
+    coordinators = Coordinators(asking, asking.seen.partitions, names_by_broker)
     await coordinators.look_up(coordinators.disputed, everyone)
     plan = coordinators.by_node(wanted)
     await together(
-        *(_ask_coordinator(asking, first, node, own, listed) for node, own in plan.items()),
+        *(_ask_coordinator(asking, options, node, names, listed) for node, names in plan.items()),
         *(ask_broker_settings(asking, node) for node in asking.reached if options.settings),
         *([ask_eligible(asking)] if NO_LEADER in coordinators.leaders.values() else []),
     )
-    await _follow_denials(asking, first, coordinators, listed)
+    await _follow_denials(asking, options, coordinators, listed)
     if options.ends:
-        await _ask_positions(asking, first)
+        await _ask_positions(asking, options)
     await _note_addresses(asking)
     return asking.seen
 
 
 async def _ask_coordinator(
     asking: Asking,
-    first: FirstRound,
+    options: SurveyOptions,
     node: int,
     groups: Sequence[str],
     listed: Mapping[str, ListedGroup],
 ) -> None:
     described = describe_groups(asking, node, groups, listed)
-    if not asking.options.offsets:
+    if not options.offsets:
         await described
         return
     committing = [
@@ -121,18 +120,16 @@ async def _ask_coordinator(
     ]
     if needs_names(asking, node):
         await described
-        await fetch_offsets(asking, node, committing, _partitions_of(asking, first, node, committing))
+        await fetch_offsets(asking, node, committing, _partitions_of(asking, node, committing))
     else:
         await together(described, fetch_offsets(asking, node, committing))
 
 
-def _partitions_of(
-    asking: Asking, first: FirstRound, node: int, groups: Iterable[str]
-) -> dict[str, Partitions]:
-    """Which partitions to ask for, where the broker cannot be asked for all that a group has."""
-    there = {
+def _partitions_of(asking: Asking, node: int, groups: Iterable[str]) -> dict[str, Partitions]:
+    """Which partitions to ask for, where the broker cannot be asked for all offsets of a group."""
+    partitions = {
         name: [partition.partition_index for partition in topic.partitions]
-        for name, topic in first.all_topics.get(node, {}).items()
+        for name, topic in asking.all_topics.get(node, {}).items()
         if name != OFFSETS_TOPIC
     }
     subscribed: defaultdict[str, set[str]] = defaultdict(set)
@@ -141,17 +138,20 @@ def _partitions_of(
             subscribed[state.group].update(member.subscribed or ())
             subscribed[state.group].update(name.topic for name in member.assigned or ())
     return {
-        group: {name: there[name] for name in sorted(subscribed[group]) if name in there}
+        group: {name: partitions[name] for name in sorted(subscribed[group]) if name in partitions}
         if group in subscribed
-        else there
+        else partitions
         for group in groups
     }
 
 
 async def _follow_denials(
-    asking: Asking, first: FirstRound, coordinators: Coordinators, listed: Mapping[str, ListedGroup]
+    asking: Asking,
+    options: SurveyOptions,
+    coordinators: Coordinators,
+    listed: Mapping[str, ListedGroup],
 ) -> None:
-    """Groups whose supposed coordinator answered that it is not: who is?"""
+    """Asks again for groups whose supposed coordinator answered NOT_COORDINATOR."""
     denied = {row.group for row in asking.seen.states if row.error is ErrorCode.NOT_COORDINATOR}
     denied |= {
         row.group
@@ -167,21 +167,22 @@ async def _follow_denials(
         node = coordinators.named.get(partition, NO_LEADER)
         if node in asking.reached and node != coordinators.leaders[partition]:
             elsewhere[node].append(group)
-    await together(*(_ask_coordinator(asking, first, node, own, listed) for node, own in elsewhere.items()))
+    await together(
+        *(_ask_coordinator(asking, options, node, names, listed) for node, names in elsewhere.items())
+    )
 
 
-async def _ask_positions(asking: Asking, first: FirstRound) -> None:
-    options = asking.options
+async def _ask_positions(asking: Asking, options: SurveyOptions) -> None:
     topics = _topics_read(asking.seen)
     settings = [OFFSETS_TOPIC, *(name for name in topics if name != OFFSETS_TOPIC)]
     await together(
-        ask_topics(asking, first, topics),
+        ask_topics(asking, topics, options.most_views),
         *([ask_topic_settings(asking, settings)] if options.settings else []),
     )
     best = best_views(asking.seen.partitions)
     read = set(topics)
-    by_leader = leaders(asking, best, sorted(name for name in best if name.topic in read))
-    await ask_ends(asking, by_leader)
+    leaders = by_leader(asking, best, sorted(name for name in best if name.topic in read))
+    await ask_ends(asking, leaders, options.look_back_s)
     await together(
         *([ask_transactions(asking, _held_back(asking, best))] if options.transactions else []),
         *([ask_epochs(asking, best)] if options.epochs else []),
@@ -190,7 +191,7 @@ async def _ask_positions(asking: Asking, first: FirstRound) -> None:
 
 def _topics_read(seen: Observations) -> list[str]:
     """Topics that groups have committed offsets in, are assigned to, or subscribe to."""
-    topics = {row[1] for row in seen.committed}
+    topics = {row.topic for row in seen.committed}
     for state in seen.states:
         for member in state.members:
             topics.update(member.subscribed or ())
@@ -203,11 +204,11 @@ def _held_back(
 ) -> dict[int, list[TopicPartition]]:
     """Partitions whose last stable offset is behind, and those of groups with pending commits."""
     held = {row.name: None for row in asking.seen.ends if 0 <= row.stable < row.latest}
-    unstable = {row[0] for row in asking.seen.committed if row[4] == ErrorCode.UNSTABLE_OFFSET_COMMIT}
+    unstable = {row.group for row in asking.seen.committed if row.error == ErrorCode.UNSTABLE_OFFSET_COMMIT}
     count = sum(name.topic == OFFSETS_TOPIC for name in best)
     if unstable and count:
         held |= {TopicPartition(OFFSETS_TOPIC, partition_for(group, count)): None for group in unstable}
-    return leaders(asking, dict(best), held)
+    return by_leader(asking, best, held)
 
 
 async def _note_addresses(asking: Asking) -> None:
@@ -222,9 +223,10 @@ def _sources(known: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     return dict(known) if isinstance(known, Mapping) else dict.fromkeys(known, _EARLIER)
 
 
-def _nobody(error: ClientError, known: Mapping[str, str] | Sequence[str], now: Clock) -> Observations:
-    """Not one broker could be asked."""
-    causes = error.causes if isinstance(error, NoBroker) else (error,)
+def unreachable(
+    error: ClientError, known: Mapping[str, str] | Sequence[str] = (), now: Clock = wall_clock
+) -> Observations:
+    """No broker could be asked."""
     at = now()
-    rows = [Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in causes]
+    rows = [Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in error.causes]
     return Observations(unasked=rows, known_groups=_sources(known))

@@ -3,8 +3,8 @@
 import asyncio
 
 from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, Unsupported
 from kelpie.client.connection import Connection
-from kelpie.client.failures import ClientError, Unsupported
 from kelpie.client.journey.consumer import Consumer
 from kelpie.client.journey.failures import ConsumerProblem
 from kelpie.client.journey.probe.describing import AskToDelete

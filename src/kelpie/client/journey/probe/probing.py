@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsupported
 from kelpie.client.connection import Connection
-from kelpie.client.failures import ClientError, NoBroker, Unreachable, Unsupported
 from kelpie.client.journey.probe.describing import AskGroup, AskNewerGroup, GroupSeen
 from kelpie.client.journey.probe.finder import find
 from kelpie.client.journey.probe.joining import Joining

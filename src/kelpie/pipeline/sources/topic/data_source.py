@@ -21,7 +21,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.client.properties import settings_of
 from kelpie.client.settings import Settings
 from kelpie.observations import OFFSETS_TOPIC

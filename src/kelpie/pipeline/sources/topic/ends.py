@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kelpie.client.failures import ClientError
+from kelpie.client.admin.topics import best_views
+from kelpie.client.client_errors import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import EARLIEST, LATEST, READ_COMMITTED, ask_offsets, ask_views
 from kelpie.client.settings import Settings
-from kelpie.client.survey.topics import best_views
 from kelpie.errors import describe
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
 from kelpie.wire.api.offset_for_leader_epoch import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from kelpie.client.failures import ClientError
+from kelpie.client.client_errors import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import EARLIEST, READ_COMMITTED, ask_records

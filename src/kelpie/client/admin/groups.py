@@ -1,14 +1,14 @@
 """State and members of groups, from their coordinators, many in one request.
 
-Classic groups and those of the newer protocol (KIP-848) have an API each. Brokers since 3.8 list the type of
-a group; where it is not known, the classic one is asked, and the newer for groups that it does not know.
+Classic groups and consumer groups of KIP-848 have an API each. Brokers since 3.8 list the type of a group;
+where the type is not known, DescribeGroups is asked first, then ConsumerGroupDescribe for unknown groups.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kelpie.client.failures import ClientError
-from kelpie.client.survey.asking import Asking, chunks, each, error_of
+from kelpie.client.admin.asking import Asking, chunks, each, error_of
+from kelpie.client.client_errors import ClientError
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -20,7 +20,8 @@ from kelpie.wire.api.describe_groups import DescribeGroupsRequest
 from kelpie.wire.api.list_groups import ListedGroup
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
-_DEAD = "Dead"
+ABSENT = "Dead"
+"""The state of a group that does not exist, in the words of DescribeGroups."""
 _OTHER_KINDS = ("share", "streams")
 """Groups of these types are listed; Kelpie does not describe them."""
 
@@ -28,15 +29,19 @@ _OTHER_KINDS = ("share", "streams")
 async def describe_groups(
     asking: Asking, node: int, groups: Sequence[str], listed: Mapping[str, ListedGroup]
 ) -> None:
-    """Adds one GroupState for each group, or a row that says why not."""
+    """Adds one GroupState for each group, or an Unasked row.
+
+    `listed`: what ListGroups said of the groups, where that is known.
+    """
     kinds = {group: listed[group].group_type.lower() if group in listed else "" for group in groups}
     others = [group for group in groups if kinds[group] in _OTHER_KINDS]
-    _note_listed(asking, node, others, listed)
-    newer = [group for group in groups if kinds[group] == CONSUMER]
+    at, source = asking.clock(), asking.source(node)
+    asking.seen.states += [listed_state(listed[group], node, at, source) for group in others]
+    consumer = [group for group in groups if kinds[group] == CONSUMER]
     classic = [group for group in groups if kinds[group] not in (CONSUMER, *_OTHER_KINDS)]
     both = asking.versions[node].speaks(ConsumerGroupDescribeRequest)
-    maybe_newer: list[str] = []
-    size = asking.options.groups_per_request
+    perhaps_consumer: list[str] = []
+    size = asking.groups_per_request
 
     async def ask_classic(part: Sequence[str]) -> None:
         try:
@@ -47,11 +52,11 @@ async def describe_groups(
         source = asking.source(node)
         for group in response.groups:
             if both and not kinds[group.group_id] and _is_unknown(group):
-                maybe_newer.append(group.group_id)
+                perhaps_consumer.append(group.group_id)
             else:
-                asking.seen.states.append(_classic_state(group, node, at, source))
+                asking.seen.states.append(classic_state(group, node, at, source))
 
-    async def ask_newer(part: Sequence[str]) -> None:
+    async def ask_consumer(part: Sequence[str]) -> None:
         request = ConsumerGroupDescribeRequest(group_ids=list(part), include_authorized_operations=False)
         try:
             response, at = await asking.ask(node, request)
@@ -59,15 +64,15 @@ async def describe_groups(
             _not_described(asking, node, part, error)
             return
         source = asking.source(node)
-        asking.seen.states += [_newer_state(group, node, at, source) for group in response.groups]
+        asking.seen.states += [consumer_state(group, node, at, source) for group in response.groups]
 
     await each(chunks(classic, size), ask_classic)
-    await each(chunks(newer + maybe_newer, size), ask_newer)
+    await each(chunks(consumer + perhaps_consumer, size), ask_consumer)
 
 
 def _is_unknown(group: Any) -> bool:
     unknown = group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    return unknown or (not group.error_code and group.group_state == _DEAD)
+    return unknown or (not group.error_code and group.group_state == ABSENT)
 
 
 def _not_described(asking: Asking, node: int, groups: Sequence[str], error: ClientError) -> None:
@@ -75,23 +80,20 @@ def _not_described(asking: Asking, node: int, groups: Sequence[str], error: Clie
     asking.unasked("group", groups, f"{source} did not describe it. {error.reason}", source)
 
 
-def _note_listed(asking: Asking, node: int, groups: Sequence[str], listed: Mapping[str, ListedGroup]) -> None:
-    at, source = asking.clock(), asking.source(node)
-    asking.seen.states += [
-        GroupState(
-            group,
-            listed[group].group_state,
-            listed[group].group_type.lower(),
-            listed[group].protocol_type,
-            coordinator=node,
-            at=at,
-            source=source,
-        )
-        for group in groups
-    ]
+def listed_state(group: ListedGroup, node: int, at: Instant, source: str) -> GroupState:
+    """A group as ListGroups tells of it: without members, and before 2.6 without its state."""
+    return GroupState(
+        group.group_id,
+        group.group_state,
+        group.group_type.lower(),
+        group.protocol_type,
+        coordinator=node,
+        at=at,
+        source=source,
+    )
 
 
-def _classic_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
+def classic_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
     error = error_of(group.error_code) if group.error_code else ErrorCode.NONE
     speaks = group.protocol_type == PROTOCOL_TYPE
     members = tuple(_classic_member(member, speaks) for member in group.members) if group.members else ()
@@ -111,7 +113,7 @@ def _classic_state(group: Any, node: int, at: Instant, source: str) -> GroupStat
 
 
 def _classic_member(member: Any, speaks: bool) -> Member:
-    """What members subscribe to and are assigned is in blobs that only consumers' groups fill alike."""
+    """Subscription and assignment are bytes, which only groups of consumers fill in the same way."""
     subscribed, assigned = (
         read_blobs(member.member_metadata, member.member_assignment) if speaks else (None, None)
     )
@@ -125,17 +127,17 @@ def _classic_member(member: Any, speaks: bool) -> Member:
     )
 
 
-def _newer_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
+def consumer_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
     error = error_of(group.error_code) if group.error_code else ErrorCode.NONE
     return GroupState(
         group.group_id,
         # A group that the coordinator does not know has no state; the classic API calls that Dead.
-        group.group_state or (_DEAD if error is ErrorCode.GROUP_ID_NOT_FOUND else ""),
+        group.group_state or (ABSENT if error is ErrorCode.GROUP_ID_NOT_FOUND else ""),
         CONSUMER,
         PROTOCOL_TYPE,
         group.assignor_name,
         group.group_epoch,
-        tuple(map(_newer_member, group.members)),
+        tuple(map(_consumer_member, group.members)),
         node,
         error,
         at,
@@ -143,7 +145,7 @@ def _newer_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
     )
 
 
-def _newer_member(member: Any) -> Member:
+def _consumer_member(member: Any) -> Member:
     assigned = tuple(
         TopicPartition(topic.topic_name, partition)
         for topic in member.assignment.topic_partitions

@@ -1,17 +1,18 @@
-"""Who holds a last stable offset back: producers with an open transaction, and what is known of it.
+"""Open transactions, which hold the last stable offset of a partition back.
 
-The leader tells the producer (DescribeProducers, since 2.8); which transaction that is, only the transaction
-coordinators know (ListTransactions and DescribeTransactions, since 3.0). One that no coordinator knows hangs.
+The leader tells the producer (DescribeProducers, since 2.8). Only the transaction coordinators know which
+transaction that is (ListTransactions and DescribeTransactions, since 3.0). A transaction that no coordinator
+knows hangs.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kelpie.client.failures import ClientError
-from kelpie.client.survey.asking import Asking, together
+from kelpie.client.admin.asking import Asking, together
+from kelpie.client.client_errors import ClientError
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OpenTransaction
+from kelpie.questions.question import by_topic
 from kelpie.wire.api.describe_producers import DescribeProducersRequest, TopicRequest
 from kelpie.wire.api.describe_transactions import DescribeTransactionsRequest
 from kelpie.wire.api.list_transactions import ListTransactionsRequest
@@ -28,23 +29,21 @@ class _Transaction(NamedTuple):
 
 async def ask_transactions(asking: Asking, by_leader: Mapping[int, Sequence[TopicPartition]]) -> None:
     """Adds the transactions that are open in these partitions."""
-    found: list[OpenTransaction] = []
-    await together(*(_ask_leader(asking, node, names, found) for node, names in by_leader.items()))
-    if not found:
+    rows: list[OpenTransaction] = []
+    await together(*(_ask_leader(asking, node, names, rows) for node, names in by_leader.items()))
+    if not rows:
         return
-    known, complete = await _ask_coordinators(asking, sorted({row.producer_id for row in found}))
+    known, complete = await _ask_coordinators(asking, sorted({row.producer_id for row in rows}))
     nothing = _Transaction("", "" if complete else UNKNOWN)
-    for row in found:
+    for row in rows:
         transaction = known.get(row.producer_id, nothing)
         asking.seen.transactions.append(row._replace(**transaction._asdict()))
 
 
 async def _ask_leader(
-    asking: Asking, node: int, names: Sequence[TopicPartition], found: list[OpenTransaction]
+    asking: Asking, node: int, names: Sequence[TopicPartition], rows: list[OpenTransaction]
 ) -> None:
-    topics: defaultdict[str, list[int]] = defaultdict(list)
-    for topic, partition in names:
-        topics[topic].append(partition)
+    topics = by_topic(names)
     wanted = [TopicRequest(name=topic, partition_indexes=entries) for topic, entries in topics.items()]
     source = asking.source(node)
     try:
@@ -53,7 +52,7 @@ async def _ask_leader(
         reason = f"An open transaction holds it back; whose, {source} did not tell. {error.reason}"
         asking.unasked("partition", [str(name) for name in names], reason, source)
         return
-    found += [
+    rows += [
         OpenTransaction(
             topic.name,
             partition.partition_index,

@@ -1,19 +1,24 @@
 """Committed offsets, from the coordinators.
 
-Since 3.0 many groups go into one request (KIP-709). Before, there is one request for each group, and many of
-them under way at once. Kafka 0.9 and 0.10.0 must be told which partitions are meant: those of the topics that
-a group's members read, or of all topics where nobody is there to tell.
+Since 3.0 one request carries many groups (KIP-709). Before, there is one request for each group, and many of
+them are under way at once. Kafka 0.9 and 0.10.0 must be told which partitions are meant: those of the topics
+that a group's members read, or of all topics where the group has no members.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kelpie.client.failures import ClientError
-from kelpie.client.survey.asking import Asking, chunks, each, error_of
+from kelpie.client.admin.asking import Asking, chunks, each, error_of
+from kelpie.client.client_errors import ClientError
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.observations import Committed, CoordinatorAnswer
-from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from kelpie.wire.api.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 
 _SEVERAL_GROUPS = 8
 _NAMES = 9
@@ -27,26 +32,47 @@ Partitions = Mapping[str, Sequence[int]]
 
 
 async def fetch_offsets(
-    asking: Asking, node: int, groups: Sequence[str], named: Mapping[str, Partitions] | None = None
+    asking: Asking,
+    node: int,
+    groups: Sequence[str],
+    named: Mapping[str, Partitions] | None = None,
+    *,
+    only_named: bool = False,
+    require_stable: bool = True,
 ) -> None:
     """Adds the committed offsets of each group, and what the coordinator answered as a whole.
 
-    `named`: the partitions to ask for, where `needs_names`.
+    `named`: the partitions to ask for, by group, where `needs_names`; with `only_named` everywhere.
+    `require_stable`: an offset that an open transaction is about to change is an error, not an offset.
     """
     version = asking.versions[node].pick(OffsetFetchRequest, at_most=_NAMES)
-    if version >= _SEVERAL_GROUPS:
-        await _fetch_together(asking, node, groups, version)
-        return
 
-    async def fetch(group: str) -> None:
-        topics = None
-        if version < ALL_TOPICS:
-            wanted = (named or {}).get(group, {})
-            topics = [
-                OffsetFetchRequestTopic(name=topic, partition_indexes=list(partitions))
-                for topic, partitions in wanted.items()
-            ]
-        request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=version >= _STABLE)
+    def topics_of(group: str, entry: type[Any]) -> list[Any] | None:
+        if version >= ALL_TOPICS and not only_named:
+            return None
+        return [
+            entry(name=topic, partition_indexes=list(partitions))
+            for topic, partitions in (named or {}).get(group, {}).items()
+        ]
+
+    async def fetch_many(part: Sequence[str]) -> None:
+        wanted = [
+            OffsetFetchRequestGroup(group_id=group, topics=topics_of(group, OffsetFetchRequestTopics))
+            for group in part
+        ]
+        request = OffsetFetchRequest(groups=wanted, require_stable=require_stable)
+        try:
+            response, at = await asking.ask(node, request, version)
+        except ClientError as error:
+            _not_fetched(asking, node, part, error)
+            return
+        _note_groups(asking, node, [(group.group_id, group.error_code) for group in response.groups], at)
+        _note_offsets(asking, node, [(group.group_id, group.topics) for group in response.groups], at)
+
+    async def fetch_one(group: str) -> None:
+        stable = require_stable and version >= _STABLE
+        topics = topics_of(group, OffsetFetchRequestTopic)
+        request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
         try:
             response, at = await asking.ask(node, request, version)
         except ClientError as error:
@@ -56,27 +82,14 @@ async def fetch_offsets(
         _note_groups(asking, node, [(group, code)], at)
         _note_offsets(asking, node, [(group, response.topics)], at)
 
-    await each(groups, fetch, _UNDER_WAY)
+    if version >= _SEVERAL_GROUPS:
+        await each(chunks(groups, asking.groups_per_request), fetch_many)
+    else:
+        await each(groups, fetch_one, _UNDER_WAY)
 
 
 def needs_names(asking: Asking, node: int) -> bool:
     return not asking.versions[node].speaks(OffsetFetchRequest, at_least=ALL_TOPICS)
-
-
-async def _fetch_together(asking: Asking, node: int, groups: Sequence[str], version: int) -> None:
-    async def fetch(part: Sequence[str]) -> None:
-        wanted = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in part]
-        try:
-            response, at = await asking.ask(
-                node, OffsetFetchRequest(groups=wanted, require_stable=True), version
-            )
-        except ClientError as error:
-            _not_fetched(asking, node, part, error)
-            return
-        _note_groups(asking, node, [(group.group_id, group.error_code) for group in response.groups], at)
-        _note_offsets(asking, node, [(group.group_id, group.topics) for group in response.groups], at)
-
-    await each(chunks(groups, asking.options.groups_per_request), fetch)
 
 
 def _common_error(topics: Iterable[Any]) -> int:
@@ -101,7 +114,7 @@ def _note_groups(asking: Asking, node: int, answers: Iterable[tuple[str, int]], 
 
 
 def _note_offsets(asking: Asking, node: int, answers: Iterable[tuple[str, Any]], at: Instant) -> None:
-    """Hundreds of thousands of rows: tuples made without a call of ours for each."""
+    """There may be 100,000s of rows, so they are made without a call of a Python function for each."""
     source = asking.source(node)
     new = tuple.__new__
     asking.seen.committed += [

@@ -19,6 +19,11 @@ class ClientError(Exception):
         self.reason = reason
         self.address = address
 
+    @property
+    def causes(self) -> "Sequence[ClientError]":
+        """The failures of single brokers that this one sums up; else itself."""
+        return (self,)
+
 
 class BadSettings(ClientError):
     """The settings contradict themselves, or name a file that is not there."""
@@ -53,8 +58,12 @@ class Unreadable(ClientError):
 
 
 class NoBroker(ClientError):
-    """Not one of several brokers could be asked."""
+    """None of several brokers could be asked."""
 
     def __init__(self, reason: str, causes: Sequence[ClientError]) -> None:
         super().__init__(reason)
-        self.causes = tuple(causes)
+        self._causes = tuple(causes)
+
+    @property
+    def causes(self) -> Sequence[ClientError]:
+        return self._causes

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kelpie.client.failures import ClientError, Unsupported
-from kelpie.client.survey.asking import Asking, chunks, each
+from kelpie.client.admin.asking import Asking, chunks, each
+from kelpie.client.client_errors import ClientError, Unsupported
 from kelpie.errors import ErrorCode, describe
 from kelpie.observations import Setting
 from kelpie.wire.api.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -55,7 +55,7 @@ async def ask_broker_settings(asking: Asking, node: int) -> None:
 
 
 async def ask_topic_settings(asking: Asking, topics: Sequence[str]) -> None:
-    """Any broker knows them; the next one is asked when one does not answer."""
+    """Any broker knows them. If one does not answer, the next is asked."""
 
     async def ask(part: Sequence[str]) -> None:
         for node in asking.reached:
@@ -76,7 +76,7 @@ async def _ask(asking: Asking, node: int, kind: _Kind, names: Sequence[str]) -> 
     try:
         response, _ = await asking.ask(node, DescribeConfigsRequest(resources=resources))
     except Unsupported as error:
-        # Kafka before 0.11 tells its settings to nobody. Once is enough to say so.
+        # Kafka before 0.11 tells no settings. One row says so.
         if not any(row.kind == "settings" for row in asking.seen.unasked):
             asking.unasked("settings", ["all"], error.reason, source)
         return True
@@ -86,7 +86,7 @@ async def _ask(asking: Asking, node: int, kind: _Kind, names: Sequence[str]) -> 
     for result in response.results:
         of = f"{kind.prefix}{result.resource_name}"
         if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            continue  # There is no such topic: the list of topics tells that already.
+            continue  # The views of topics say already that there is no such topic.
         if result.error_code:
             asking.unasked("settings", [of], f"{source} answers {describe(result.error_code)}", source)
         asking.seen.settings += [

@@ -1,0 +1,176 @@
+"""One round of questions to a cluster: which brokers answer, the rows so far, which brokers are silent.
+
+A broker that does not answer in time is not asked again in the same round. So a dead broker costs one time
+limit, however many questions there are.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from kelpie.client.client_errors import ClientError, TimedOut, Unsupported
+from kelpie.client.connection import Connection
+from kelpie.client.nodes import Nodes
+from kelpie.client.versions import BrokerVersions
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.observations import Observations, Unasked
+from kelpie.questions.question import Question
+from kelpie.wire.api.metadata import MetadataResponseTopic
+
+Answer = TypeVar("Answer")
+T = TypeVar("T")
+GROUPS_PER_REQUEST = 2000
+PARTITIONS_PER_REQUEST = 5000
+_COLLECT_EVERY = 1_000_000
+"""Python's garbage collector starts after so many new objects."""
+
+Clock = Callable[[], Instant]
+TimedAnswer = tuple[Any, Instant]
+
+
+def wall_clock() -> Instant:
+    return time.time_ns() // 1_000_000
+
+
+class Asking:
+    """One round. All rows go to `seen`; what could not be asked goes to `seen.unasked`."""
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        clock: Clock = wall_clock,
+        *,
+        groups_per_request: int = GROUPS_PER_REQUEST,
+        partitions_per_request: int = PARTITIONS_PER_REQUEST,
+    ) -> None:
+        self.nodes = nodes
+        self.clock = clock
+        self.groups_per_request = groups_per_request
+        self.partitions_per_request = partitions_per_request
+        self.seen = Observations()
+        self.versions: dict[int, BrokerVersions] = {}
+        """Of the brokers that were reached."""
+        self.all_topics: dict[int, dict[str, MetadataResponseTopic]] = {}
+        """By broker, where a broker had to be asked for all topics (before Kafka 2.1)."""
+        self._silent: dict[int, ClientError] = {}
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """The brokers that still answer."""
+        return tuple(node for node in self.versions if node not in self._silent)
+
+    def source(self, node_id: int) -> str:
+        return self.nodes.name_of(node_id)
+
+    async def meet(self) -> None:
+        """Connects to all brokers that the cluster lists. A broker that fails is silent in this round."""
+
+        async def connect(node_id: int) -> None:
+            try:
+                await self.connect(node_id)
+            except ClientError as error:
+                self.missing(node_id, error)
+
+        await together(*(connect(node_id) for node_id in list(self.nodes.brokers)))
+
+    async def connect(self, node_id: int) -> Connection:
+        """The connection to a broker, within the limit of one request. Raises ClientError."""
+        limit_s = self.nodes.settings.request_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                connection = await self.nodes.connection(node_id)
+        except TimeoutError:
+            address = self.nodes.brokers[node_id].address
+            raise TimedOut(f"{address} was not ready within {limit_s:g} s.", address) from None
+        self.versions[node_id] = connection.versions
+        return connection
+
+    async def ask(
+        self, node_id: int, request: Any, version: int | None = None, limit_s: float | None = None
+    ) -> TimedAnswer:
+        """An answer, and when it came. Raises ClientError."""
+        silent = self._silent.get(node_id)
+        if silent is not None:
+            raise silent.with_traceback(None)
+        try:
+            response = await self.nodes.ask(node_id, request, version, limit_s)
+        except Unsupported:
+            raise
+        except ClientError as error:
+            self._silent.setdefault(node_id, error)
+            raise
+        return response, self.clock()
+
+    async def put(self, node_id: int, question: Question[Answer]) -> tuple[Answer, Instant]:
+        """The answer to a question, and when it came. Raises ClientError."""
+        version = self.versions[node_id].pick_for(question)
+        response, at = await self.ask(node_id, question.request(version), version)
+        return question.answer(response, version), at
+
+    def why_not(self, node_id: int) -> str:
+        """Why a broker cannot be asked."""
+        failure = self._silent.get(node_id)
+        if failure is not None:
+            return failure.reason
+        return (
+            "" if node_id in self.versions else f"broker {node_id} is not among those that the cluster lists"
+        )
+
+    def missing(self, node_id: int, failure: ClientError) -> None:
+        """This broker could not be reached at all."""
+        self.versions.pop(node_id, None)
+        self._silent.setdefault(node_id, failure)
+
+    def moved(self, node_id: int) -> None:
+        """The broker has another address than the one that was tried."""
+        self._silent.pop(node_id, None)
+        self.nodes.forget_failures([node_id])
+
+    def unasked(self, kind: str, names: Sequence[str], reason: str, source: str = "") -> None:
+        at = self.clock()
+        self.seen.unasked += [Unasked(kind, name, reason, at, source) for name in names]
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[at : at + size] for at in range(0, len(items), size))
+
+
+async def each(jobs: Iterator[T] | Sequence[T], work: Callable[[T], Awaitable[None]], width: int = 1) -> None:
+    """Works on all jobs, on `width` of them at a time."""
+    left = iter(jobs)
+
+    async def go() -> None:
+        for job in left:
+            await work(job)
+
+    await together(*(go() for _ in range(width)))
+
+
+async def together(*parts: Awaitable[None]) -> None:
+    """All at once. An exception of one part is raised when all parts have ended."""
+    outcomes = await asyncio.gather(*parts, return_exceptions=True)
+    for outcome in outcomes:
+        if outcome is not None:
+            raise outcome
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """A survey makes 100,000s of rows and keeps them all: collecting garbage would double its time."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _COLLECT_EVERY), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def error_of(code: int) -> ErrorCode:
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,0 +1,65 @@
+"""Where leader epochs end: whether records that a group has read are still those that the log holds.
+
+Commits carry the leader epoch of the last record that was read. Where the leader has changed since, the
+leader of today is asked where that epoch ends in its log (OffsetForLeaderEpoch, for clients since 2.1).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from kelpie.client.admin.asking import Asking, chunks, each, together
+from kelpie.client.admin.topics import by_leader
+from kelpie.client.client_errors import ClientError, Unsupported
+from kelpie.model.names import TopicPartition
+from kelpie.observations import EpochEnd, PartitionView
+from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
+
+_FOR_CLIENTS = 2
+_ANY_EPOCH = -1
+_MOST_EPOCHS = 10
+"""Of one partition; groups that stand in older ones are few and far behind."""
+
+
+async def ask_epochs(asking: Asking, best: Mapping[TopicPartition, PartitionView]) -> None:
+    """Adds where the epochs of commits end, for those that are not of the leader of today."""
+    older: defaultdict[TopicPartition, set[int]] = defaultdict(set)
+    for row in asking.seen.committed:
+        if row.leader_epoch >= 0:
+            view = best.get(row.name)
+            if view is not None and row.leader_epoch < view.leader_epoch:
+                older[view.name].add(row.leader_epoch)
+    if not older:
+        return
+    reached = {name for name in older if best[name].leader in asking.reached}
+    leaders = by_leader(asking, best, reached)
+    await together(*(_ask_leader(asking, node, names, older) for node, names in leaders.items()))
+
+
+async def _ask_leader(
+    asking: Asking, node: int, names: Sequence[TopicPartition], older: Mapping[TopicPartition, set[int]]
+) -> None:
+    """A request names a partition once: the first has each one's newest epoch, the second the next, …"""
+    source = asking.source(node)
+    newest_first = {name: sorted(older[name], reverse=True) for name in names}
+    rounds = [
+        [(name, epochs[number]) for name, epochs in newest_first.items() if number < len(epochs)]
+        for number in range(_MOST_EPOCHS)
+    ]
+
+    async def ask(asked: Sequence[tuple[TopicPartition, int]]) -> None:
+        question = AskEpochEnds({name: (_ANY_EPOCH, epoch) for name, epoch in asked}, _FOR_CLIENTS)
+        answer, at = await asking.put(node, question)
+        epochs = dict(asked)
+        asking.seen.epoch_ends += [
+            EpochEnd(*name, epochs[name], end.epoch, end.end_offset, end.error, at, source)
+            for name, end in answer.items()
+        ]
+
+    try:
+        for asked in rounds:
+            await each(chunks(asked, asking.partitions_per_request), ask)
+    except Unsupported:
+        return  # The release is older than that; its commits carry no epochs anyway.
+    except ClientError as error:
+        reason = f"Whether its log was cut off, {source} did not tell. {error.reason}"
+        asking.unasked("partition", [str(name) for name in names], reason, source)

@@ -1,0 +1,199 @@
+"""Where partitions begin and end, and which offset a time has: from their leaders, thousands in one request.
+
+A request carries one point in time for each partition. So the beginning, the high watermark, the last stable
+offset and the newest timestamp take one request each, and so does each time in the past: the first record
+that is younger than a minute tells where the log ended a minute ago. All of them are under way at once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kelpie.client.admin.asking import Asking, chunks, each, together
+from kelpie.client.client_errors import ClientError
+from kelpie.client.nodes import Nodes
+from kelpie.errors import ErrorCode, describe
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import LogEnds
+from kelpie.observations.positions import NO_OFFSET
+from kelpie.questions.list_offsets import EARLIEST, LATEST, NEWEST_TIMESTAMP, AskOffsets
+from kelpie.wire.api.list_offsets import ListOffsetsPartitionResponse, ListOffsetsRequest
+
+_TIMES, _ISOLATION, _KNOWS_NEWEST = 1, 2, 7
+"""The versions that brought them."""
+_READ_COMMITTED = 1
+CONSUMER, ANY_REPLICA = -1, -2
+"""Who asks: a consumer, which only the leader answers; or a tool, which every replica answers."""
+
+Responses = Mapping[tuple[str, int], ListOffsetsPartitionResponse]
+
+
+class _Point(NamedTuple):
+    timestamp: int
+    isolation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAt:
+    """The offset at a time; NO_OFFSET if there is none, with the failure if there was one."""
+
+    offset: int = NO_OFFSET
+    failure: str = ""
+    coarse: bool = False
+    """Kafka 0.9: the start of a segment that was last written before the time; NO_OFFSET if all are newer."""
+
+
+async def ask_ends(
+    asking: Asking,
+    by_leader: Mapping[int, Sequence[TopicPartition]],
+    look_back_s: Sequence[int] = (),
+    *,
+    with_newest: bool = True,
+) -> None:
+    """Adds the ends of all partitions, and where they were so many seconds ago."""
+    await together(
+        *(
+            _ask_leader(asking, node, names, look_back_s, with_newest=with_newest)
+            for node, names in by_leader.items()
+        )
+    )
+
+
+async def ask_offsets_at(
+    nodes: Nodes, node: int, times: Mapping[TopicPartition, int], replica_id: int = CONSUMER
+) -> dict[TopicPartition, OffsetAt]:
+    """The first offset at or after each time, or EARLIEST or LATEST, from one broker."""
+    question = AskOffsets(0, {name: (times[name], None) for name in sorted(times)}, replica_id=replica_id)
+    try:
+        version = (await nodes.versions(node)).pick(ListOffsetsRequest)
+        response = await nodes.ask(node, question.request(version), version)
+    except ClientError as error:
+        return dict.fromkeys(times, OffsetAt(failure=error.reason))
+    return {
+        TopicPartition(topic.name, row.partition_index): _offset_at(topic.name, row, version)
+        for topic in response.topics
+        for row in topic.partitions
+    }
+
+
+def _offset_at(topic: str, row: ListOffsetsPartitionResponse, version: int) -> OffsetAt:
+    if row.error_code != ErrorCode.NONE:
+        return OffsetAt(failure=f"{TopicPartition(topic, row.partition_index)}: {describe(row.error_code)}")
+    return OffsetAt(_offset(row), coarse=version < _TIMES)
+
+
+async def _ask_leader(
+    asking: Asking,
+    node: int,
+    names: Sequence[TopicPartition],
+    look_back_s: Sequence[int],
+    *,
+    with_newest: bool,
+) -> None:
+    async def ask(part: Sequence[TopicPartition]) -> None:
+        try:
+            await _ask(asking, node, part, look_back_s, with_newest=with_newest)
+        except ClientError as error:
+            source = asking.source(node)
+            reason = f"{source}, which leads it, did not tell its ends. {error.reason}"
+            asking.unasked("partition", [str(name) for name in part], reason, source)
+
+    await each(chunks(names, asking.partitions_per_request), ask)
+
+
+async def _ask(
+    asking: Asking,
+    node: int,
+    names: Sequence[TopicPartition],
+    look_back_s: Sequence[int],
+    *,
+    with_newest: bool,
+) -> None:
+    version = asking.versions[node].pick(ListOffsetsRequest)
+    now = asking.clock()
+    points = {"earliest": _Point(EARLIEST), "latest": _Point(LATEST)}
+    if version >= _ISOLATION:
+        points["stable"] = _Point(LATEST, _READ_COMMITTED)
+    if with_newest and version >= _KNOWS_NEWEST:
+        points["newest"] = _Point(NEWEST_TIMESTAMP)
+    past = {now - 1000 * back: _Point(now - 1000 * back) for back in look_back_s}
+    if version < _TIMES:
+        past = {}
+    responses: dict[str | Instant, Responses] = {}
+
+    async def fetch(what: str | Instant, point: _Point) -> None:
+        wanted = dict.fromkeys(names, (point.timestamp, None))
+        timeout_ms = int(asking.nodes.settings.request_timeout_s * 1000)
+        request = AskOffsets(point.isolation, wanted, timeout_ms).request(version)
+        response, _ = await asking.ask(node, request, version)
+        responses[what] = {
+            (topic.name, partition.partition_index): partition
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+
+    await together(*(fetch(what, point) for what, point in (points | past).items()))
+    source = asking.source(node)
+    asking.seen.ends += _past_ends(names, responses, past, source)
+    asking.seen.ends += _ends(names, responses, asking.clock(), source)
+
+
+def _ends(
+    names: Iterable[TopicPartition],
+    responses: Mapping[str | Instant, Responses],
+    at: Instant,
+    source: str,
+) -> list[LogEnds]:
+    rows = []
+    nothing: Responses = {}
+    for name in names:
+        latest = responses["latest"].get(name)
+        if latest is None:
+            continue
+        earliest = responses["earliest"].get(name)
+        stable = responses["stable"].get(name) if "stable" in responses else latest
+        newest = responses.get("newest", nothing).get(name)
+        answers = (latest, earliest, stable)
+        errors = (answer.error_code for answer in answers if answer is not None and answer.error_code)
+        rows.append(
+            LogEnds(
+                *name,
+                _offset(earliest),
+                _offset(latest),
+                _offset(stable),
+                next(errors, 0),
+                latest.leader_epoch,
+                newest.timestamp if newest is not None and newest.timestamp >= 0 else None,
+                at,
+                source,
+            )
+        )
+    return rows
+
+
+def _past_ends(
+    names: Iterable[TopicPartition],
+    responses: Mapping[str | Instant, Responses],
+    past: Iterable[Instant],
+    source: str,
+) -> list[LogEnds]:
+    rows = []
+    by_timestamps = f"{source} by timestamps"
+    for then in sorted(past):
+        for name in names:
+            entry, latest = responses[then].get(name), responses["latest"].get(name)
+            if entry is None or latest is None or entry.error_code or latest.error_code:
+                continue
+            # Without a younger record, the log ended then where it ends now.
+            end = entry.offset if entry.offset >= 0 else latest.offset
+            epoch = entry.leader_epoch
+            rows.append(LogEnds(*name, NO_OFFSET, end, NO_OFFSET, 0, epoch, None, then, by_timestamps))
+    return rows
+
+
+def _offset(entry: Any) -> int:
+    if entry is None or entry.error_code:
+        return NO_OFFSET
+    offset: int = entry.old_style_offsets[0] if entry.old_style_offsets else entry.offset
+    return offset
