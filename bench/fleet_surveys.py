@@ -10,7 +10,7 @@ from bench.fleet_disks import BROKERS, OFFSETS_PARTITIONS, Disks, coordinator_of
 from bench.fleet_faults import pending_producer
 from bench.fleet_groups import Group
 from kelpie.errors import ErrorCode
-from kelpie.evidence.collected import Header, pack
+from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
     OFFSETS_TOPIC,

@@ -13,7 +13,7 @@ import pytest
 from kelpie.cli import main
 from kelpie.cli.amounts import duration, size
 from kelpie.cli.collect import amount
-from kelpie.evidence.collected import read_collected
+from kelpie.evidence.snapshot_files import read_snapshot
 from kelpie.lab import SyncCluster
 from tests.collect.rounds import snapshots
 
@@ -70,7 +70,7 @@ def test_a_signal_ends_it_in_order_and_a_kill_costs_nothing(
             _, said = process.communicate(timeout=60)
         assert (process.returncode, said) == (status, "")
     for path in snapshots(tmp_path):
-        assert list(read_collected(path))
+        assert list(read_snapshot(path))
     assert main([*command[3:], "--for", "1ms"]) == 0
     assert not list(tmp_path.glob(".*.tmp"))
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.collected import Header, pack
+from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.observations import (
     OFFSETS_TOPIC,
     Broker,

@@ -14,9 +14,10 @@ import pytest
 
 from kelpie.client.survey import survey
 from kelpie.collect.landing import Refused
-from kelpie.evidence.collected import gathered, header_of, read_collected
+from kelpie.evidence.snapshot_files import header_of, read_snapshot
 from kelpie.lab import SyncCluster
 from kelpie.observations import Observations
+from kelpie.observations.encoding import gathered
 from tests.collect.rounds import collect, diagnosed, settings_of, snapshots
 from tests.repair.scene import a_cluster, commit, home, replicas_of
 
@@ -32,7 +33,7 @@ def cluster() -> Iterator[SyncCluster]:
 
 
 def read(path: Path) -> Observations:
-    return gathered(read_collected(path))
+    return gathered(read_snapshot(path))
 
 
 def lines(path: Path) -> list[Any]:

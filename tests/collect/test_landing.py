@@ -9,8 +9,8 @@ import pytest
 
 from kelpie.collect.landing import SURVEY, Landing, Refused, TooLarge, clusters_at, name_of
 from kelpie.evidence.archives import Budget
-from kelpie.evidence.collected import Header, pack
 from kelpie.evidence.files import Search
+from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.observations import Observations
 
 NOW = 1_794_806_467_133

@@ -147,7 +147,7 @@ def client(real_zookeeper: RealZooKeeper) -> Iterator[Any]:
 
 
 @pytest.mark.real
-def test_a_real_zookeeper_is_collected_and_its_own_shell_says_the_same(
+def test_a_real_zookeeper_is_snapshot_and_its_own_shell_says_the_same(
     real_zookeeper: RealZooKeeper, client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With a chroot; round by round; and as somebody types it into zkCli.sh."""

@@ -3,6 +3,7 @@
 import multiprocessing
 import sqlite3
 import stat
+import zlib
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from kelpie.observations import (
     Observations,
     PartitionView,
 )
-from kelpie.observations.thinning import AGES_MS, kept
+from kelpie.observations.earlier import AGES_MS, kept
 from kelpie.store import Store, default_folder
 
 NOW = 1_800_000_000_000
@@ -142,6 +143,21 @@ def test_a_newer_format_is_not_overwritten(tmp_path: Path) -> None:
     store.remember("cluster", a_survey(NOW), NOW)
     assert "it has format 99" in store.words[0]
     assert (tmp_path / "surveys.sqlite3.unreadable").exists()
+
+
+def test_a_file_of_the_format_before_is_set_aside(tmp_path: Path) -> None:
+    """Format 1 packed surveys otherwise; reading it as format 2 must not end the diagnosis."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW), NOW)
+    with sqlite3.connect(store.path) as database:
+        database.execute("UPDATE survey SET data = ?", (zlib.compress(b'{"brokers":[[1,"h",9092]]}'),))
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    assert not store.recall("cluster", NOW + 1).known_groups
+    assert "it has format 1, and this release writes 2" in store.words[0]
+    assert (tmp_path / "surveys.sqlite3.unreadable").exists()
+    store.remember("cluster", a_survey(NOW), NOW)
+    assert store.recall("cluster", NOW + 1).known_groups
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -5,5 +5,5 @@ survey      one round: a survey as one file; what rounds remember of each other
 landing     the folder: whole files only, one collector at a time, bounded in disk
 zookeeper   one round on ZooKeeper: Kafka's nodes as one file
 
-What reads the files: `evidence.collected`, `evidence.zookeeper_dumps`.
+What reads the files: `evidence.snapshot_files`, `evidence.zookeeper_dumps`.
 """

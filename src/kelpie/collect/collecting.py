@@ -16,9 +16,10 @@ from kelpie.client.survey import wall_clock
 from kelpie.collect.landing import SURVEY, ZOOKEEPER, Landing, Own, Refused, TooLarge, clusters_at
 from kelpie.collect.survey import Look, Surveyor
 from kelpie.collect.zookeeper import NoZooKeeper, dump
-from kelpie.evidence import collected, zookeeper_dumps
+from kelpie.evidence import snapshot_files, zookeeper_dumps
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Setting
+from kelpie.observations.encoding import gathered
 
 _CLOCK_IS_BACK_MS = 1000
 
@@ -106,7 +107,7 @@ class Collector:
         told.partitions = len({(row.topic, row.partition) for row in found.partitions if row.partition >= 0})
         told.unasked = len(found.unasked)
         has_settings = self._settle(found) if look.answered else False
-        header = collected.Header(
+        header = snapshot_files.Header(
             cluster,
             look.begun,
             look.ended,
@@ -115,7 +116,7 @@ class Collector:
             unasked=told.unasked,
             has_settings=has_settings,
         )
-        path = self._publish(SURVEY, collected.pack(header, found), look.begun, told)
+        path = self._publish(SURVEY, snapshot_files.pack(header, found), look.begun, told)
         if has_settings:
             self._settings_in = path
 
@@ -229,9 +230,9 @@ class Collector:
         if newest is None:
             return
         try:
-            rows = collected.read_collected(newest, lambda line: line.startswith(_TELL_GROUPS))
-            self._surveyor.recall(collected.gathered(rows), self._landing.newest)
-        except (collected.Torn, OSError):
+            rows = snapshot_files.read_snapshot(newest, lambda line: line.startswith(_TELL_GROUPS))
+            self._surveyor.recall(gathered(rows), self._landing.newest)
+        except (snapshot_files.Torn, OSError):
             return  # It is one of many; the cluster itself is asked now.
 
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from kelpie.evidence import collected, zookeeper_dumps
+from kelpie.evidence import snapshot_files, zookeeper_dumps
 from kelpie.model.time import Instant
 
 SURVEY, ZOOKEEPER = "survey", "zookeeper"
-_ENDINGS = {SURVEY: collected.ENDING, ZOOKEEPER: zookeeper_dumps.ENDING}
+_ENDINGS = {SURVEY: snapshot_files.ENDING, ZOOKEEPER: zookeeper_dumps.ENDING}
 _NAME = re.compile(r"(survey|zookeeper)-(.+)-(\d{8}T\d{6}\.\d{3}Z)(\.jsonl?\.gz)")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 80
@@ -194,8 +194,8 @@ def clusters_at(folder: Path, addresses: Iterable[str]) -> list[str]:
     mine = set(addresses)
     found = []
     for stamp, path in sorted(newest.values(), reverse=True):
-        with suppress(OSError, collected.Torn):
-            header = collected.header_of(_head(path))
+        with suppress(OSError, snapshot_files.Torn):
+            header = snapshot_files.header_of(_head(path))
             if mine & set(header.bootstrap.split(",")):
                 found.append((stamp, header.cluster))
     return [cluster for _, cluster in found]
@@ -238,8 +238,8 @@ def _is_ours(path: Path, kind: str, cluster: str) -> bool:
     if kind == ZOOKEEPER:
         return zookeeper_dumps.is_own(head)
     try:
-        return collected.header_of(head).cluster == cluster
-    except collected.Torn:
+        return snapshot_files.header_of(head).cluster == cluster
+    except snapshot_files.Torn:
         return False
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kelpie.evidence import collected, zookeeper_dumps
+from kelpie.evidence import snapshot_files, zookeeper_dumps
 from kelpie.evidence.archives import Budget, Packed, is_archive, unpack
 from kelpie.evidence.unreadable import unreadable, why
 from kelpie.model.time import Instant
@@ -108,7 +108,7 @@ class Search:
             return
         kind = is_archive(head)
         # Snapshots are many, and read where they are.
-        if kind is None or collected.is_collected(head) or zookeeper_dumps.is_own(head):
+        if kind is None or snapshot_files.is_snapshot(head) or zookeeper_dumps.is_own(head):
             yield EvidenceFile(name, path, size, modified, head)
         elif nested >= DEEPEST_ARCHIVE:
             self._tell(name, f"It is an archive in an archive, more than {DEEPEST_ARCHIVE} deep.")

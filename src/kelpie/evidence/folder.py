@@ -12,7 +12,6 @@ from pathlib import Path
 
 from kelpie.evidence import properties
 from kelpie.evidence.archives import Budget
-from kelpie.evidence.collected import Torn, header_of
 from kelpie.evidence.dateless import settle_dates
 from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped
 from kelpie.evidence.describes import Output, read_output
@@ -24,7 +23,8 @@ from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.segments import Segment, describe_segment, read_segments
-from kelpie.evidence.surveys import Survey, read_surveys
+from kelpie.evidence.snapshot_files import Torn, header_of
+from kelpie.evidence.snapshots import Snapshot, read_snapshots
 from kelpie.evidence.unreadable import unreadable
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.model.time import Instant
@@ -45,7 +45,7 @@ class _Gathered:
     disks: dict[str, int] = field(default_factory=dict)
     modified: dict[str, Instant | None] = field(default_factory=dict)
     topic_names: dict[bytes, str] = field(default_factory=dict)
-    surveys: dict[str, Survey] = field(default_factory=dict)
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
     dumps: list[Observations] = field(default_factory=list)
     unasked: list[Unasked] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
         return "It is a scrape of metrics, which the doctor does not look at; kelpie pipeline run does."
     if Kind.SURVEY in what.kinds:
         try:
-            gathered.surveys[file.name] = Survey(file.path, header_of(file.head))
+            gathered.snapshots[file.name] = Snapshot(file.path, header_of(file.head))
         except Torn as error:
             return str(error)
     if Kind.ZOOKEEPER in what.kinds:
@@ -141,7 +141,7 @@ def _together(gathered: _Gathered) -> Observations:
     join_states(gathered.outputs)
     for dated in in_order(gathered.outputs):
         history.add(stamped(dated.output.found, dated.at))
-    history.add(*gathered.dumps, read_surveys(gathered.surveys, gathered.unasked))
+    history.add(*gathered.dumps, read_snapshots(gathered.snapshots, gathered.unasked))
     history.settings += properties.common_settings(history.settings)
     history.unasked += gathered.unasked
     return history

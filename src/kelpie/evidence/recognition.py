@@ -9,13 +9,13 @@ from enum import StrEnum
 from itertools import islice
 
 from kelpie.evidence import properties
-from kelpie.evidence.collected import is_collected
 from kelpie.evidence.describes import looks_like_output
 from kelpie.evidence.files import EvidenceFile
 from kelpie.evidence.logs.layouts import parse_head
 from kelpie.evidence.logs.lines import encoding_of, is_text, read_lines
 from kelpie.evidence.scrapes import looks_like_scrape
 from kelpie.evidence.segments import is_segment
+from kelpie.evidence.snapshot_files import is_snapshot
 from kelpie.evidence.zookeeper_dumps import is_dump
 
 _COMPANIONS = (
@@ -68,7 +68,7 @@ def recognise(file: EvidenceFile) -> Recognised:
         return _only(Kind.SEGMENT)
     if file.base.endswith(_COMPANIONS):
         return _only(Kind.COMPANION)
-    if is_collected(file.head):
+    if is_snapshot(file.head):
         return _only(Kind.SURVEY)
     if is_dump(file.head):
         return _only(Kind.ZOOKEEPER)

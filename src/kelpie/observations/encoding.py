@@ -1,7 +1,7 @@
-"""Rows of observations as plain data, ready for JSON, and back: nothing is lost on the way.
+"""Rows of observations as plain data, ready for JSON, and back. Nothing is lost on the way.
 
-Each kind of row has a word ("broker", "partition", "ends" …). What a row does not say, because it is the
-field's default, is left out; so rows of an older release can still be read when a field was added.
+Each kind of row has a word ("broker", "partition", "ends" …). A field that has its default value is left out,
+so rows of an older release can still be read after a field was added.
 
     kind, data = kind_of(row), encode(row)
     assert decode(kind, data) == row
@@ -9,18 +9,19 @@ field's default, is left out; so rows of an older release can still be read when
 
 import json
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from kelpie.observations.cluster import Broker, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event
-from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing
+from kelpie.observations.groups import Generation, GroupRemoved, GroupState, KnownGroup, Listing
 from kelpie.observations.positions import Commit, Committed, EpochEnd, LogEnds, OpenTransaction
 
+KNOWN = "known"
 KINDS: dict[str, type] = {
     "broker": Broker,
     "partition": PartitionView,
@@ -37,25 +38,29 @@ KINDS: dict[str, type] = {
     "setting": Setting,
     "event": Event,
     "unasked": Unasked,
+    KNOWN: KnownGroup,
 }
+_UNCHANGED_WORDS = ("committed", "ends", "unasked")
 _LISTS = {
-    "broker": "brokers",
-    "partition": "partitions",
-    "listing": "listings",
-    "answer": "answers",
-    "state": "states",
-    "generation": "generations",
-    "removal": "removals",
-    "commit": "commits",
-    "committed": "committed",
-    "ends": "ends",
-    "transaction": "transactions",
-    "epoch-end": "epoch_ends",
-    "setting": "settings",
-    "event": "events",
-    "unasked": "unasked",
+    kind: kind if kind in _UNCHANGED_WORDS else f"{kind.replace('-', '_')}s"
+    for kind in KINDS
+    if kind != KNOWN
 }
+"""Kind of row → name of its list in `Observations`."""
 _WORDS = {type_: kind for kind, type_ in KINDS.items()}
+
+Conversion = Callable[[Any], Any]
+
+
+class Field(NamedTuple):
+    """One field of a row type."""
+
+    name: str
+    hint: Any
+    default: Any
+    """MISSING if the field must be given."""
+    read: Conversion | None
+    """From plain data to the field's value; None where both are the same."""
 
 
 def kind_of(row: Any) -> str:
@@ -63,22 +68,23 @@ def kind_of(row: Any) -> str:
 
 
 def encode(row: Any) -> dict[str, Any]:
-    """A row as a dict of plain values: texts, numbers, truth values, None, lists and dicts of these."""
-    own: type = type(row)
-    return {
-        name: _plain(value)
-        for name, (_, default) in _fields(own).items()
-        if (value := getattr(row, name)) != default or type(value) is not type(default)
-    }
+    """A row as a dict of plain values: str, int, bool, None, lists and dicts of these."""
+    data = {}
+    row_type: type = type(row)
+    for name, _, default, read in fields_of(row_type):
+        value = getattr(row, name)
+        if value is not default and (value != default or type(value) is not type(default)):
+            data[name] = value if read is None else _plain(value)
+    return data
 
 
 def decode(kind: str, data: Mapping[str, Any]) -> Any:
-    """The row. Raises KeyError for a kind that nobody knows; fields that nobody knows are passed over."""
+    """The row. Raises KeyError for an unknown kind; unknown fields are ignored."""
     return _made(KINDS[kind], data)
 
 
 def dumps(row: Any) -> str:
-    """A row as JSON, in ASCII: any text, also a broken one, comes back as it was."""
+    """A row as JSON, in ASCII, so that any text comes back as it was, also one with lone surrogates."""
     return json.dumps(encode(row), separators=(",", ":"))
 
 
@@ -86,27 +92,54 @@ def loads(kind: str, text: str) -> Any:
     return decode(kind, json.loads(text))
 
 
+def column(field: Field, rows: Iterable[Any]) -> list[Any]:
+    """One field of many rows, as plain values."""
+    values = (getattr(row, field.name) for row in rows)
+    return list(values if field.read is None else map(_plain, values))
+
+
+def read_column(field: Field, values: Iterable[Any]) -> Iterable[Any]:
+    return values if field.read is None else map(field.read, values)
+
+
 def rows_of(observations: Observations) -> Iterator[tuple[str, Any]]:
-    """All rows, with their kind; not what is merely known of groups (`known_groups`)."""
+    """All rows with their kind; last, a `KnownGroup` for each of `known_groups`."""
     for kind, name in _LISTS.items():
         for row in getattr(observations, name):
             yield kind, row
+    for group, source in observations.known_groups.items():
+        yield KNOWN, KnownGroup(group, source)
+
+
+def gathered(rows: Iterable[tuple[str, Any]]) -> Observations:
+    """Rows with their kinds, as observations."""
+    observations = Observations()
+    for kind, row in rows:
+        add(observations, kind, row)
+    return observations
 
 
 def add(observations: Observations, kind: str, row: Any) -> None:
-    """Puts a row where rows of its kind are."""
-    getattr(observations, _LISTS[kind]).append(row)
+    """Puts a row into the list of its kind."""
+    if kind == KNOWN:
+        observations.known_groups.setdefault(row.group, row.source)
+    else:
+        getattr(observations, _LISTS[kind]).append(row)
 
 
 @cache
-def _fields(type_: type) -> dict[str, tuple[Any, Any]]:
-    """Of a dataclass or a named tuple: name → (type, default)."""
+def fields_of(type_: type) -> tuple[Field, ...]:
+    """The fields of a dataclass or a named tuple; none for other types."""
     hints = get_type_hints(type_)
     if is_dataclass(type_):
-        return {it.name: (hints[it.name], _default(it)) for it in fields(type_)}
-    defaults = getattr(type_, "_field_defaults", {})
-    names: tuple[str, ...] = getattr(type_, "_fields", ())
-    return {name: (hints[name], defaults.get(name, MISSING)) for name in names}
+        defaults = {field.name: _default(field) for field in fields(type_)}
+    else:
+        defaults = dict.fromkeys(getattr(type_, "_fields", ()), MISSING) | getattr(
+            type_, "_field_defaults", {}
+        )
+    return tuple(
+        Field(name, hints[name], default, _reader(hints[name])) for name, default in defaults.items()
+    )
 
 
 def _default(field: Any) -> Any:
@@ -120,27 +153,35 @@ def _plain(value: Any) -> Any:
         return encode(value)
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return value
+    return dict(value) if isinstance(value, Mapping) else value
 
 
-def _value(type_: Any, data: Any) -> Any:
-    origin = get_origin(type_)
+def _reader(hint: Any) -> Conversion | None:
+    origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        if data is None:
-            return None
-        (type_,) = (each for each in get_args(type_) if each is not type(None))
-        return _value(type_, data)
+        (read,) = (_reader(each) for each in get_args(hint) if each is not type(None))
+        return None if read is None else lambda data: None if data is None else read(data)
     if origin is tuple:
-        return tuple(_value(get_args(type_)[0], each) for each in data)
-    if isinstance(type_, type) and issubclass(type_, Enum):
-        return type_(data)
-    if isinstance(type_, type) and _fields(type_):
-        return _made(type_, data)
-    return dict(data) if isinstance(data, Mapping) else data
+        read_item = _reader(get_args(hint)[0])
+        return tuple if read_item is None else lambda data: tuple(map(read_item, data))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint
+    if isinstance(hint, type) and fields_of(hint):
+        return lambda data: _made(hint, data)
+    return dict if origin is not None and issubclass(origin, Mapping) else None
 
 
 def _made(type_: type, data: Mapping[str, Any]) -> Any:
-    known = _fields(type_)
-    return type_(**{name: _value(known[name][0], value) for name, value in data.items() if name in known})
+    names, readers = _conversions(type_)
+    values = data if data.keys() <= names else {name: data[name] for name in names & data.keys()}
+    if readers:
+        values = {name: readers[name](value) if name in readers else value for name, value in values.items()}
+    return type_(**values)
+
+
+@cache
+def _conversions(type_: type) -> tuple[frozenset[str], dict[str, Conversion]]:
+    """The names of all fields; and the conversions of those that need one."""
+    fields = fields_of(type_)
+    readers = {field.name: field.read for field in fields if field.read is not None}
+    return frozenset(field.name for field in fields), readers

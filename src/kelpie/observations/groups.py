@@ -1,6 +1,7 @@
 """Groups: which are listed, how they were described, and what their records in the offsets topic say."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -82,3 +83,10 @@ class GroupRemoved:
     group: str
     at: Instant | None = None
     source: str = ""
+
+
+class KnownGroup(NamedTuple):
+    """A group that only an earlier survey, a log or a file names; `source` says which."""
+
+    group: str
+    source: str

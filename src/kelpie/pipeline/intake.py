@@ -16,6 +16,7 @@ from kelpie.evidence.logs.hints import Hints
 from kelpie.evidence.recognition import Kind
 from kelpie.evidence.unreadable import UNREADABLE
 from kelpie.observations import OFFSETS_TOPIC, EventKind, Observations, Unasked
+from kelpie.observations.encoding import KNOWN
 from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import Commit
 from kelpie.pipeline.diagnosis import history
@@ -224,7 +225,7 @@ class Intake:
         """Logs name the same groups in every batch."""
         if not known_groups:
             return {}
-        is_known = pc.field("kind") == snapshots.KNOWN
+        is_known = pc.field("kind") == KNOWN
         of_files = pc.starts_with(pc.field("snapshot"), "batch ")
         told = self._lake.rows(TABLES["cluster_snapshot"], self._cluster, is_known & of_files)
         groups = set(told["group"].to_pylist())

@@ -9,8 +9,8 @@ from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.pipeline.diagnosis.cluster import Cluster, clusters_of
 from kelpie.pipeline.diagnosis.findings import finding_of, open_of
-from kelpie.pipeline.looks import rows_of_groups
 from kelpie.pipeline.sources.inventory import instant
+from kelpie.pipeline.sources.snapshots.chosen import rows_of_groups
 from kelpie.pipeline.sources.snapshots.outputs import observed
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES

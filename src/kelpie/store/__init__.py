@@ -5,8 +5,7 @@ store keeps, for each cluster, the names of all groups that were seen, where eac
 asked, and a few earlier surveys (states, committed offsets, ends of logs).
 
 store     the file: opening, locking, mending
-packing   rows to bytes and back
-          (which surveys are kept: `observations.thinning`)
+          (what is kept of a survey, and its encoding: `observations.earlier`)
 
 It is a convenience, never a condition: whatever is wrong with the file, the doctor goes on without it, and
 says so.

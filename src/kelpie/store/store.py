@@ -9,22 +9,26 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Observations
-from kelpie.observations.thinning import kept
-from kelpie.store.packing import Unpackable, pack_offsets, pack_survey, unpack_offsets, unpack_survey
+from kelpie.observations.earlier import (
+    Unpackable,
+    earlier_survey,
+    is_of_survey,
+    kept,
+    pack,
+    seen_in_survey,
+    unpack,
+)
 
 T = TypeVar("T")
 
-_SOURCE = "an earlier survey"
 _FILE = "surveys.sqlite3"
-_FORMAT = 1
+_FORMAT = 2
 _PATIENCE_S = 2.0
-_ONE_SURVEY_MS = 120_000
 _DEAD = "Dead"
 """What a coordinator says of a group that it does not know."""
 _FORGET_GROUPS_MS = 90 * 24 * 3_600_000
@@ -156,26 +160,24 @@ class Store:
 
 
 def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> Observations:
-    found = Observations()
-    surveys = list(
-        database.execute(
-            "SELECT at, data FROM survey WHERE cluster = ? AND at < ? ORDER BY at", (cluster, now)
-        )
+    recalled = Observations()
+    surveys = database.execute(
+        "SELECT at, data FROM survey WHERE cluster = ? AND at < ? ORDER BY at", (cluster, now)
     )
-    told: set[tuple[str, Instant]] = set()
+    with_offsets: set[tuple[str, Instant]] = set()
     for at, data in surveys:
-        earlier = unpack_survey(data, at, _SOURCE)
-        told.update((row.group, at) for row in earlier.committed)
-        found.add(earlier)
+        survey = unpack(data, at)
+        with_offsets.update((row.group, at) for row in survey.committed)
+        recalled.add(survey)
     rows = database.execute(
         "SELECT name, last_at, offsets, offsets_at FROM seen WHERE cluster = ?", (cluster,)
     )
     for name, last_at, offsets, offsets_at in rows:
         group = _read_name(name)
-        found.known_groups[group] = f"{_SOURCE} ({_day(last_at)})"
-        if offsets is not None and (group, offsets_at) not in told:
-            found.committed += unpack_offsets(offsets, group, offsets_at, _SOURCE)
-    return found
+        recalled.known_groups[group] = seen_in_survey(last_at)
+        if offsets is not None and (group, offsets_at) not in with_offsets:
+            recalled.add(unpack(offsets, offsets_at))
+    return recalled
 
 
 def _named(database: sqlite3.Connection, addresses: list[str]) -> list[str]:
@@ -201,9 +203,7 @@ def _remember(
     offsets = _offsets(seen, at)
     known = {group for listing in seen.listings for group in listing.groups}
     known |= {
-        row.group
-        for row in seen.states
-        if row.at is not None and at - row.at < _ONE_SURVEY_MS and not row.error and row.state != _DEAD
+        row.group for row in seen.states if is_of_survey(row.at, at) and not row.error and row.state != _DEAD
     }
     known |= offsets.keys()  # Kafka 0.9 lists no group without members; their commits are there.
     database.executemany(
@@ -215,13 +215,13 @@ def _remember(
                 cluster,
                 _written_name(group),
                 at,
-                pack_offsets(offsets[group]) if group in offsets else None,
+                pack(Observations(committed=offsets[group])) if group in offsets else None,
                 at if group in offsets else None,
             )
             for group in known
         ),
     )
-    data = pack_survey(seen, at)
+    data = pack(earlier_survey(seen, at))
     if len(data) <= _LARGEST_SURVEY:
         database.execute("INSERT OR REPLACE INTO survey VALUES (?, ?, ?)", (cluster, at, data))
     database.executemany(
@@ -233,19 +233,19 @@ def _remember(
 
 def _offsets(seen: Observations, at: Instant) -> dict[str, list[Committed]]:
     """Where groups stand: as coordinators say now, or else by their last commits in the offsets topic."""
-    found: defaultdict[str, list[Committed]] = defaultdict(list)
+    offsets: defaultdict[str, list[Committed]] = defaultdict(list)
     for row in seen.committed:
-        if row.at is not None and abs(at - row.at) < _ONE_SURVEY_MS and not row.error and row.offset >= 0:
-            found[row.group].append(row)
+        if is_of_survey(row.at, at) and not row.error and row.offset >= 0:
+            offsets[row.group].append(row)
     newest: dict[tuple[str, str, int], Commit] = {}
     for commit in seen.commits:
-        if commit.group not in found:
+        if commit.group not in offsets:
             newest[commit.group, commit.topic, commit.partition] = commit
     for (group, topic, partition), commit in newest.items():
         if not commit.removed:
             row = Committed(group, topic, partition, commit.offset, 0, commit.leader_epoch)
-            found[group].append(row)
-    return found
+            offsets[group].append(row)
+    return offsets
 
 
 def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
@@ -275,10 +275,6 @@ def _forget(database: sqlite3.Connection, cluster: str, groups: Iterable[str] | 
         "DELETE FROM seen WHERE cluster = ? AND name = ?",
         ((cluster, _written_name(group)) for group in groups),
     )
-
-
-def _day(at: Instant) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _written_name(group: str) -> bytes:

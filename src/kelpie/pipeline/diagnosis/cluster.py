@@ -9,8 +9,8 @@ from kelpie.cluster import ClusterView, build_cluster
 from kelpie.evidence.properties import common_settings
 from kelpie.model.time import Instant
 from kelpie.observations import Listing, Observations, Unasked
-from kelpie.pipeline.looks import choice_of, rows_of_cluster
 from kelpie.pipeline.sources.logs.intake import event_of
+from kelpie.pipeline.sources.snapshots.chosen import choice_of, rows_of_cluster
 from kelpie.pipeline.sources.snapshots.outputs import observed, topic_ids
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES

@@ -25,9 +25,9 @@ from kelpie.observations.events import FACTS
 from kelpie.observations.offsets_topic import add_row
 from kelpie.pipeline.diagnosis.findings import finding_row, open_row
 from kelpie.pipeline.diagnosis.history import commit_of, generations_of
-from kelpie.pipeline.looks import looked_at
 from kelpie.pipeline.sources.inventory import instant
 from kelpie.pipeline.sources.logs.intake import event_of
+from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.sources.snapshots.outputs import observed
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.types import BOOLEAN, INT, STRING, STRINGS
@@ -110,7 +110,7 @@ def judge(
         _of("commit", recent, _COMMIT)
         .unionByName(_of("record", records, _RECORD), allowMissingColumns=True)
         .unionByName(_of("event", events, _EVENT), allowMissingColumns=True)
-        .unionByName(_of("row", looked_at(snapshot, shared.name), _ROW), allowMissingColumns=True)
+        .unionByName(_of("row", chosen_rows(snapshot, shared.name), _ROW), allowMissingColumns=True)
     )
     listed = sorted({group for listing, _ in shared.listings for group in listing.groups})
     if listed:

@@ -12,18 +12,18 @@ from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.evidence import read_evidence
 from kelpie.evidence.archives import Budget
-from kelpie.evidence.collected import Header, pack
 from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
+from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import Observations
 from kelpie.pipeline.diagnosis.cluster import Cluster
-from kelpie.pipeline.looks import looked_at
 from kelpie.pipeline.results import read_diagnosis, read_positions
 from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.inventory import take_inventory
 from kelpie.pipeline.sources.snapshots import surveys as collected
+from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.sources.snapshots.outputs import observed
 from kelpie.pipeline.storage import frames
 from kelpie.pipeline.storage.lake import Lake
@@ -145,7 +145,7 @@ def test_weeks_of_snapshots_are_looked_at_as_in_files(spark: SparkSession, tmp_p
     whole = Cluster(lake, "c").observations
     for name in ("brokers", "partitions", "listings", "ends", "settings"):
         assert sorted(map(repr, getattr(whole, name))) == sorted(map(repr, getattr(wanted, name))), name
-    seen = looked_at(frames.frame(spark, lake, table, "c"), "c").where("group is not null").collect()
+    seen = chosen_rows(frames.frame(spark, lake, table, "c"), "c").where("group is not null").collect()
     seen.sort(key=lambda row: (row["snapshot"], row["ordinal"]))
     of_groups = observed(row.asDict() for row in seen)
     for name in ("answers", "states", "committed"):

@@ -10,19 +10,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kelpie.evidence import properties
-from kelpie.evidence.collected import take
 from kelpie.evidence.dateless import settle_dates
 from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped, without_time
 from kelpie.evidence.describes import read_output
 from kelpie.evidence.joining import join_states
 from kelpie.evidence.logs.lines import read_lines
-from kelpie.evidence.looks import earlier_rows, failed_row
 from kelpie.evidence.recognition import Kind
 from kelpie.evidence.segments import Segment, log_ends, meet
+from kelpie.evidence.snapshot_choice import failed_row
 from kelpie.evidence.unreadable import unreadable
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.observations import OFFSETS_TOPIC, LogEnds, Observations, Unasked
-from kelpie.observations.encoding import add, dumps, loads, rows_of
+from kelpie.observations.earlier import earlier_rows
+from kelpie.observations.encoding import KNOWN, add, dumps, loads, rows_of
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.pipeline.sources.inventory import Batch, Item, moment
 from kelpie.pipeline.sources.logs.intake import Log
@@ -32,11 +32,10 @@ from kelpie.pipeline.spark.spark_errors import SeveralClusters
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KNOWN, TOPIC_ID, SURVEY = "known", "topic-id", "survey"
-"""Rows that are no observations: a group that somebody knows of, the id of a topic, the first line of a
-snapshot that `kelpie collect` took."""
+TOPIC_ID, SURVEY = "topic-id", "survey"
+"""Rows that are no observations: the id of a topic, the header of a snapshot that `kelpie collect` took."""
 EARLIER, FAILED = "earlier ", "failed "
-"""Before the kind of a row: it is of an earlier look than the newest, or of a round that nobody answered."""
+"""Before the kind of a row: it is of an earlier survey, or of one that no broker answered."""
 _META, _BROKER = "meta.properties", "broker"
 
 
@@ -209,12 +208,10 @@ def rows(
                 "group": row.name if _is_of_group(row) else getattr(row, "group", None),
                 "topic": getattr(row, "topic", None),
                 "partition": getattr(row, "partition", None),
-                "body": dumps(row),
+                "body": "{}" if kind == KNOWN else dumps(row),
                 "source": row.source,
             }
         )
-    for group, source in found.known_groups.items():
-        made.append({**whole, "kind": KNOWN, "group": group, "body": "{}", "source": source})
     for topic_id, topic in topic_ids.items():
         body = base64.b64encode(topic_id).decode()
         made.append({**whole, "kind": TOPIC_ID, "topic": topic, "body": body, "source": ""})
@@ -230,7 +227,7 @@ def observed(rows: Iterable[Mapping[str, Any]]) -> Observations:
             found.known_groups.setdefault(row["group"], row["source"])
         elif row["kind"].startswith(EARLIER):
             for each in earlier_rows(kind, loads(kind, row["body"])):
-                take(found, *each)
+                add(found, *each)
         elif row["kind"].startswith(FAILED):
             add(found, kind, failed_row(loads(kind, row["body"])))
         elif kind not in (TOPIC_ID, SURVEY):

@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kelpie.evidence.collected import KNOWN, Header, Torn, header_line, header_of, read_plain
-from kelpie.evidence.looks import choose
-from kelpie.evidence.surveys import other_cluster
+from kelpie.evidence.snapshot_choice import choose, other_cluster
+from kelpie.evidence.snapshot_files import Header, Torn, header_line, header_of, read_plain
 from kelpie.evidence.unreadable import unreadable
+from kelpie.observations.encoding import KNOWN
 from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.sources.snapshots.outputs import SURVEY
 from kelpie.pipeline.storage.staging import ROWS_A_BATCH

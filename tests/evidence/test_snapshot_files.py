@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kelpie.evidence import read_evidence
-from kelpie.evidence.collected import Header, Torn, gathered, header_of, is_collected, pack, read_collected
+from kelpie.evidence.snapshot_files import Header, Torn, header_of, is_snapshot, pack, read_snapshot
 from kelpie.observations import Broker, Committed, Listing, Observations, Setting, Unasked
+from kelpie.observations.encoding import gathered
 
 NAMES = [
     "",
@@ -50,14 +51,14 @@ def test_any_names_come_back_as_they_were(
     """Groups may be called anything, and people have tried."""
     path = tmp_path_factory.getbasetemp() / "any.gz"
     path.write_bytes(pack(_HEADER, survey([*groups, *NAMES])))
-    assert gathered(read_collected(path)) == survey([*groups, *NAMES])
+    assert gathered(read_snapshot(path)) == survey([*groups, *NAMES])
 
 
 def test_a_file_that_somebody_unpacked_is_the_same(tmp_path: Path) -> None:
     """gunzip is the first thing that people do."""
     path = put(tmp_path, gzip.decompress(pack(_HEADER, survey(NAMES))), "s.jsonl")
-    assert is_collected(path.read_bytes()[:65_536])
-    assert gathered(read_collected(path)) == survey(NAMES)
+    assert is_snapshot(path.read_bytes()[:65_536])
+    assert gathered(read_snapshot(path)) == survey(NAMES)
     assert {row.group for row in read_evidence([path]).committed} == set(NAMES)
 
 
@@ -68,7 +69,7 @@ def test_no_beginning_of_a_snapshot_is_taken_for_one(tmp_path: Path) -> None:
     for whole in (plain, packed):
         for length in range(len(whole)):
             with pytest.raises(Torn):
-                list(read_collected(put(tmp_path, whole[:length])))
+                list(read_snapshot(put(tmp_path, whole[:length])))
 
 
 def test_what_is_none_is_told_with_the_reason(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from kelpie.evidence import read_evidence
-from kelpie.evidence.collected import Header
-from kelpie.evidence.looks import MOST_RECENT, choose
+from kelpie.evidence.snapshot_choice import MOST_RECENT, choose
+from kelpie.evidence.snapshot_files import Header
 from kelpie.observations import OFFSETS_TOPIC
 from tests.collect.months import BEGAN, DELETED, FINE, HOUR, LAST, LOST, write
 

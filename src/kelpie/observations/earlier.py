@@ -1,0 +1,152 @@
+"""What is kept of a survey once there is a newer one. The store, `kelpie collect`'s snapshots and the
+pipeline's tables all follow this definition.
+
+The newest survey counts in full. Of an earlier one only these rows count:
+
+- addresses of brokers, but not whether they were alive: each survey finds that out anew
+- the names of the groups that were listed
+- states of groups, committed offsets and ends of logs, unless the broker answered with an error
+- who led the offsets topic
+
+Not every earlier survey counts: `kept` chooses some by age.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import repeat, starmap
+from typing import Any
+
+from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
+from kelpie.observations.cluster import OFFSETS_TOPIC, Broker, PartitionView
+from kelpie.observations.collection import Observations
+from kelpie.observations.encoding import KINDS, KNOWN, add, column, fields_of, read_column, rows_of
+from kelpie.observations.groups import KnownGroup
+
+EARLIER_KINDS = ("broker", "listing", "state", "committed", "ends", KNOWN)
+"""Kinds of rows of which something counts."""
+EARLIER_SURVEY = "an earlier survey"
+
+_SAME = ("at", "source")
+"""Fields in which all rows of one survey are alike."""
+_KEPT_ERRORS = (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+"""The second is normal for a moment. An earlier survey that has it, too, shows that it lasts."""
+_MINUTE = 60_000
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+ONE_SURVEY_MS = 2 * _MINUTE
+"""No survey takes longer."""
+AGES_MS = (20_000, _MINUTE, 5 * _MINUTE, 30 * _MINUTE, 3 * _HOUR, _DAY, 7 * _DAY)
+"""One survey is kept for each span between these ages, and none beyond the last."""
+
+
+class Unpackable(Exception):
+    """The bytes are not a packed survey."""
+
+
+def kept(surveyed_at: Iterable[Instant], now: Instant) -> set[Instant]:
+    """The times of the surveys to keep: of each span of ages the oldest, and the newest of all."""
+    oldest: dict[int, Instant] = {}
+    newest: Instant | None = None
+    for at in sorted(surveyed_at):
+        newest = at
+        span = next((number for number, age in enumerate(AGES_MS) if now - at < age), None)
+        if span is not None:
+            oldest.setdefault(span, at)
+    return {*oldest.values(), *([newest] if newest is not None and now - newest < AGES_MS[-1] else [])}
+
+
+def earlier_rows(kind: str, row: Any) -> Iterator[tuple[str, Any]]:
+    """What counts of one row of an earlier survey."""
+    if kind == "broker" and row.host:
+        yield kind, Broker(row.node_id, row.host, row.port, at=row.at, source=row.source)
+    elif kind == "listing":
+        yield from ((KNOWN, KnownGroup(group, seen_in_survey(row.at))) for group in row.groups)
+    elif (
+        kind == KNOWN
+        or (kind == "state" and not row.error)
+        or (kind == "committed" and row.error in _KEPT_ERRORS)
+        or (kind == "ends" and not row.error and row.latest >= 0 and row.earliest >= 0)
+    ):
+        yield kind, row
+
+
+def seen_in_survey(at: Instant | None) -> str:
+    """Where a group is known from that only an earlier survey saw."""
+    return EARLIER_SURVEY if at is None else f"{EARLIER_SURVEY} ({minute(at)})"
+
+
+def minute(at: Instant) -> str:
+    """When a survey was made, as people need it: "2026-11-16 21:23 UTC"."""
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def best_views(views: Iterable[PartitionView]) -> dict[int, PartitionView]:
+    """By partition of the offsets topic: of the brokers' views the one of the newest leader epoch.
+
+    Kafka before 2.1 tells no leader epochs, and 0.9 leaves out dead replicas: there the view with most
+    replicas counts.
+    """
+    best: dict[int, PartitionView] = {}
+    for view in views:
+        if view.topic == OFFSETS_TOPIC and view.partition >= 0 and view.told_by is not None:
+            known = best.get(view.partition)
+            if known is None or _weight(view) > _weight(known):
+                best[view.partition] = view
+    return dict(sorted(best.items()))
+
+
+def _weight(view: PartitionView) -> tuple[int, int, bool, int]:
+    return view.leader_epoch, len(view.replicas), view.leader == view.told_by, -(view.told_by or 0)
+
+
+def is_of_survey(row_at: Instant | None, at: Instant) -> bool:
+    """Whether a row was seen by the survey made at this time, and not by one before."""
+    return row_at is not None and abs(at - row_at) < ONE_SURVEY_MS
+
+
+def earlier_survey(survey: Observations, at: Instant) -> Observations:
+    """What counts of the survey made at this time, without names of groups. Older rows are left out."""
+    kept_rows = Observations()
+    for kind, row in rows_of(survey):
+        if kind == "broker" or (kind in ("state", "committed", "ends") and is_of_survey(row.at, at)):
+            for each in earlier_rows(kind, row):
+                add(kept_rows, *each)
+    by_address = {(broker.node_id, broker.host, broker.port): broker for broker in kept_rows.brokers}
+    kept_rows.brokers = [broker for _, broker in sorted(by_address.items())]
+    views = best_views(view for view in survey.partitions if is_of_survey(view.at, at))
+    kept_rows.partitions = [view._replace(told_by=None) for view in views.values()]
+    return kept_rows
+
+
+def pack(survey: Observations) -> bytes:
+    """Rows of one survey as compressed JSON: kind → field → one value per row.
+
+    Time and source are left out: `unpack` gives all rows the same. By column it is smaller than by row, and
+    much faster to read.
+    """
+    rows_by_kind: dict[str, list[Any]] = {}
+    for kind, row in rows_of(survey):
+        rows_by_kind.setdefault(kind, []).append(row)
+    columns = {
+        kind: {field.name: column(field, rows) for field in fields_of(KINDS[kind]) if field.name not in _SAME}
+        for kind, rows in rows_by_kind.items()
+    }
+    return zlib.compress(json.dumps(columns, separators=(",", ":")).encode("ascii"), 1)
+
+
+def unpack(packed: bytes, at: Instant) -> Observations:
+    """Packed rows, with the time of their survey. Raises Unpackable."""
+    survey = Observations()
+    same = {"at": repeat(at), "source": repeat(EARLIER_SURVEY)}
+    try:
+        for kind, columns in json.loads(zlib.decompress(packed)).items():
+            fields = fields_of(KINDS[kind])
+            values = [same.get(field.name) or read_column(field, columns[field.name]) for field in fields]
+            for row in starmap(KINDS[kind], zip(*values, strict=False)):
+                add(survey, kind, row)
+    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise Unpackable(str(error)) from None
+    return survey
