@@ -1,11 +1,10 @@
-"""Periods in which brokers were away, or a partition had no leader."""
+"""Periods in which brokers were away: one broker, or several at once."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kelpie.model.time import Instant
-from kelpie.observations import PartitionView
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +62,3 @@ def shared_outages(outages_by_broker: Sequence[Sequence[Outage]]) -> Iterator[Sh
         if away and all(away):
             last = max((outage for outage in away if outage is not None), key=lambda out: out.since or 0)
             yield SharedOutage(last, until)
-
-
-def leaderless_views(views: Iterable[PartitionView]) -> Iterator[tuple[PartitionView, PartitionView]]:
-    """Periods, now over, in which a partition was seen without a leader.
-
-    Each is the first view without a leader, and the first one with a leader again. `views` are in the order
-    of their times.
-    """
-    first: PartitionView | None = None
-    for view in views:
-        if view.leader < 0:
-            first = first or view
-        elif first is not None:
-            yield first, view
-            first = None

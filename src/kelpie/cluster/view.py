@@ -69,6 +69,11 @@ class ClusterView:
         return {topic: tuple(names) for topic, names in found.items()}
 
     @cached_property
+    def offsets_topic(self) -> tuple[TopicPartition, ...]:
+        """All partitions of the offsets topic; empty if there is none, or nobody could say."""
+        return tuple(TopicPartition(OFFSETS_TOPIC, number) for number in range(self.offsets_partitions or 0))
+
+    @cached_property
     def topics_were_listed(self) -> bool:
         """Whether a broker listed all topics, so that one that is not among them is gone."""
         views = ((name, view) for name, own in self.views.items() for view in own)

@@ -12,9 +12,7 @@ from string import ascii_lowercase
 
 from kelpie.cluster import ClusterView
 from kelpie.cluster.health import health_of
-from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
-from kelpie.observations import OFFSETS_TOPIC
 
 _NUMBERS = 1_000
 _WORDS = ("rehomed", "moved", "anew", "again", "here", "housed")
@@ -44,11 +42,10 @@ def is_candidate(name: str, group: str) -> bool:
 
 def healthy_names(group: str, cluster: ClusterView) -> Iterator[str]:
     """Names on the healthiest partitions. Empty: no partition has a living leader."""
-    count = cluster.offsets_partitions or 0
-    healths = [health_of(cluster, TopicPartition(OFFSETS_TOPIC, partition)) for partition in range(count)]
+    healths = [health_of(cluster, partition) for partition in cluster.offsets_topic]
     best = max(healths, default=None)
     if best is None or not best.is_led:
         return
     for name in candidates(group):
-        if healths[partition_for(name, count)] is best:
+        if healths[partition_for(name, len(healths))] is best:
             yield name

@@ -1,36 +1,10 @@
-"""Who led each partition of the offsets topic, as far as anybody said, and when nobody did."""
+"""Rows of coordinator_timeline and coordinator_outage."""
 
-from typing import Any
-
-from kelpie.cluster import ClusterView, Outage
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
-from kelpie.observations import OFFSETS_TOPIC, Broker, Event, EventKind, PartitionView
+from kelpie.observations import OFFSETS_TOPIC, Broker, PartitionView
 from kelpie.pipeline.diagnosis.coordinators import outages, timeline
-from kelpie.pipeline.sources.inventory import instant
-
-HOME = TopicPartition(OFFSETS_TOPIC, 0)
-
-
-def seen(at: int, leader: int, told_by: int | None = None) -> PartitionView:
-    return PartitionView(OFFSETS_TOPIC, 0, leader, (1, 2), (), told_by=told_by, at=at, source=f"look {at}")
-
-
-def cluster(now: int = 1000, **more: Any) -> ClusterView:
-    brokers = {node: Broker(node, alive=True) for node in (1, 2)}
-    return ClusterView(now=now, offsets_partitions=1, **{"brokers": brokers, **more})
-
-
-def spans(view: ClusterView) -> list[tuple[int | None, int | None]]:
-    rows = outages(view, "c", {0: ["b", "a"]})
-    assert all(row["groups"] == ["a", "b"] and row["evidence"] for row in rows)
-    return [(instant(row["began"]), instant(row["ended"])) for row in rows]
-
-
-def lost_at(at: int) -> Event:
-    details = {"leader": "-1"}
-    return Event(
-        EventKind.LEADER_CHANGED, at, "log:1", "no leader", topic=OFFSETS_TOPIC, partition=0, details=details
-    )
+from kelpie.pipeline.sources.inventory import moment
 
 
 def test_partitions_that_nobody_spoke_of_have_no_timeline() -> None:
@@ -40,70 +14,33 @@ def test_partitions_that_nobody_spoke_of_have_no_timeline() -> None:
     assert outages(view, "c", {}) == []
 
 
-def test_all_times_without_a_leader_are_told() -> None:
-    """Those of last month, too, and not only the last one."""
-    earlier = (seen(100, 1), seen(200, -1), seen(250, -1), seen(300, 2), seen(500, -1))
-    view = cluster(earlier_views={HOME: earlier}, views={HOME: (seen(600, 2),)})
-    assert spans(view) == [(200, 300), (500, 600)]
-    assert [row["node"] for row in timeline(view, "c")] == [1, None, 2, None, 2]
-
-
-def test_brokers_that_were_away_together_tell_more_exactly() -> None:
-    """One looks at a cluster now and then; its logs tell the moment."""
-    away = {1: (Outage(1, 120, 290, text="1 is gone"),), 2: (Outage(2, 150, 270, text="2 is gone"),)}
-    view = cluster(
-        earlier_views={HOME: (seen(100, 1), seen(200, -1))}, views={HOME: (seen(300, 2),)}, outages=away
+def test_a_period_without_a_leader_is_a_row_of_both() -> None:
+    """The timeline has a row without a broker; the outage names the groups that it hit."""
+    home = TopicPartition(OFFSETS_TOPIC, 0)
+    views = [
+        PartitionView(OFFSETS_TOPIC, 0, leader, (1, 2), (), at=at, source=f"survey {at}")
+        for at, leader in ((100, 1), (200, -1), (300, 2))
+    ]
+    view = ClusterView(
+        now=1000,
+        brokers={node: Broker(node, alive=True) for node in (1, 2)},
+        offsets_partitions=1,
+        earlier_views={home: tuple(views[:2])},
+        views={home: (views[2],)},
     )
-    assert spans(view) == [(150, 270)]
-    assert outages(view, "c", {})[0]["evidence"] == "2 is gone"
-
-
-def test_a_leader_that_was_followed_by_another_is_no_outage() -> None:
-    """Who died is known to the moment, and his follower only from the next look."""
-    away = {1: (Outage(1, 120, 290, text="1 is gone"),)}
-    view = cluster(earlier_views={HOME: (seen(100, 1),)}, views={HOME: (seen(300, 2),)}, outages=away)
-    assert spans(view) == []
-    assert [row["node"] for row in timeline(view, "c")] == [1, None, 2]
-
-
-def test_what_a_controller_writes_counts() -> None:
-    gone = lost_at(150)
-    back = Event(EventKind.LEADER_CHANGED, 180, "log:2", "leader 2", topic=OFFSETS_TOPIC, partition=0, node=2)
-    view = cluster(earlier_views={HOME: (seen(100, 1),)}, views={HOME: (seen(300, 2),)}, events=(gone, back))
-    assert spans(view) == [(150, 180)]
-
-
-def test_one_that_goes_on_has_no_end() -> None:
-    dead = {node: Broker(node, alive=False) for node in (1, 2)}
-    away = {1: (Outage(1, 120, text="1 is gone"),), 2: (Outage(2, 150, text="2 is gone"),)}
-    view = cluster(
-        earlier_views={HOME: (seen(100, 1),)}, views={HOME: (seen(200, -1),)}, outages=away, brokers=dead
-    )
-    assert spans(view) == [(150, None)]
-
-
-def test_a_broker_that_has_not_heard_yet_makes_no_outage() -> None:
-    """All are asked at once, and the newest epoch counts."""
-    late = seen(300, -1, told_by=1)
-    view = cluster(views={HOME: (late, seen(300, 2, told_by=2)._replace(leader_epoch=7))})
-    assert spans(view) == []
-
-
-def test_a_leader_that_is_dead_by_now_led_before() -> None:
-    """Nobody saw it go; whoever named it as the leader before was right."""
-    away = {1: (Outage(1, None, 400, seen=300),)}
-    view = cluster(earlier_views={HOME: (seen(100, 1), seen(200, 2))}, views={HOME: (seen(350, 1),)})
-    assert [row["node"] for row in timeline(view, "c")] == [1, 2, 1]
-    view = cluster(
-        earlier_views={HOME: (seen(100, 1), seen(200, 2))}, views={HOME: (seen(350, 1),)}, outages=away
-    )
-    assert [row["node"] for row in timeline(view, "c")] == [1, 2, None]
-
-
-def test_the_end_of_a_cluster_is_no_outage() -> None:
-    """The last broker gives up its partitions before it shuts down."""
-    given_up = lost_at(990)
-    view = cluster(views={HOME: (seen(300, 2),)}, events=(given_up,))
-    assert spans(view) == []
-    nobody_knows = cluster(views={HOME: (seen(300, 2),)}, events=(given_up,), brokers={})
-    assert spans(nobody_knows) == [(990, None)]
+    assert [(row["node"], row["began"], row["ended"], row["evidence"]) for row in timeline(view, "c")] == [
+        (1, moment(100), moment(200), "survey 100"),
+        (None, moment(200), moment(300), "survey 200"),
+        (2, moment(300), None, "survey 300"),
+    ]
+    assert outages(view, "c", {0: ["b", "a"]}) == [
+        {
+            "cluster": "c",
+            "offsets_partition": 0,
+            "began": moment(200),
+            "ended": moment(300),
+            "brokers": [1, 2],
+            "groups": ["a", "b"],
+            "evidence": "survey 200 saw no leader",
+        }
+    ]

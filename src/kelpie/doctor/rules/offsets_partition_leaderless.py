@@ -35,7 +35,8 @@ from typing import NamedTuple
 from kelpie.cluster import ClusterView
 from kelpie.cluster.commands import connecting
 from kelpie.cluster.health import electable
-from kelpie.cluster.outages import leaderless_views, shared_outages
+from kelpie.cluster.leadership import leaderless_views
+from kelpie.cluster.outages import shared_outages
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.replies import lookup_evidence, lookups
@@ -78,8 +79,7 @@ def judge(case: Case) -> Judgement:
 
 def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
     """Nobody lists the groups of a partition without a leader: none known is not none hit."""
-    names = [TopicPartition(OFFSETS_TOPIC, number) for number in range(cluster.offsets_partitions or 0)]
-    leaderless = [name for name in names if cluster.has_leader(name) is False]
+    leaderless = [name for name in cluster.offsets_topic if cluster.has_leader(name) is False]
     hit = {case.offsets_partition for case in cases}
     if not leaderless or not cluster.all_groups or any(name in hit for name in leaderless):
         return ABSENT
@@ -89,7 +89,7 @@ def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
     return RULE.finding(
         Severity.CRITICAL,
         None,
-        f"{len(leaderless)} of {counted(len(names), 'partition')} of {OFFSETS_TOPIC} "
+        f"{len(leaderless)} of {counted(len(cluster.offsets_topic), 'partition')} of {OFFSETS_TOPIC} "
         f"{'has' if len(leaderless) == 1 else 'have'} no leader: {numbers}. Groups on them have no "
         "coordinator; which groups these are nobody can list, and no earlier survey knows.",
         why="Until they have leaders, nobody in these groups can join, fetch committed offsets or commit.",

@@ -48,11 +48,7 @@ _MOST_NAMES = 200
 def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Judgement:
     if cluster.offsets_partitions is None:
         return undetermined(f"the partitions of {OFFSETS_TOPIC} and their replicas in sync")
-    views = [
-        view
-        for number in range(cluster.offsets_partitions)
-        if (view := cluster.view(TopicPartition(OFFSETS_TOPIC, number))) is not None
-    ]
+    views = [view for name in cluster.offsets_topic if (view := cluster.view(name)) is not None]
     if cluster.offsets_partitions and not views:
         return undetermined(f"the replicas in sync of {OFFSETS_TOPIC}")
     groups = _groups_by_partition(cases)
