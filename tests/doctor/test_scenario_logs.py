@@ -1,6 +1,5 @@
 """Faults of membership told from the lab's logs alone, as from those of a cluster that is out of reach."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,8 @@ from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.doctor.finding import Severity
 from kelpie.evidence import read_evidence
-from kelpie.lab.scenarios import Moment, Stage, scenarios
+from kelpie.lab import virtual_time
+from kelpie.lab.scenarios import Environment, Moment, Stage, scenarios
 
 _FROM_LOGS = ("KLP201", "KLP203", "KLP204", "KLP205", "KLP206", "KLP209", "KLP210")
 
@@ -40,8 +40,10 @@ def test_the_logs_alone_tell_it(name: str, persona: str, tmp_path: Path) -> None
         shown.append(moment.is_calm)
 
     async def play() -> None:
-        async with Stage(persona, lambda _: None, observer=look, logs=tmp_path / "logs") as stage:
+        environment = Environment.virtual()
+        logs = tmp_path / "logs"
+        async with Stage(persona, lambda _: None, observer=look, logs=logs, environment=environment) as stage:
             await scenarios()[name].run(stage)
 
-    asyncio.run(play())
+    virtual_time.run(play())
     assert shown == [True, False]

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.lab.scenarios import Moment, Stage, scenarios
+from kelpie.lab import virtual_time
+from kelpie.lab.scenarios import Environment, Moment, Stage, scenarios
 
 
 def _played(name: str, persona: str) -> tuple[list[str], list[str]]:
     told: list[str] = []
 
     async def play() -> list[str]:
-        async with Stage(persona, told.append) as stage:
+        async with Stage(persona, told.append, environment=Environment.virtual()) as stage:
             await scenarios()[name].run(stage)
         return stage.failures
 
-    failures = asyncio.run(play())
+    failures = virtual_time.run(play())
     return failures, "\n".join(told).splitlines()
 
 

@@ -45,6 +45,8 @@ class ConsumerConfig:
     heartbeat_interval_ms: int = 3_000
     max_poll_interval_ms: int = 300_000
     auto_offset_reset: ResetPolicy = LATEST
+    validate_positions: bool = True
+    """False: positions are not checked after a change of leader, as by clients before 2.1 (KIP-320)."""
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     enable_auto_commit: bool = False
     """Kafka's default is True; here nothing is committed unless it is asked for."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from kelpie.client.journey.driver import Driver
 from kelpie.client.journey.failures import ConsumerProblem
+from kelpie.client.journey.trace import Trace
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.consumer import (
@@ -57,7 +58,8 @@ class Consumer:
 
     `partitions` instead of `topics` reads them without joining the group. `on_change` hears of partitions
     that come and go. `memory` holds what other connections have found out about the cluster. `wall` is the
-    time in seconds since 1970. Raises BadConfig, a ValueError, for what cannot be.
+    time in seconds since 1970; `trace` follows requests, answers and events. Raises BadConfig, a ValueError,
+    for what cannot be.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Consumer:
         on_change: Callable[[Change], None] | None = None,
         memory: Memory | None = None,
         wall: Callable[[], float] = time.time,
+        trace: Trace | None = None,
         **options: Any,
     ) -> None:
         self.config = ConsumerConfig(
@@ -87,6 +90,7 @@ class Consumer:
         self._settings = replace(settings, client_id=self.config.client_id)
         self._memory = memory
         self._wall = wall
+        self._trace = trace
         self._on_change = on_change
         self._polled: asyncio.Future[list[ConsumedRecord]] | None = None
         self._unclaimed: list[ConsumedRecord] = []
@@ -207,6 +211,11 @@ class Consumer:
         return self._machine.membership.identity
 
     @property
+    def is_joined(self) -> bool:
+        """Whether it is a member of its group and has taken on its assignment."""
+        return self._machine.membership.is_joined
+
+    @property
     def coordinator(self) -> Place | None:
         return self._machine.coordinator
 
@@ -240,6 +249,7 @@ class Consumer:
                 self._fail,
                 memory=self._memory,
                 wall=self._wall,
+                trace=self._trace,
             )
         return self._driver
 

@@ -14,6 +14,7 @@ from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, TimedOut, Unreadable
 from kelpie.client.connection import Connection
 from kelpie.client.journey.failures import failure_of
+from kelpie.client.journey.trace import Trace
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.consumer import Ask, Event, Outcome, Place
@@ -33,11 +34,13 @@ class Driver:
         *,
         memory: Memory | None = None,
         wall: Callable[[], float] = time.time,
+        trace: Trace | None = None,
     ) -> None:
         self._settings = settings
         self._machine = machine
         self._tell = tell
         self._defect = defect
+        self._trace = trace
         self._memory = memory or Memory()
         self._loop = asyncio.get_running_loop()
         self._origin = wall() - self._loop.time()
@@ -55,7 +58,10 @@ class Driver:
         if self._ended:
             return
         try:
-            outcome = event(self.now())
+            now = self.now()
+            outcome = event(now)
+            if self._trace is not None:
+                self._follow(self._trace, outcome, now)
             for ask in outcome.asks:
                 task = asyncio.create_task(self._ask(ask))
                 self._asking.add(task)
@@ -98,7 +104,16 @@ class Driver:
         except Exception as error:  # A question that cannot be written, or an answer that nobody foresaw.
             self._defect(error)
         else:
+            if self._trace is not None and not self._ended:
+                self._trace.answered(ask, answer, self.now())
             self.do(lambda now: self._machine.answered(ask.token, answer, now))
+
+    @staticmethod
+    def _follow(trace: Trace, outcome: Outcome, now: Instant) -> None:
+        for event in outcome.events:
+            trace.happened(event, now)
+        for ask in outcome.asks:
+            trace.sent(ask, now)
 
     async def _answer(self, ask: Ask) -> Any:
         limit_s = ask.limit_ms / 1000

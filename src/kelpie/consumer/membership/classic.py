@@ -96,6 +96,10 @@ class ClassicMembership:
         self._holdings.commits = commits
 
     @property
+    def is_joined(self) -> bool:
+        return self.state is State.STABLE and self.identity.is_member and self._holdings.granted is None
+
+    @property
     def is_closed(self) -> bool:
         return self._closing and self._leaving is None
 

@@ -45,6 +45,10 @@ class Membership(Member, Protocol):
         """Reach the group, if it is to be left."""
 
     @property
+    def is_joined(self) -> bool:
+        """Whether it is a member and has taken on its assignment."""
+
+    @property
     def is_closed(self) -> bool: ...
 
     def deadline(self, now: Instant, polling: bool) -> Instant | None: ...
@@ -55,6 +59,7 @@ class NoMembership(Outsider):
 
     commits: Commits
     muted = False
+    is_joined = False
     is_closed = True
 
     def background(self, turn: Turn) -> None:

@@ -109,6 +109,10 @@ class NewerMembership:
     # What others ask and tell.
 
     @property
+    def is_joined(self) -> bool:
+        return self.state is State.STABLE and self.identity.generation > 0
+
+    @property
     def is_closed(self) -> bool:
         return self.state in (State.UNSUBSCRIBED, State.FATAL)
 

@@ -11,9 +11,10 @@ import pkgutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from kelpie.lab.scenarios.environment import Environment
 from kelpie.lab.scenarios.stage import Moment, Observer, Stage
 
-__all__ = ["Moment", "Observer", "Scenario", "Stage", "scenarios"]
+__all__ = ["Environment", "Moment", "Observer", "Scenario", "Stage", "scenarios"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ the broker refuses the offset, and the reset policy decides where to go on.
 """
 
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, Commits
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import ON_CLOSE, SETTINGS, Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 
@@ -20,12 +20,12 @@ _PARTITION = TopicPartition(_TOPIC, 0)
 
 
 async def run(stage: Stage) -> None:
-    cluster = await stage.cluster(1, config=SETTINGS)
+    cluster = await stage.cluster(1, config=QUICK_AND_SMALL)
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 100)
     stage.step(f"Group {_GROUP} reads the 100 records of {_PARTITION}.")
-    reader = Reader(stage, cluster, _GROUP, [_TOPIC], commits=ON_CLOSE)
-    await reader.start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=Commits.ON_CLOSE)
+    reader.start()
     await reader.until_at(_PARTITION, 100)
     await stage.calm(cluster)
 
@@ -37,7 +37,7 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP303": [_GROUP]})
 
     stage.step("Its consumer starts again.")
-    again = Reader(stage, cluster, _GROUP, [_TOPIC])
-    await again.start()
+    again = Application(stage, cluster, _GROUP, [_TOPIC])
+    again.start()
     await again.until_at(_PARTITION, 500)
     stage.expect(again.read == 200, f"it is refused, goes on at 300, and reads {again.read} of 400 records")

@@ -7,7 +7,7 @@ group's offset points to where the log is not. When its consumer starts, the
 offset is refused.
 """
 
-from kelpie.lab.scenarios.reader import Reader
+from kelpie.lab.scenarios.application import Application
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.lab.scenarios.truncation import GROUP, PARTITION, TOPIC, cut_off
 
@@ -20,13 +20,9 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP304": [GROUP]})
 
     stage.step("Its consumer starts again.")
-    again = Reader(stage, cluster, GROUP, [TOPIC])
-    await again.start()
-    await again.until_at(PARTITION, 50)
-    stage.expect(again.taken.get(PARTITION) == 100, f"it takes up its offset {again.taken.get(PARTITION)}")
-
-    async def position() -> int:
-        return again.positions.get(PARTITION, -1)
-
-    came = await stage.until(position, lambda at: at == 50)
+    again = Application(stage, cluster, GROUP, [TOPIC], validate_positions=False)
+    again.start()
+    await again.until(lambda: again.position(PARTITION) == 50)
+    began, came = again.began_at(PARTITION), again.position(PARTITION)
+    stage.expect(began == 100, f"it takes up its offset {began}")
     stage.expect(came == 50, f"it is refused, begins at the beginning, and reads on to {came}")

@@ -8,10 +8,9 @@ circles; one that asks another broker is well.
 """
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.scenarios.client import RawClient
+from kelpie.lab.scenarios.coordinated_groups import lookup, two_groups
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.working_groups import lookup, two_groups
-from kelpie.wire.api.heartbeat import HeartbeatRequest
+from kelpie.questions.heartbeat import AskHeartbeat
 
 NAME = "coordinator-disputed"
 PERSONAS = ("4.3", "3.9", "2.8", "0.9")
@@ -24,22 +23,28 @@ async def run(stage: Stage) -> None:
     stage.step("Broker 3 hears nothing from the controller any more. Broker 1 is stopped, and comes back.")
     frozen = cluster.freeze_metadata(3)
     await cluster.stop(1)
-    moved = await stage.until(lambda: lookup(cluster, 2, disputed), lambda it: it.node_id in (2, 3))
+    moved = await stage.until(
+        lambda: lookup(stage, cluster, 2, disputed), lambda answer: answer.node_id in (2, 3)
+    )
     stage.expect(
         moved.node_id in (2, 3), f"{disputed}: broker 2 says that broker {moved.node_id} coordinates it"
     )
     await cluster.start(1)
-    stale = await lookup(cluster, 3, disputed)
+    stale = await lookup(stage, cluster, 3, disputed)
     stage.expect(stale.node_id == 1, f"{disputed}: broker 3 says that broker {stale.node_id} does")
-    async with RawClient("scenario", f"{stale.host}:{stale.port}") as client:
-        beat = HeartbeatRequest(group_id=disputed, generation_id=1, member_id="somebody")
-        answer = await stage.until(
-            lambda: client.ask(beat, 0), lambda it: it.error_code == ErrorCode.NOT_COORDINATOR
+    heartbeat = AskHeartbeat(disputed, 1, "any-member", None)
+    async with await stage.connect(f"{stale.host}:{stale.port}") as connection:
+        error = await stage.until(
+            lambda: connection.put(heartbeat), lambda error: error == ErrorCode.NOT_COORDINATOR
         )
-    stage.expect(answer.error_code == ErrorCode.NOT_COORDINATOR, f"broker 1 answers {answer.error_code}")
+    stage.expect(error == ErrorCode.NOT_COORDINATOR, f"broker 1 answers {error}")
     await stage.incident(cluster, finds={"KLP103": [disputed]})
 
     stage.step("Broker 3 hears from the controller again.")
     frozen.lift()
-    found = await stage.until(lambda: lookup(cluster, 3, disputed), lambda it: it.node_id == moved.node_id)
-    stage.expect(found.node_id == moved.node_id, f"{disputed}: broker 3 names broker {found.node_id} as well")
+    agreed = await stage.until(
+        lambda: lookup(stage, cluster, 3, disputed), lambda answer: answer.node_id == moved.node_id
+    )
+    stage.expect(
+        agreed.node_id == moved.node_id, f"{disputed}: broker 3 names broker {agreed.node_id} as well"
+    )

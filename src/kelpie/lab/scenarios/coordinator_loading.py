@@ -7,10 +7,10 @@ does when a dead log cleaner has let the partition grow for months.
 """
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.scenarios.client import RawClient
+from kelpie.lab.scenarios.coordinated_groups import lookup, two_groups
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.working_groups import lookup, two_groups
-from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from kelpie.model.names import TopicPartition
+from kelpie.questions.offset_fetch import AskCommitted
 
 NAME = "coordinator-loading"
 PERSONAS = ("4.3", "3.9", "2.8")
@@ -26,20 +26,23 @@ async def run(stage: Stage) -> None:
     stage.step("Whoever loads partition 0 from now on needs ten minutes. Broker 1 is stopped.")
     slow = cluster.slow_load(_LOAD_MS, partition=0)
     await cluster.stop(1)
-    found = await stage.until(lambda: lookup(cluster, 2, waiting), lambda it: it.node_id in (2, 3))
-    stage.expect(found.error_code == 0, f"{waiting}: its coordinator is now broker {found.node_id}")
-    async with RawClient("scenario", f"{found.host}:{found.port}") as client:
-        asked = OffsetFetchRequestTopic(name="orders", partition_indexes=[0])
-        answer = await client.ask(OffsetFetchRequest(group_id=waiting, topics=[asked]), 2)
+    successor = await stage.until(
+        lambda: lookup(stage, cluster, 2, waiting), lambda answer: answer.node_id in (2, 3)
+    )
+    stage.expect(successor.error == 0, f"{waiting}: its coordinator is now broker {successor.node_id}")
+    async with await stage.connect(f"{successor.host}:{successor.port}") as connection:
+        offsets = await connection.put(AskCommitted(waiting, (TopicPartition("orders", 0),)))
     stage.expect(
-        answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        f"{waiting}: asked for its offsets, it answers {answer.error_code}",
+        offsets.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        f"{waiting}: asked for its offsets, it answers {offsets.error}",
     )
     await stage.incident(cluster, finds={"KLP102": [waiting]})
 
     stage.step("The log cleaner is mended; the next broker reads quickly.")
     slow.lift()
     await cluster.start(1)
-    await cluster.stop(found.node_id)
-    await members[waiting].until_joined()
-    stage.expect(members[waiting].joined.is_set(), f"{waiting}: its member has joined again")
+    await cluster.stop(successor.node_id)
+    await cluster.wait_for_group(waiting, members=1)
+    member = members[waiting]
+    is_back = await member.until(lambda: member.coordinator == 1 and member.is_joined)
+    stage.expect(is_back, f"{waiting}: its member has joined again")

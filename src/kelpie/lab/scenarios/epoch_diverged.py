@@ -8,8 +8,8 @@ tells: that of the commit ends before the offset.
 """
 
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import Application
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.lab.scenarios.truncation import GROUP, PARTITION, TOPIC, cut_off
 
@@ -26,7 +26,7 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP305": [GROUP]})
 
     stage.step("Its consumer starts again, one that does not ask for epochs.")
-    again = Reader(stage, cluster, GROUP, [TOPIC])
-    await again.start()
+    again = Application(stage, cluster, GROUP, [TOPIC], validate_positions=False)
+    again.start()
     await again.until_at(PARTITION, 250)
     stage.expect(again.read == 150, f"it reads {again.read} of the 200 new records, and skips the others")

@@ -6,9 +6,8 @@ consumer ends with that.
 """
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
 
 NAME = "group-full"
 PERSONAS = SINCE_2_8
@@ -18,9 +17,7 @@ _LIMIT = 2
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6}, {"group.max.size": _LIMIT})
-    first, second, third = (
-        Member(stage, cluster, _GROUP, name, ["orders"]) for name in ("app-1", "app-2", "app-3")
-    )
+    first, second, third = (new_member(stage, cluster, _GROUP, name) for name in ("app-1", "app-2", "app-3"))
     stage.step(f"group.max.size is {_LIMIT}. One member reads.")
     await gather(cluster, first)
     await stage.calm(cluster)

@@ -8,8 +8,8 @@ only get nothing any more, though producers write on.
 """
 
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import READ_COMMITTED, SETTINGS, Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.lab.scenarios.transacting import TransactionalProducer
 from kelpie.model.names import TopicPartition
@@ -22,15 +22,19 @@ _PARTITION = TopicPartition(_TOPIC, 0)
 
 
 async def run(stage: Stage) -> None:
-    settings = {**SETTINGS, "transaction.state.log.num.partitions": 1, "transaction.state.log.min.isr": 1}
+    settings = {
+        **QUICK_AND_SMALL,
+        "transaction.state.log.num.partitions": 1,
+        "transaction.state.log.min.isr": 1,
+    }
     cluster = await stage.cluster(3, config=settings)
     cluster.create_topic(_TOPIC, assignment={0: (2, 3)})
     cluster.create_topic(_LOG, config={"cleanup.policy": "compact"}, assignment={0: (1, 2)})
     stage.step(
         f"Group {_GROUP} reads what is committed in {_PARTITION}; a producer commits two transactions."
     )
-    reader = Reader(stage, cluster, _GROUP, [_TOPIC], isolation=READ_COMMITTED)
-    await reader.start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], isolation_level="read_committed")
+    reader.start()
     producer = TransactionalProducer(stage, cluster, "shop-1")
     await producer.start()
     for _ in range(2):
@@ -51,8 +55,8 @@ async def run(stage: Stage) -> None:
     stage.step("Producers without transactions write on.")
     await produce(stage, cluster, _TOPIC, 100)
     end = await administering.end_of(stage, cluster, _PARTITION)
-    stable = await administering.end_of(stage, cluster, _PARTITION, isolation=READ_COMMITTED)
+    stable = await administering.end_of(stage, cluster, _PARTITION, isolation=1)
     stage.expect((stable, end) == (42, 152), f"the log is stable up to {stable}, and ends at {end}")
-    at = reader.positions.get(_PARTITION)
+    at = reader.position(_PARTITION)
     stage.expect(at == stable, f"{_GROUP} waits at {at}")
     await stage.incident(cluster, finds={"KLP306": [_GROUP]}, seconds_of_history=0.7)

@@ -4,9 +4,8 @@ A partition is read by one member of a group at a time. Members beyond the
 number of partitions get nothing: adding them does not make the group faster.
 """
 
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
 
 NAME = "idle-members"
 PERSONAS = SINCE_2_8
@@ -16,7 +15,7 @@ _GROUP = "mailing"
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 2})
     first, second, third, fourth = (
-        Member(stage, cluster, _GROUP, f"app-{number}", ["orders"]) for number in range(1, 5)
+        new_member(stage, cluster, _GROUP, f"app-{number}") for number in range(1, 5)
     )
     stage.step("Two members read two partitions.")
     await gather(cluster, first, second)
@@ -26,6 +25,6 @@ async def run(stage: Stage) -> None:
     third.start()
     fourth.start()
     await settled(cluster, first, second, third, fourth)
-    idle = [member.name for member in (first, second, third, fourth) if not member.assigned]
+    idle = [member.name for member in (first, second, third, fourth) if not member.assignment]
     stage.expect(len(idle) == 2, f"without a partition: {' and '.join(idle)}")
     await stage.incident(cluster, finds={"KLP207": [_GROUP]})

@@ -7,9 +7,8 @@ member until the last old one is gone.
 """
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
 
 NAME = "inconsistent-protocol"
 PERSONAS = SINCE_2_8
@@ -18,9 +17,9 @@ _GROUP = "catalogue"
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
-    old = Member(stage, cluster, _GROUP, "app-1", ["orders"], assignors=["range"])
-    both = Member(stage, cluster, _GROUP, "app-2", ["orders"], assignors=["roundrobin", "range"])
-    new = Member(stage, cluster, _GROUP, "app-3", ["orders"], assignors=["roundrobin"])
+    old = new_member(stage, cluster, _GROUP, "app-1", assignors=["range"])
+    both = new_member(stage, cluster, _GROUP, "app-2", assignors=["roundrobin", "range"])
+    new = new_member(stage, cluster, _GROUP, "app-3", assignors=["roundrobin"])
     stage.step("app-1 offers range, app-2 both roundrobin and range: they agree on range.")
     await gather(cluster, old, both)
     await stage.calm(cluster)

@@ -7,9 +7,9 @@ assignors deal out all partitions together.
 """
 
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.application import Application
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather
 
 NAME = "lopsided-assignment"
 PERSONAS = SINCE_2_8
@@ -32,12 +32,12 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP208": ["stock"]})
 
 
-def _members(stage: Stage, cluster: Cluster, group: str, assignor: str) -> list[Member]:
+def _members(stage: Stage, cluster: Cluster, group: str, assignor: str) -> list[Application]:
     return [
-        Member(stage, cluster, group, f"{group}-{name}", list(_TOPICS), assignors=[assignor])
+        new_member(stage, cluster, group, f"{group}-{name}", list(_TOPICS), assignors=[assignor])
         for name in _MEMBERS
     ]
 
 
-def _loads(members: list[Member]) -> list[int]:
-    return sorted(len(member.assigned) for member in members)
+def _loads(members: list[Application]) -> list[int]:
+    return sorted(len(member.assignment) for member in members)

@@ -7,11 +7,9 @@ consumers notice and take the new partitions over, nothing is committed there:
 they begin at the end and skip what was written before.
 """
 
-import asyncio
-
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import LATEST, SETTINGS, Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 
@@ -22,29 +20,28 @@ _GROUP, _TOPIC = "billing", "orders"
 
 
 async def run(stage: Stage) -> None:
-    cluster = await stage.cluster(1, config=SETTINGS)
+    cluster = await stage.cluster(1, config=QUICK_AND_SMALL)
     cluster.create_topic(_TOPIC, 2)
-    reader = Reader(stage, cluster, _GROUP, [_TOPIC], reset=LATEST)
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], auto_offset_reset="latest")
     stage.step(f"Group {_GROUP} reads {_TOPIC}, two partitions, and commits.")
-    await reader.start()
-    await asyncio.sleep(0.3)
+    reader.start()
+    await reader.until_at(TopicPartition(_TOPIC, 1), 0)
     await produce(stage, cluster, _TOPIC, 20)
     await reader.until_at(TopicPartition(_TOPIC, 1), 20)
-    await asyncio.sleep(2.2)
-    await stage.calm(cluster)
+    await stage.calm(cluster, after_s=2.2)
 
     stage.step(f"{_TOPIC} gets two more partitions, and 50 records are written to each.")
-    code = await administering.add_partitions(cluster, _TOPIC, 4)
+    code = await administering.add_partitions(stage, cluster, _TOPIC, 4)
     await produce(stage, cluster, _TOPIC, 50)
     stage.expect(code == 0, f"{_TOPIC} has four partitions")
     await stage.incident(cluster, finds={"KLP301": [_GROUP]})
 
     stage.step("The consumer starts again, and takes all four over.")
     await reader.close()
-    again = Reader(stage, cluster, _GROUP, [_TOPIC], reset=LATEST)
-    await again.start()
+    again = Application(stage, cluster, _GROUP, [_TOPIC], auto_offset_reset="latest")
+    again.start()
     new = TopicPartition(_TOPIC, 3)
     await again.until_at(new, 50)
     stage.expect(
-        again.taken.get(new) == 50, f"it begins at offset {again.taken.get(new)} of {new}: 50 are skipped"
+        again.began_at(new) == 50, f"it begins at offset {again.began_at(new)} of {new}: 50 are skipped"
     )

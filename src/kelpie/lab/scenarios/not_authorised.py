@@ -7,8 +7,8 @@ has no ACLs yet: here the error is injected into every answer about the group.
 """
 
 from kelpie.errors import ErrorCode
+from kelpie.lab.scenarios.coordinated_groups import lookup, two_groups
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.working_groups import lookup, two_groups
 
 NAME = "not-authorised"
 PERSONAS = ("4.3", "3.9", "2.8", "0.9")
@@ -19,9 +19,9 @@ async def run(stage: Stage) -> None:
     cluster, forbidden, allowed = groups.cluster, groups.first, groups.second
 
     stage.step(f"Somebody takes away the permissions for {forbidden}.")
-    await groups.members[forbidden].vanish()
+    await groups.members[forbidden].crash()
     refusal = cluster.fail(ErrorCode.GROUP_AUTHORIZATION_FAILED, group=forbidden)
-    answers = {group: (await lookup(cluster, 1, group)).error_code for group in (forbidden, allowed)}
+    answers = {group: (await lookup(stage, cluster, 1, group)).error for group in (forbidden, allowed)}
     for group, code in answers.items():
         expected = ErrorCode.GROUP_AUTHORIZATION_FAILED if group == forbidden else ErrorCode.NONE
         stage.expect(code == expected, f"{group}: a lookup is answered with {code}")
@@ -29,5 +29,5 @@ async def run(stage: Stage) -> None:
 
     stage.step("The permissions are given back.")
     refusal.lift()
-    found = await lookup(cluster, 1, forbidden)
-    stage.expect(found.error_code == 0, f"{forbidden}: its coordinator is broker {found.node_id}")
+    answer = await lookup(stage, cluster, 1, forbidden)
+    stage.expect(answer.error == 0, f"{forbidden}: its coordinator is broker {answer.node_id}")

@@ -8,8 +8,8 @@ them. When its consumer comes back, it begins at the end of the log.
 """
 
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import LATEST, SETTINGS, Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 
@@ -21,12 +21,12 @@ _PARTITION = TopicPartition(_TOPIC, 0)
 
 
 async def run(stage: Stage) -> None:
-    cluster = await stage.cluster(1, config={**SETTINGS, "offsets.retention.check.interval.ms": 100})
+    cluster = await stage.cluster(1, config={**QUICK_AND_SMALL, "offsets.retention.check.interval.ms": 100})
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 100)
     stage.step(f"Group {_OTHER} reads {_TOPIC} all the time; {_GROUP} has read 60 records, and is away.")
-    other = Reader(stage, cluster, _OTHER, [_TOPIC])
-    await other.start()
+    other = Application(stage, cluster, _OTHER, [_TOPIC])
+    other.start()
     await other.until_at(_PARTITION, 100)
     code = await administering.commit(stage, cluster, _GROUP, {_PARTITION: 60}, retention_ms=800)
     stage.expect(code == 0, f"{_GROUP} has committed offset 60, to be kept for 800 ms")
@@ -42,8 +42,8 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP302": [_GROUP]})
 
     stage.step(f"{_GROUP} comes back.")
-    back = Reader(stage, cluster, _GROUP, [_TOPIC], reset=LATEST)
-    await back.start()
+    back = Application(stage, cluster, _GROUP, [_TOPIC], auto_offset_reset="latest")
+    back.start()
     await back.until_at(_PARTITION, 100)
-    began = back.taken.get(_PARTITION)
+    began = back.began_at(_PARTITION)
     stage.expect(began == 100, f"it begins at offset {began}, and skips 40 records")

@@ -8,8 +8,8 @@ groups on the partition have no coordinator, while all others go on.
 from collections.abc import Mapping
 from typing import Any
 
+from kelpie.lab.scenarios.coordinated_groups import OFFSETS_TOPIC, lookup, two_groups
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.working_groups import OFFSETS_TOPIC, lookup, two_groups
 
 NAME = "offsets-topic-at-risk"
 PERSONAS = ("4.3", "3.9", "2.8", "0.9")
@@ -22,8 +22,8 @@ async def run(stage: Stage) -> None:
     stage.step("Brokers 2 and 3 stop following partition 0, and fall out of its ISR.")
     lag = cluster.shrink_isr(OFFSETS_TOPIC, 0, [1])
     await cluster.wait_until(lambda state: _isr(state, 0) == [1])
-    found = await lookup(cluster, 2, at_risk)
-    stage.expect(found.node_id == 1, f"{at_risk} has its coordinator, broker {found.node_id}, as before")
+    named = await lookup(stage, cluster, 2, at_risk)
+    stage.expect(named.node_id == 1, f"{at_risk} has its coordinator, broker {named.node_id}, as before")
     await stage.incident(cluster, finds={"KLP106": []})
 
     stage.step("They catch up.")

@@ -7,8 +7,9 @@ the next time, and nothing but a line in the broker's log tells why.
 """
 
 from kelpie.errors import ErrorCode
+from kelpie.lab.scenarios.application import QUICK
+from kelpie.lab.scenarios.coordinated_groups import lookup
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.working_groups import QUICK, lookup
 
 NAME = "offsets-topic-missing"
 PERSONAS = ("4.3", "3.9", "2.8")
@@ -24,15 +25,15 @@ async def run(stage: Stage) -> None:
     await cluster.stop(2)
     await cluster.stop(3)
     for _ in range(3):
-        answer = await lookup(cluster, 1, "billing")
+        answer = await lookup(stage, cluster, 1, "billing")
     stage.expect(
-        answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        f"three lookups later the answer is still error {answer.error_code}",
+        answer.error == ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        f"three lookups later the answer is still error {answer.error}",
     )
     await stage.incident(cluster, finds={"KLP104": []})
 
     stage.step("Brokers 2 and 3 come back.")
     await cluster.start(2)
     await cluster.start(3)
-    answer = await stage.until(lambda: lookup(cluster, 1, "billing"), lambda it: it.error_code == 0)
-    stage.expect(answer.error_code == 0, f"the topic is there: the coordinator is broker {answer.node_id}")
+    answer = await stage.until(lambda: lookup(stage, cluster, 1, "billing"), lambda answer: answer.error == 0)
+    stage.expect(answer.error == 0, f"the topic is there: the coordinator is broker {answer.node_id}")

@@ -7,8 +7,8 @@ grow.
 """
 
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import SETTINGS, Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 
@@ -19,15 +19,18 @@ _GROUP, _OTHER, _TOPIC, _SAFE = "billing", "audit", "orders", "payments"
 
 
 async def run(stage: Stage) -> None:
-    cluster = await stage.cluster(3, config=SETTINGS)
+    cluster = await stage.cluster(3, config=QUICK_AND_SMALL)
     cluster.create_topic(_TOPIC, assignment={0: (1,), 1: (2,), 2: (3,)})
     cluster.create_topic(_SAFE, assignment={0: (1, 2)})
     stage.step(f"Group {_GROUP} reads {_TOPIC}, one partition on each broker; {_OTHER} reads {_SAFE}.")
     await produce(stage, cluster, _TOPIC, 30)
     await produce(stage, cluster, _SAFE, 30)
-    reader, other = Reader(stage, cluster, _GROUP, [_TOPIC]), Reader(stage, cluster, _OTHER, [_SAFE])
-    await reader.start()
-    await other.start()
+    reader, other = (
+        Application(stage, cluster, _GROUP, [_TOPIC]),
+        Application(stage, cluster, _OTHER, [_SAFE]),
+    )
+    reader.start()
+    other.start()
     await reader.until_at(TopicPartition(_TOPIC, 2), 30)
     await other.until_at(TopicPartition(_SAFE, 0), 30)
     await stage.calm(cluster)

@@ -9,9 +9,9 @@ after its start, keeps the whole group from working.
 import asyncio
 
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.application import Application
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import RECORDS, SINCE_2_8, cluster_with, gather, settled
 
 NAME = "rebalance-storm"
 PERSONAS = SINCE_2_8
@@ -47,7 +47,7 @@ async def run(stage: Stage) -> None:
     storm.cancel()
 
 
-async def _go_on(stage: Stage, cluster: Cluster, third: Member) -> None:
+async def _go_on(stage: Stage, cluster: Cluster, third: Application) -> None:
     """The restarts do not stop while somebody looks."""
     try:
         while True:
@@ -57,8 +57,8 @@ async def _go_on(stage: Stage, cluster: Cluster, third: Member) -> None:
             await third.until_joined()
             await asyncio.sleep(0.2)
     finally:
-        await third.vanish()
+        await third.crash()
 
 
-def _member(stage: Stage, cluster: Cluster, name: str) -> Member:
-    return Member(stage, cluster, _GROUP, name, ["orders"], session_ms=600, position=RECORDS)
+def _member(stage: Stage, cluster: Cluster, name: str) -> Application:
+    return new_member(stage, cluster, _GROUP, name, session_timeout_ms=600)

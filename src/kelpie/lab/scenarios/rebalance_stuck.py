@@ -6,9 +6,8 @@ coordinator takes it for alive and waits: as long as max.poll.interval.ms
 allows, 5 minutes by default. Until then nobody in the group reads anything.
 """
 
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
 
 NAME = "rebalance-stuck"
 PERSONAS = SINCE_2_8
@@ -20,7 +19,9 @@ _SESSION_MS = 600
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
     first, second, third = (
-        Member(stage, cluster, _GROUP, name, ["orders"], session_ms=_SESSION_MS, poll_ms=_POLL_MS)
+        new_member(
+            stage, cluster, _GROUP, name, session_timeout_ms=_SESSION_MS, max_poll_interval_ms=_POLL_MS
+        )
         for name in ("app-1", "app-2", "app-3")
     )
     stage.step("Two members read.")
@@ -28,14 +29,14 @@ async def run(stage: Stage) -> None:
     await stage.calm(cluster)
 
     stage.step("app-2 gets busy; its heartbeats go on. app-3 wants to join.")
-    second.polls = False
+    await second.stop_polling()
     third.start()
     await cluster.wait_for_group(_GROUP, "PreparingRebalance")
     stage.say("The group is in PreparingRebalance.")
     await stage.incident(cluster, finds={"KLP202": [_GROUP]}, seconds_of_history=3 * _SESSION_MS / 1000)
-    stage.expect(not third.joined.is_set(), "app-3 still waits for its assignment")
+    stage.expect(not third.is_joined, "app-3 still waits for its assignment")
 
     stage.step("app-2 polls again.")
-    second.polls = True
+    await second.resume()
     await settled(cluster, first, second, third)
-    stage.expect(len(third.assigned) == 2, f"app-3 has {len(third.assigned)} of 6 partitions")
+    stage.expect(len(third.assignment) == 2, f"app-3 has {len(third.assignment)} of 6 partitions")

@@ -7,8 +7,8 @@ start, they read everything once more.
 """
 
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, Commits
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import ON_CLOSE, SETTINGS, Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 
@@ -20,14 +20,14 @@ _PARTITION = TopicPartition(_TOPIC, 0)
 
 
 async def run(stage: Stage) -> None:
-    cluster = await stage.cluster(1, config=SETTINGS)
+    cluster = await stage.cluster(1, config=QUICK_AND_SMALL)
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 200)
     stage.step(f"Groups {_GROUP} and {_OTHER} read the 200 records of {_PARTITION}.")
-    reader = Reader(stage, cluster, _GROUP, [_TOPIC], commits=ON_CLOSE)
-    other = Reader(stage, cluster, _OTHER, [_TOPIC])
-    await reader.start()
-    await other.start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=Commits.ON_CLOSE)
+    other = Application(stage, cluster, _OTHER, [_TOPIC])
+    reader.start()
+    other.start()
     await reader.until_at(_PARTITION, 200)
     await other.until_at(_PARTITION, 200)
     await stage.calm(cluster)
@@ -39,7 +39,7 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP308": [_GROUP]})
 
     stage.step("Its consumer starts again.")
-    again = Reader(stage, cluster, _GROUP, [_TOPIC])
-    await again.start()
+    again = Application(stage, cluster, _GROUP, [_TOPIC])
+    again.start()
     await again.until_at(_PARTITION, 200)
     stage.expect(again.read == 200, f"it reads {again.read} records once more")

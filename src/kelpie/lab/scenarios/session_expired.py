@@ -7,9 +7,9 @@ its partitions move at once.
 """
 
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.application import Application
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
 
 NAME = "session-expired"
 PERSONAS = SINCE_2_8
@@ -27,16 +27,16 @@ async def run(stage: Stage) -> None:
     await stage.calm(cluster)
 
     stage.step(f"app-2 hangs for longer than its session of {_SESSION_MS} ms.")
-    second.beats = False
+    await second.hang()
     await cluster.wait_for_group(_GROUP, members=1)
     stage.expect(True, "the coordinator has removed it")
     stage.step("app-2 goes on, hears that it is no member any more, and joins anew.")
-    second.beats = True
+    await second.resume()
     await cluster.wait_for_group(_GROUP, members=2)
     await settled(cluster, first, second)
-    stage.expect(second.joined.is_set(), "app-2 is back, under another id")
+    stage.expect(second.is_joined, "app-2 is back, under another id")
     await stage.incident(cluster, finds={"KLP204": [_GROUP]}, needs_logs=True)
 
 
-def _member(stage: Stage, cluster: Cluster, name: str) -> Member:
-    return Member(stage, cluster, _GROUP, name, ["orders"], session_ms=_SESSION_MS, beat_ms=100)
+def _member(stage: Stage, cluster: Cluster, name: str) -> Application:
+    return new_member(stage, cluster, _GROUP, name, session_timeout_ms=_SESSION_MS, heartbeat_interval_ms=100)

@@ -8,9 +8,9 @@ everybody rebalances a second time.
 """
 
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.application import Application
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import SINCE_2_8, cluster_with, gather, settled
 
 NAME = "slow-poll"
 PERSONAS = SINCE_2_8
@@ -29,14 +29,22 @@ async def run(stage: Stage) -> None:
 
     stage.step("app-2 works on a batch for too long; twice.")
     for _ in range(2):
-        slow.polls = False
+        await slow.stop_polling()
         await cluster.wait_for_group(_GROUP, members=1)
-        stage.expect(not slow.joined.is_set(), "app-2 left the group, and app-1 has all partitions")
-        slow.polls = True
+        stage.expect(not slow.is_joined, "app-2 left the group, and app-1 has all partitions")
+        await slow.resume()
         await settled(cluster, first, slow)
-    stage.expect(slow.joined.is_set(), "app-2 is back")
+    stage.expect(slow.is_joined, "app-2 is back")
     await stage.incident(cluster, finds={"KLP203": [_GROUP]}, needs_logs=True)
 
 
-def _member(stage: Stage, cluster: Cluster, name: str) -> Member:
-    return Member(stage, cluster, _GROUP, name, ["orders"], session_ms=1_000, poll_ms=_POLL_MS, beat_ms=100)
+def _member(stage: Stage, cluster: Cluster, name: str) -> Application:
+    return new_member(
+        stage,
+        cluster,
+        _GROUP,
+        name,
+        session_timeout_ms=1_000,
+        max_poll_interval_ms=_POLL_MS,
+        heartbeat_interval_ms=100,
+    )

@@ -14,13 +14,18 @@ import tempfile
 import textwrap
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from kelpie.client.address import Address
+from kelpie.client.connection import Connection
+from kelpie.client.memory import Memory
+from kelpie.client.settings import Settings
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.client import RawClient
+from kelpie.lab.scenarios.environment import Environment
+from kelpie.model.time import Instant
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -37,7 +42,11 @@ class Moment:
 
     cluster: Cluster
     logs: Path
-    """A folder with the brokers' logs (broker-1.log …), and those of clients if the scenario writes any."""
+    """A folder with the brokers' logs (broker-1.log …) and those of clients."""
+    settings: Settings
+    """What a client needs to reach the cluster."""
+    clock: Callable[[], Instant]
+    """The scenario's time in milliseconds since 1970."""
     finds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What a doctor should find: for each code exactly these groups. Empty when all is well."""
     seconds_of_history: float = 0.0
@@ -64,16 +73,18 @@ class Stage:
         self,
         persona: str,
         tell: Callable[[str], None],
-        new_cluster: "Callable[..., Cluster]" = Cluster,
-        patience_s: float = _PATIENCE_S,
         *,
+        patience_s: float = _PATIENCE_S,
+        environment: Environment | None = None,
         observer: Observer | None = None,
         logs: Path | None = None,
     ) -> None:
         self.persona = persona
         self.failures: list[str] = []
         self._tell = tell
-        self._new_cluster = new_cluster
+        self.environment = environment or Environment()
+        self.memory = Memory(tells_versions=persona != "0.9")
+        """What clients know of the cluster: Kafka 0.9 does not answer ApiVersions."""
         self._patience_s = patience_s
         self._observer = observer
         self._logs = logs
@@ -97,13 +108,24 @@ class Stage:
 
     async def cluster(self, brokers: int, **options: "Any") -> Cluster:
         """A cluster of the persona that the audience chose, which logs. Options are those of `Cluster`."""
-        options = {"log_folder": self.logs, **options}
-        return await self._open.enter_async_context(
-            self._new_cluster(brokers, persona=self.persona, **options)
-        )
+        environment = self.environment
+        options = {
+            "log_folder": self.logs,
+            "network": environment.network,
+            "wall": environment.wall,
+            **options,
+        }
+        return await self._open.enter_async_context(Cluster(brokers, persona=self.persona, **options))
 
-    async def client(self, client_id: str, address: str) -> RawClient:
-        return await self._open.enter_async_context(RawClient(client_id, address))
+    def settings(self, cluster: Cluster, client_id: str) -> Settings:
+        """What a client needs to reach the cluster."""
+        settings = Settings.of(cluster.bootstrap_servers, client_id=client_id)
+        return replace(settings, network=self.environment.network)
+
+    async def connect(self, address: str, client_id: str = "scenario") -> Connection:
+        """A connection to one broker. Raises ClientError."""
+        settings = Settings((Address.parse(address),), client_id, network=self.environment.network)
+        return await Connection.open(settings.bootstrap[0], settings, memory=self.memory)
 
     def at_end(self, tidy: Callable[[], Awaitable[None]]) -> None:
         """Something to be done when the scenario is over, before what was opened earlier is closed."""
@@ -129,24 +151,35 @@ class Stage:
 
     # Moments that somebody may look at.
 
-    async def calm(self, cluster: Cluster) -> None:
+    async def calm(self, cluster: Cluster, after_s: float = 0.0) -> None:
         """All is well: a doctor should find nothing that is worth a warning."""
-        await self._show(Moment(cluster, self.logs))
+        await self._show(self._moment(cluster), after_s)
 
     async def incident(
         self,
         cluster: Cluster,
         finds: Mapping[str, Sequence[str]],
-        seconds_of_history: float = 0.0,
         *,
+        after_s: float = 0.0,
+        seconds_of_history: float = 0.0,
         needs_logs: bool = False,
     ) -> None:
-        """The fault is there, and stays until this comes back. `finds`: code → exactly these groups."""
-        assert finds, "an incident that nobody could find is none"
-        await self._show(Moment(cluster, self.logs, finds, seconds_of_history, needs_logs))
+        """The fault is there, and stays until this returns.
 
-    async def _show(self, moment: Moment) -> None:
+        `finds`: for each code exactly these groups. `after_s`: how long the fault must last before an
+        observer can tell it.
+        """
+        assert finds, "an incident that nobody could find is none"
+        moment = self._moment(cluster)
+        moment = replace(moment, finds=finds, seconds_of_history=seconds_of_history, needs_logs=needs_logs)
+        await self._show(moment, after_s)
+
+    def _moment(self, cluster: Cluster) -> Moment:
+        return Moment(cluster, self.logs, self.settings(cluster, "kelpie"), self.environment.now_ms)
+
+    async def _show(self, moment: Moment, after_s: float) -> None:
         if self._observer is not None:
+            await asyncio.sleep(after_s)
             await self._observer(moment)
 
     # What the audience hears.

@@ -11,9 +11,9 @@ import asyncio
 
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.application import Application
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import RECORDS, SINCE_2_8, cluster_with, gather, settled
 
 NAME = "static-member-fenced"
 PERSONAS = SINCE_2_8
@@ -29,7 +29,7 @@ async def run(stage: Stage) -> None:
     stage.step("Two static members read. One is restarted, and takes its place again.")
     await gather(cluster, other, owner)
     generation = other.generation
-    await owner.vanish()
+    await owner.crash()
     owner = _member(stage, cluster, "app-0", _INSTANCE)
     owner.start()
     await settled(cluster, other, owner)
@@ -47,7 +47,7 @@ async def run(stage: Stage) -> None:
     fight.cancel()
 
 
-async def _fight(stage: Stage, cluster: Cluster, owner: Member) -> None:
+async def _fight(stage: Stage, cluster: Cluster, owner: Application) -> None:
     """Whoever is fenced is started again."""
     fighters = [owner, _member(stage, cluster, "app-0b", _INSTANCE)]
     fighters[1].start()
@@ -56,15 +56,15 @@ async def _fight(stage: Stage, cluster: Cluster, owner: Member) -> None:
             await asyncio.sleep(0.05)
             for at, fighter in enumerate(fighters):
                 if fighter.refused is not None:
-                    await fighter.vanish()
+                    await fighter.crash()
                     fighters[at] = _member(stage, cluster, fighter.name, _INSTANCE)
                     fighters[at].start()
     finally:
         for fighter in fighters:
-            await fighter.vanish()
+            await fighter.crash()
 
 
-async def _fenced(member: Member) -> ErrorCode | None:
+async def _fenced(member: Application) -> ErrorCode | None:
     return member.refused
 
 
@@ -72,15 +72,13 @@ async def _fights(stage: Stage) -> int:
     return sum(path.read_text().count("fenced") for path in stage.logs.glob("app-0*.log"))
 
 
-def _member(stage: Stage, cluster: Cluster, name: str, instance: str) -> Member:
-    return Member(
+def _member(stage: Stage, cluster: Cluster, name: str, instance: str) -> Application:
+    return new_member(
         stage,
         cluster,
         _GROUP,
         name,
-        ["orders"],
-        session_ms=6_000,
-        beat_ms=100,
-        instance=instance,
-        position=RECORDS,
+        session_timeout_ms=6_000,
+        heartbeat_interval_ms=100,
+        group_instance_id=instance,
     )

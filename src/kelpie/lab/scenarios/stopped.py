@@ -4,30 +4,31 @@ A group that has committed regularly loses its last consumer; nobody starts
 another one. Producers write on.
 """
 
-import asyncio
-
 from kelpie.lab.scenarios import administering
-from kelpie.lab.scenarios.reader import Reader
+from kelpie.lab.scenarios.application import Application
+from kelpie.lab.scenarios.group_pair import AFFECTED, PARTITION, TOPIC, GroupPair
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.two_groups import ILL, PARTITION, TOPIC, TwoGroups
 
 NAME = "stopped"
 PERSONAS = ("4.3", "3.9", "2.8")
 
 
 async def run(stage: Stage) -> None:
-    groups = await TwoGroups.start(stage)
+    groups = await GroupPair.start(stage)
     cluster = groups.cluster
-    stage.step(f"The consumer of {ILL} leaves.")
-    await groups.ill.close()
-    await asyncio.sleep(2.2)
-    end = await administering.end_of(stage, cluster, PARTITION)
-    at = await administering.committed(stage, cluster, ILL, PARTITION)
-    stage.expect(at < end, f"{ILL} stands at {at}, nobody is in it, and the log ends at {end}")
-    await stage.incident(cluster, finds={"KLP310": [ILL]})
+    stage.step(f"The consumer of {AFFECTED} leaves.")
+    await groups.affected.close()
+    at = await administering.committed(stage, cluster, AFFECTED, PARTITION)
+
+    async def log_end() -> int:
+        return await administering.end_of(stage, cluster, PARTITION)
+
+    end = await stage.until(log_end, lambda end: end > at)
+    stage.expect(at < end, f"{AFFECTED} stands at {at}, nobody is in it, and the log ends at {end}")
+    await stage.incident(cluster, finds={"KLP310": [AFFECTED]}, after_s=2.2)
 
     stage.step("Somebody starts it again.")
-    again = Reader(stage, cluster, ILL, [TOPIC])
-    await again.start()
+    again = Application(stage, cluster, AFFECTED, [TOPIC])
+    again.start()
     came = await again.until_at(PARTITION, end)
-    stage.expect(came >= end, f"{ILL} has come to {came}")
+    stage.expect(came >= end, f"{AFFECTED} has come to {came}")

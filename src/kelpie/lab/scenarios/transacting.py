@@ -1,18 +1,17 @@
-"""A producer with a transactional id, step by step: so that one may be left out."""
+"""A producer with a transactional id, step by step, so that a scenario can leave a step out."""
 
 from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios import administering
-from kelpie.lab.scenarios.client import RawClient
+from kelpie.lab.scenarios.producing import write
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from kelpie.wire.api.end_txn import EndTxnRequest
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
-from kelpie.wire.api.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -33,7 +32,7 @@ class TransactionalProducer:
         self._sequences: dict[TopicPartition, int] = {}
 
     async def start(self) -> None:
-        """It gets its id; what it has left open is aborted."""
+        """Gets its producer id. The coordinator aborts what it has left open."""
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=self.timeout_ms
         )
@@ -41,7 +40,7 @@ class TransactionalProducer:
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
     async def send(self, name: TopicPartition, count: int) -> None:
-        """Adds the partition to the transaction, and writes so many records into it."""
+        """Add the partition to the transaction, and write so many records into it."""
         topic = AddPartitionsToTxnTopic(name=name.topic, partitions=[name.partition])
         adding = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
@@ -61,20 +60,12 @@ class TransactionalProducer:
             base_sequence=first,
             transactional=True,
         )
-        data = [PartitionProduceData(index=name.partition, records=batch)]
-        request = ProduceRequest(
-            transactional_id=self.transactional_id,
-            acks=-1,
-            timeout_ms=10_000,
-            topic_data=[TopicProduceData(name=name.topic, partition_data=data)],
-        )
-        address, _ = await administering.leader(self._stage, self._cluster, name)
-        async with RawClient(self.transactional_id, address) as client:
-            answer = await client.ask(request, 7)
-        _check(answer.responses[0].partition_responses[0].error_code)
+        address = await administering.leader(self._stage, self._cluster, name)
+        key = self.transactional_id
+        await write(self._stage, address, name, batch, key, transactional_id=key)
 
     async def send_offsets(self, group: str, name: TopicPartition, offset: int) -> None:
-        """Commits an offset of the group as part of the transaction."""
+        """Commit an offset of the group as part of the transaction."""
         adding = AddOffsetsToTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
@@ -94,8 +85,8 @@ class TransactionalProducer:
             topics=[TxnOffsetCommitRequestTopic(name=name.topic, partitions=[part])],
         )
         address = await administering.coordinator(self._stage, self._cluster, group)
-        async with RawClient(self.transactional_id, address) as client:
-            answer = await client.ask(request, 2)
+        async with await self._stage.connect(address, self.transactional_id) as connection:
+            answer = await connection.ask(request, 2)
         _check(answer.topics[0].partitions[0].error_code)
 
     async def end(self, *, committed: bool = True) -> None:
@@ -111,10 +102,10 @@ class TransactionalProducer:
     async def _ask_coordinator(self, request: Any, version: int, *, retried: bool = False) -> Any:
         key = self.transactional_id
         address = await administering.coordinator(self._stage, self._cluster, key, administering.TRANSACTION)
-        async with RawClient(key, address) as client:
+        async with await self._stage.connect(address, key) as connection:
 
             async def ask() -> Any:
-                return await client.ask(request, version)
+                return await connection.ask(request, version)
 
             if retried:
                 return await self._stage.until(ask, lambda answer: answer.error_code == 0)

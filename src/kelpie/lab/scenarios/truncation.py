@@ -5,8 +5,8 @@ from typing import Any
 
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios import administering
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, Commits
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import ON_CLOSE, SETTINGS, Reader
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 
@@ -16,12 +16,12 @@ PARTITION = TopicPartition(TOPIC, 0)
 
 async def cut_off(stage: Stage) -> Cluster:
     """The group stands at 100, and the log of the new leader ends at 50."""
-    cluster = await stage.cluster(3, config=SETTINGS)
+    cluster = await stage.cluster(3, config=QUICK_AND_SMALL)
     cluster.create_topic(TOPIC, assignment={0: (1, 2)})
     await produce(stage, cluster, TOPIC, 50)
     stage.step(f"Group {GROUP} reads the 50 records of {PARTITION}, which is on brokers 1 and 2.")
-    reader = Reader(stage, cluster, GROUP, [TOPIC], commits=ON_CLOSE)
-    await reader.start()
+    reader = Application(stage, cluster, GROUP, [TOPIC], commits=Commits.ON_CLOSE)
+    reader.start()
     await reader.until_at(PARTITION, 50)
     await stage.calm(cluster)
 

@@ -10,13 +10,12 @@ import asyncio
 
 from kelpie.errors import ErrorCode
 from kelpie.lab.scenarios import administering
-from kelpie.lab.scenarios.client import RawClient
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL
 from kelpie.lab.scenarios.producing import produce
-from kelpie.lab.scenarios.reader import SETTINGS
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.lab.scenarios.transacting import TransactionalProducer
 from kelpie.model.names import TopicPartition
-from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from kelpie.questions.offset_fetch import AskCommitted
 
 NAME = "unstable-offset"
 PERSONAS = ("4.3", "3.9", "2.8")
@@ -26,7 +25,7 @@ _PARTITION = TopicPartition(_TOPIC, 0)
 
 
 async def run(stage: Stage) -> None:
-    settings = {**SETTINGS, "transaction.state.log.num.partitions": 1}
+    settings = {**QUICK_AND_SMALL, "transaction.state.log.num.partitions": 1}
     cluster = await stage.cluster(1, config=settings)
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 100)
@@ -48,13 +47,12 @@ async def run(stage: Stage) -> None:
     stage.step("The next transaction is left open.")
     await produce(stage, cluster, _TOPIC, 10)
     await app.send_offsets(_GROUP, _PARTITION, 110)
-    code = await _fetched(cluster.bootstrap_servers)
+    code = await _fetch_stable(stage, cluster.bootstrap_servers)
     stage.expect(
         code is ErrorCode.UNSTABLE_OFFSET_COMMIT,
         f"whoever asks for the stable offset hears {code} {code.name}",
     )
-    await asyncio.sleep(2.2)
-    await stage.incident(cluster, finds={"KLP307": [_GROUP]})
+    await stage.incident(cluster, finds={"KLP307": [_GROUP]}, after_s=2.2)
 
     stage.step("The application starts again with its transactional id, which aborts the transaction.")
     await TransactionalProducer(stage, cluster, "app-1").start()
@@ -62,9 +60,7 @@ async def run(stage: Stage) -> None:
     stage.expect(at == 100, f"{_GROUP} stands at {at}")
 
 
-async def _fetched(address: str) -> ErrorCode:
-    asked = [OffsetFetchRequestTopic(name=_TOPIC, partition_indexes=[0])]
-    request = OffsetFetchRequest(group_id=_GROUP, topics=asked, require_stable=True)
-    async with RawClient("billing-1", address) as client:
-        answer = await client.ask(request, 7)
-    return ErrorCode(answer.topics[0].partitions[0].error_code)
+async def _fetch_stable(stage: Stage, address: str) -> ErrorCode:
+    async with await stage.connect(address, "billing-1") as connection:
+        offsets = await connection.put(AskCommitted(_GROUP, (_PARTITION,)))
+    return ErrorCode(offsets.partitions[_PARTITION].error)

@@ -6,9 +6,8 @@ that: it is no member any more. But the batch was processed twice.
 """
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.scenarios.member import Member
+from kelpie.lab.scenarios.group_setup import RECORDS, SINCE_2_8, cluster_with, gather, new_member, settled
 from kelpie.lab.scenarios.stage import Stage
-from kelpie.lab.scenarios.troupe import RECORDS, SINCE_2_8, cluster_with, gather, settled
 
 NAME = "zombie-commits"
 PERSONAS = SINCE_2_8
@@ -19,7 +18,7 @@ _SESSION_MS = 600
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
     first, zombie = (
-        Member(stage, cluster, _GROUP, name, ["orders"], session_ms=_SESSION_MS, beat_ms=100)
+        new_member(stage, cluster, _GROUP, name, session_timeout_ms=_SESSION_MS, heartbeat_interval_ms=100)
         for name in ("app-1", "app-2")
     )
     stage.step("Two members read and commit.")
@@ -27,7 +26,7 @@ async def run(stage: Stage) -> None:
     await stage.calm(cluster)
 
     stage.step("app-2 hangs in the middle of a batch; app-1 gets its partitions.")
-    zombie.beats = False
+    await zombie.hang()
     await cluster.wait_for_group(_GROUP, members=1)
     await settled(cluster, first)
     stage.step("app-2 wakes up, finishes the batch, and commits.")
@@ -36,6 +35,6 @@ async def run(stage: Stage) -> None:
         code is ErrorCode.UNKNOWN_MEMBER_ID,
         f"refused: {code.name} ({code.value}); what app-1 committed stays",
     )
-    zombie.beats = True
+    await zombie.resume()
     await settled(cluster, first, zombie)
     await stage.incident(cluster, finds={"KLP204": [_GROUP], "KLP210": [_GROUP]}, needs_logs=True)

@@ -1,0 +1,58 @@
+"""Two groups that read one topic while records come in. A fault will affect one; the other stays healthy."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
+from kelpie.lab.scenarios.producing import produce
+from kelpie.lab.scenarios.stage import Stage
+from kelpie.model.names import TopicPartition
+
+AFFECTED, HEALTHY, TOPIC = "billing", "audit", "orders"
+PARTITION = TopicPartition(TOPIC, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPair:
+    cluster: Cluster
+    affected: Application
+    healthy: Application
+
+    @classmethod
+    async def start(
+        cls,
+        stage: Stage,
+        *,
+        settings: Mapping[str, object] | None = None,
+        topic: Mapping[str, object] | None = None,
+        records: int = 5,
+    ) -> "GroupPair":
+        """Both groups commit regularly when this returns, and all is well."""
+        cluster = await stage.cluster(1, config={**QUICK_AND_SMALL, **(settings or {})})
+        cluster.create_topic(TOPIC, config=topic)
+        stage.step(f"Groups {AFFECTED} and {HEALTHY} read {TOPIC}, and records come in all the time.")
+        groups = cls(
+            cluster,
+            Application(stage, cluster, AFFECTED, [TOPIC]),
+            Application(stage, cluster, HEALTHY, [TOPIC]),
+        )
+        groups.affected.start()
+        groups.healthy.start()
+        produce_steadily(stage, cluster, TOPIC, records)
+        await groups.affected.until_at(PARTITION, 8 * records)
+        await groups.healthy.until_at(PARTITION, 8 * records)
+        await stage.calm(cluster)
+        return groups
+
+
+def produce_steadily(stage: Stage, cluster: Cluster, topic: str, records: int = 5) -> "asyncio.Task[None]":
+    """Write records into every partition, until the task is cancelled or the scenario ends."""
+
+    async def write() -> None:
+        while True:
+            await produce(stage, cluster, topic, records)
+            await asyncio.sleep(0.1)
+
+    return stage.actor(write())
