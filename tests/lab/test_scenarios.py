@@ -38,6 +38,23 @@ def test_older_personas_can_be_played_with(name: str, persona: str) -> None:
     assert _played(name, persona)[0] == []
 
 
+def test_a_scenario_takes_the_same_course_every_time(tmp_path: Path) -> None:
+    """On the virtual clock: the same ids, and every line of every log at the same time."""
+
+    async def play(logs: Path) -> None:
+        environment = Environment.virtual()
+        async with Stage("4.3", lambda _: None, logs=logs, environment=environment) as stage:
+            await scenarios()["session-expired"].run(stage)
+
+    for run in ("first", "second"):
+        virtual_time.run(play(tmp_path / run))
+    first, second = (
+        {path.name: path.read_text() for path in (tmp_path / run).iterdir()} for run in ("first", "second")
+    )
+    assert first == second
+    assert any("has left group" in text or "failed" in text for text in first.values())
+
+
 def test_every_scenario_says_what_it_is() -> None:
     """One line first, and more below, for `kelpie lab list`."""
     for name, scenario in scenarios().items():

@@ -9,6 +9,7 @@ One event loop owns all of it: the loop that opened it. `SyncCluster` is the sam
 import asyncio
 import base64
 import logging
+import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -86,6 +87,7 @@ class ClusterOptions(TypedDict, total=False):
     log_folder: Path | None
     network: Network | None
     wall: Callable[[], float]
+    rng: random.Random | None
 
 
 class Cluster:
@@ -104,6 +106,7 @@ class Cluster:
     - `network`: how clients reach the brokers; sockets of loopback if left out. With a `MemoryNetwork` only
       clients of this process do.
     - `wall`: the time in seconds since 1970; a virtual clock has its own.
+    - `rng`: where ids of the cluster and of members come from. With a seed they are the same in every run.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class Cluster:
         log_folder: Path | None = None,
         network: Network | None = None,
         wall: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
     ) -> None:
         if not 1 <= brokers <= MOST_BROKERS:
             raise LabError(f"A cluster of {brokers} brokers cannot be had; choose 1 to {MOST_BROKERS}.")
@@ -145,6 +149,7 @@ class Cluster:
         self._control: Control | None = None
         self.log_folder = log_folder
         self._wall = wall
+        self._rng = rng or random.Random()
         self._network = network or LOOPBACK
         self._driver: Driver | None = None
         self._brokers: Brokers | None = None
@@ -357,9 +362,12 @@ class Cluster:
     # Parts.
 
     def _new_fabric(self, now: Instant) -> Fabric:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_id = base64.urlsafe_b64encode(self._new_uuid().bytes).decode().rstrip("=")
         spec = ClusterSpec(tuple(self.endpoints.values()), self.persona.name, self.config, cluster_id)
-        return Fabric(spec, now=now, new_id=lambda: str(uuid.uuid4()))
+        return Fabric(spec, now=now, new_id=lambda: str(self._new_uuid()))
+
+    def _new_uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self._rng.getrandbits(128), version=4)
 
     def _members(self, group: State) -> int:
         host = self.fabric.broker(group["coordinator"]).groups.hosts[group["partition"]]

@@ -9,12 +9,13 @@ sessions, retention times and poll intervals keep their length by the virtual cl
 
 import asyncio
 import selectors
-import time
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 _IDLE_LIMIT_S = 10.0
+_BEGINNING_S = 1_767_225_600.0
+"""1 January 2026."""
 
 
 class _Jumping(selectors.BaseSelector):
@@ -48,18 +49,17 @@ class _Jumping(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """`wall` is what time.time is on a real loop: it begins at the real time, and moves with the loop."""
+    """`wall` stands for time.time: it always begins at the same moment, and moves with the loop."""
 
     def __init__(self) -> None:
         self._jumping = _Jumping()
-        self._began_s = time.time()
         super().__init__(self._jumping)
 
     def time(self) -> float:
         return self._jumping.now_s
 
     def wall(self) -> float:
-        return self._began_s + self._jumping.now_s
+        return _BEGINNING_S + self._jumping.now_s
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

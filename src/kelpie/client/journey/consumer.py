@@ -58,8 +58,8 @@ class Consumer:
 
     `partitions` instead of `topics` reads them without joining the group. `on_change` hears of partitions
     that come and go. `memory` holds what other connections have found out about the cluster. `wall` is the
-    time in seconds since 1970; `trace` follows requests, answers and events. Raises BadConfig, a ValueError,
-    for what cannot be.
+    time in seconds since 1970; `trace` follows requests, answers and events; `rng` draws the
+    first broker and the member id. Raises BadConfig, a ValueError, for what cannot be.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Consumer:
         memory: Memory | None = None,
         wall: Callable[[], float] = time.time,
         trace: Trace | None = None,
+        rng: random.Random | None = None,
         **options: Any,
     ) -> None:
         self.config = ConsumerConfig(
@@ -81,11 +82,12 @@ class Consumer:
             partitions=tuple(partitions),
             **{"client_id": settings.client_id, **_from_names(options)},
         )
+        rng = rng or random.Random()
         self._machine = Machine(
             self.config,
             [(address.host, address.port) for address in settings.bootstrap],
-            draw=random.randrange,
-            new_id=lambda: str(uuid.uuid4()),
+            draw=rng.randrange,
+            new_id=lambda: str(uuid.UUID(int=rng.getrandbits(128), version=4)),
         )
         self._settings = replace(settings, client_id=self.config.client_id)
         self._memory = memory

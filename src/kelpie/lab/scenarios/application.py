@@ -79,6 +79,7 @@ class Application:
             topics,
             memory=stage.memory,
             wall=stage.environment.wall,
+            rng=stage.environment.rng,
             trace=JavaLog(stage.logs, self.name, group, options.get("group_instance_id")),
             **options,
         )

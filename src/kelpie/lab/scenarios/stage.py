@@ -109,12 +109,8 @@ class Stage:
     async def cluster(self, brokers: int, **options: "Any") -> Cluster:
         """A cluster of the persona that the audience chose, which logs. Options are those of `Cluster`."""
         environment = self.environment
-        options = {
-            "log_folder": self.logs,
-            "network": environment.network,
-            "wall": environment.wall,
-            **options,
-        }
+        given = {"network": environment.network, "wall": environment.wall, "rng": environment.rng}
+        options = {"log_folder": self.logs, **given, **options}
         return await self._open.enter_async_context(Cluster(brokers, persona=self.persona, **options))
 
     def settings(self, cluster: Cluster, client_id: str) -> Settings:
