@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from kelpie.client.failures import ClientError, Unreachable
+from kelpie.client.client_errors import ClientError, Unreachable
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios.stage import Stage

@@ -6,7 +6,7 @@ coordinator and name it to whoever asks, and a client that follows finds
 nobody there. It asks again, is told the same, and never joins.
 """
 
-from kelpie.client.failures import Unreachable
+from kelpie.client.client_errors import Unreachable
 from kelpie.lab.scenarios.coordinated_groups import lookup, two_groups
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.questions.metadata import AskMetadata
