@@ -1,26 +1,24 @@
-"""One broker without input or output: its image, its replicas, its coordinators, and who waits for what.
+"""One broker without input or output: its image, its replicas, its coordinators, its waiting requests.
 
-`handle` takes a request; the answer comes through the call, at once or later. `apply` takes a new image: the
-broker begins to lead, to follow or to forget. Nothing here knows a socket or a clock.
+`handlers` takes its requests. `apply` takes a new image: the broker begins to lead partitions, to follow
+others, and forgets those that it no longer hosts. Nothing here knows a socket or a clock.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
-from kelpie.broker import handlers
-from kelpie.broker.call import Call
 from kelpie.broker.controller import Controller, Declined
 from kelpie.broker.deletions import Deletions
 from kelpie.broker.fetching import Fetching
 from kelpie.broker.group_service import GroupService
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Image, PartitionImage
 from kelpie.broker.links import Links
-from kelpie.broker.log import LogConfig
+from kelpie.broker.log import LogConfig, Refusal
 from kelpie.broker.personas import Persona
 from kelpie.broker.replica import Replica
 from kelpie.broker.settings import Settings
 from kelpie.broker.timers import Timers
-from kelpie.broker.transaction_service import TransactionService, append_marker
+from kelpie.broker.transaction_service import TransactionService
 from kelpie.coordinator.notes import Note
 from kelpie.coordinator.transactions import MarkerRequest
 from kelpie.errors import ErrorCode
@@ -33,9 +31,16 @@ LogKeeper = Callable[[int, TopicPartition, Note, Instant], None]
 """Writes down what coordinators tell: which broker, of which partition, what, when."""
 
 
+class PeerLinks(Links, Protocol):
+    """What a broker can reach, other brokers included."""
+
+    def peer(self, node_id: int) -> "Broker | None":
+        """Another broker, if it can be reached."""
+
+
 class Broker:
     def __init__(
-        self, node_id: int, settings: Settings, persona: Persona, image: Image, links: Links
+        self, node_id: int, settings: Settings, persona: Persona, image: Image, links: "PeerLinks"
     ) -> None:
         self.node_id = node_id
         self.settings = settings
@@ -52,13 +57,6 @@ class Broker:
         """Milliseconds that loading a group shard takes, by partition; under None for all others. A fault."""
         self.log_keeper: LogKeeper | None = None
         self._log_configs: dict[str, tuple[Any, LogConfig]] = {}
-
-    def handle(self, call: Call, now: Instant) -> None:
-        handler = handlers.find(call.header.api_key)
-        if handler is None or call.header.api_key not in self.persona.versions:
-            call.refuse()
-            return
-        handler(self, call, now)
 
     def tell(self, partition: TopicPartition, notes: Iterable[Note], now: Instant) -> None:
         """What the coordinator on this partition has to say to whoever keeps the log."""
@@ -176,7 +174,50 @@ class Broker:
         if peer is None:
             failed()
         else:
-            append_marker(peer, marker, partition, now, written=written, failed=failed)
+            peer.append_marker(marker, partition, now, written=written, failed=failed)
+
+    def append_marker(
+        self,
+        marker: MarkerRequest,
+        partition: TopicPartition,
+        now: Instant,
+        *,
+        written: Callable[[Instant], None],
+        failed: Callable[[], None],
+    ) -> None:
+        """As the partition's leader: appends the control record. Calls `written` once it is committed."""
+        replica = self.led(partition)
+        if not isinstance(replica, Replica):
+            # Deleted meanwhile: nothing to mark.
+            written(now) if replica == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else failed()
+            return
+        if self.refuses_write(replica) is not None:
+            failed()
+            return
+        appended = replica.log.append_control(
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            coordinator_epoch=marker.coordinator_epoch,
+            committed=marker.committed,
+            leader_epoch=replica.leader_epoch,
+            now=now,
+            config=self.log_config(partition),
+            transaction_version=marker.transaction_version,
+        )
+        if isinstance(appended, Refusal):
+            # A newer coordinator, or a newer epoch, has ended the transaction already.
+            done = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+            written(now) if appended.error_code in done else failed()
+            return
+
+        def committed(at: Instant) -> None:
+            host = self.groups.hosts.get(partition.partition) if partition.topic == OFFSETS_TOPIC else None
+            if host is not None and host.active:
+                host.ended(marker.producer_id, committed=marker.committed)
+            written(at)
+
+        replica.when_committed(appended.last_offset + 1, committed, lambda code, at: failed(), now)
+        self.appended(replica, now)
 
     def log_config(self, partition: TopicPartition) -> LogConfig:
         topic = self.image.topics.get(partition.topic)

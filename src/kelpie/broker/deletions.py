@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kelpie.broker.host import Host
 from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +22,7 @@ class Deletion:
 
 
 class Deletions:
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: Host) -> None:
         self._broker = broker
         self._waiting: list[_Request] = []
 

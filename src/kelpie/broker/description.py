@@ -1,30 +1,26 @@
 """A cluster as plain data, for people and for the control API."""
 
-from typing import TYPE_CHECKING
-
-from kelpie.broker.image import OFFSETS_TOPIC
+from kelpie.broker.broker_set import BrokerSet
+from kelpie.broker.image import OFFSETS_TOPIC, Image
+from kelpie.broker.personas import Persona
 from kelpie.model.names import TopicPartition
 
-if TYPE_CHECKING:
-    from kelpie.broker.fabric import Fabric
 
-
-def describe(fabric: "Fabric") -> dict[str, object]:
-    image = fabric.controller.image
+def describe(image: Image, persona: Persona, brokers: BrokerSet) -> dict[str, object]:
     return {
         "cluster_id": image.cluster_id,
-        "persona": fabric.persona.name,
+        "persona": persona.name,
         "controller": image.controller_id,
         "brokers": [
             {
                 "id": node_id,
                 "address": f"{image.brokers[node_id].host}:{image.brokers[node_id].port}",
-                "alive": fabric.is_alive(node_id),
+                "alive": node_id in brokers.alive,
                 "registered": node_id in image.alive,
-                "isolated": fabric.is_isolated(node_id),
-                "frozen": fabric.is_frozen(node_id),
+                "isolated": node_id in brokers.isolated,
+                "frozen": node_id in brokers.frozen,
             }
-            for node_id in sorted(fabric.brokers)
+            for node_id in sorted(brokers.by_id)
         ],
         "topics": {
             topic.name: [
@@ -39,16 +35,16 @@ def describe(fabric: "Fabric") -> dict[str, object]:
             ]
             for topic in image.topics.values()
         },
-        "groups": _groups(fabric),
+        "groups": _groups(image, brokers),
     }
 
 
-def _groups(fabric: "Fabric") -> list[dict[str, object]]:
-    """Those of the brokers that truly lead; others may still believe that they do."""
+def _groups(image: Image, brokers: BrokerSet) -> list[dict[str, object]]:
+    """Groups on the true leaders only: a broker with an old image may still believe that it leads."""
     groups: list[dict[str, object]] = []
-    for broker in fabric.alive_brokers():
+    for broker in brokers.living():
         for index, host in sorted(broker.groups.hosts.items()):
-            state = fabric.controller.image.partition(TopicPartition(OFFSETS_TOPIC, index))
+            state = image.partition(TopicPartition(OFFSETS_TOPIC, index))
             if not host.active or state is None or state.leader != broker.node_id:
                 continue
             groups += [

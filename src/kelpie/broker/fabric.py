@@ -8,7 +8,9 @@ to deliver requests, to carry answers, and to call `tick` when a deadline has co
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kelpie.broker import handlers
 from kelpie.broker.broker import Broker
+from kelpie.broker.broker_set import BrokerSet
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Controller
 from kelpie.broker.description import describe
@@ -49,7 +51,7 @@ class Fabric:
             new_topic_id=lambda: bytes.fromhex(new_id().replace("-", "")),
         )
         image = self._controller.image
-        self._brokers = {
+        brokers = {
             endpoint.node_id: Broker(
                 endpoint.node_id,
                 Settings(spec.settings, self.persona.settings),
@@ -59,41 +61,39 @@ class Fabric:
             )
             for endpoint in spec.brokers
         }
-        self._alive = set(self._brokers)
-        self._isolated: set[int] = set()
-        self._frozen: set[int] = set()
+        self._brokers = BrokerSet(brokers)
         self._crashed: set[int] = set()
         """Killed, and not registered since."""
         self._fresh: set[int] = set()
         """Started, and not registered since."""
-        self._replication = Replication(self)
+        self._replication = Replication(self._brokers, self._controller, self.publish)
         self._timers = Timers()
-        self._upkeep = Upkeep(self, now)
+        Upkeep(self._brokers, self._replication, self._timers, now)
 
     def describe(self) -> dict[str, object]:
         """Plain data for people and for the control API."""
-        return describe(self)
+        return describe(self._controller.image, self.persona, self._brokers)
 
     # Driving
 
     def handle(self, node_id: int, call: Call, now: Instant) -> None:
         """A request reached a broker. The answer comes through the call."""
-        if node_id not in self._alive:
+        if node_id not in self._brokers.alive:
             call.refuse()
             return
-        self._brokers[node_id].handle(call, now)
+        handlers.handle(self._brokers[node_id], call, now)
         self._replication.settle(now)
 
     def tick(self, now: Instant) -> None:
         """Runs what is due."""
         self._timers.run_due(now)
-        for node_id in sorted(self._alive):
+        for node_id in sorted(self._brokers.alive):
             self._brokers[node_id].timers.run_due(now)
         self._replication.settle(now)
 
     def next_deadline(self) -> Instant | None:
         deadlines = [self._timers.next_deadline()]
-        deadlines += [self._brokers[node_id].timers.next_deadline() for node_id in self._alive]
+        deadlines += [self._brokers[node_id].timers.next_deadline() for node_id in self._brokers.alive]
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     # Looking
@@ -111,7 +111,7 @@ class Fabric:
         return self._replication
 
     def is_alive(self, node_id: int) -> bool:
-        return node_id in self._alive
+        return node_id in self._brokers.alive
 
     def broker(self, node_id: int) -> Broker:
         """Raises KeyError for a node that does not exist."""
@@ -119,25 +119,19 @@ class Fabric:
 
     @property
     def brokers(self) -> Mapping[int, Broker]:
-        return self._brokers
-
-    def is_isolated(self, node_id: int) -> bool:
-        return node_id in self._isolated
-
-    def is_frozen(self, node_id: int) -> bool:
-        return node_id in self._frozen
+        return self._brokers.by_id
 
     def alive_brokers(self) -> list[Broker]:
-        return [self._brokers[node_id] for node_id in sorted(self._alive)]
+        return self._brokers.living()
 
     def reaches_controller(self, node_id: int) -> bool:
-        return node_id in self._alive and node_id not in self._isolated
+        return self._brokers.reaches_controller(node_id)
 
     # What happens to brokers
 
     def kill(self, node_id: int, now: Instant) -> None:
         """It is gone without a goodbye; the controller notices when its session has run out."""
-        if node_id in self._alive:
+        if node_id in self._brokers.alive:
             self._replication.review(now)
             self._crashed.add(node_id)
             self._drop(node_id)
@@ -145,35 +139,35 @@ class Fabric:
 
     def stop(self, node_id: int, now: Instant) -> None:
         """A controlled shutdown: its partitions have new leaders before it goes."""
-        if node_id in self._alive:
+        if node_id in self._brokers.alive:
             self._controller.broker_lost(node_id)
             self.publish(now)
             self._drop(node_id)
 
     def start(self, node_id: int, now: Instant) -> None:
         """It comes back with the logs that it had."""
-        if node_id in self._alive:
+        if node_id in self._brokers.alive:
             return
-        self._alive.add(node_id)
+        self._brokers.alive.add(node_id)
         self._fresh.add(node_id)
         self._register(node_id, now)
 
     def isolate(self, node_id: int, now: Instant) -> None:
         """Controller and peers cannot be reached from it, nor it from them; clients still reach it."""
         self._replication.review(now)
-        self._isolated.add(node_id)
+        self._brokers.isolated.add(node_id)
         self._expire_later(node_id, now)
 
     def rejoin(self, node_id: int, now: Instant) -> None:
-        self._isolated.discard(node_id)
+        self._brokers.isolated.discard(node_id)
         self._register(node_id, now)
 
     def freeze_metadata(self, node_id: int) -> None:
         """It goes on with the image that it has."""
-        self._frozen.add(node_id)
+        self._brokers.frozen.add(node_id)
 
     def thaw_metadata(self, node_id: int, now: Instant) -> None:
-        self._frozen.discard(node_id)
+        self._brokers.frozen.discard(node_id)
         self.publish(now)
 
     def lag(self, node_id: int, partition: TopicPartition | None = None) -> None:
@@ -231,7 +225,7 @@ class Fabric:
 
     def slow_load(self, delay_ms: int, partition: int | None = None) -> None:
         """Coordinators take this long to load, from now on: one partition of the offsets topic, or all."""
-        for broker in self._brokers.values():
+        for broker in self._brokers.by_id.values():
             if delay_ms > 0:
                 broker.load_delays[partition] = delay_ms
             else:
@@ -280,9 +274,9 @@ class Fabric:
         """
         while True:
             image = self._controller.image
-            for node_id in sorted(self._alive - self._isolated):
+            for node_id in sorted(self._brokers.alive - self._brokers.isolated):
                 broker = self._brokers[node_id]
-                newer = broker.image.version < image.version and node_id not in self._frozen
+                newer = broker.image.version < image.version and node_id not in self._brokers.frozen
                 if newer or node_id == restarted:
                     broker.apply(image, now)
             restarted = None
@@ -307,8 +301,8 @@ class Fabric:
         self.publish(now, restarted=node_id if fresh else None)
 
     def _drop(self, node_id: int) -> None:
-        if node_id in self._alive:
-            self._alive.discard(node_id)
+        if node_id in self._brokers.alive:
+            self._brokers.alive.discard(node_id)
             self._brokers[node_id].died()
 
     def _expire_later(self, node_id: int, now: Instant) -> None:

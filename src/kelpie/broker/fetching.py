@@ -4,10 +4,9 @@ A request is answered when there are as many bytes as it asked for, when a parti
 time is over. Until then it waits with the partitions it reads, and is tried again when one of them moves on.
 """
 
-from typing import TYPE_CHECKING
-
 from kelpie.broker.call import Call
 from kelpie.broker.fetch_sessions import FINAL, NEW, Asked, Place, Session, Sessions
+from kelpie.broker.host import Host
 from kelpie.broker.log import EpochEnd, ReadResult, Refusal, down_convert
 from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
@@ -25,9 +24,6 @@ from kelpie.wire.api.fetch import (
     PartitionData,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 READ_COMMITTED = 1
 SMALLEST_MAGIC_2 = 4
 """Older versions of Fetch cannot read batches of magic 2: they get them converted."""
@@ -36,7 +32,7 @@ TOLD_OF_LEADER = 16
 
 
 class Fetching:
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: Host) -> None:
         self._broker = broker
         self._waiting: dict[TopicPartition, set[Waiting]] = {}
         slots = broker.settings.number("max.incremental.fetch.session.cache.slots")

@@ -1,7 +1,6 @@
 """The group coordinator of one broker: a shard for each partition of `__consumer_offsets` that it leads."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.host import Host
 from kelpie.broker.image import OFFSETS_TOPIC
 from kelpie.broker.replica import Replica
 from kelpie.broker.shard_host import ShardHost
@@ -13,14 +12,11 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 BEHAVIOUR = {"0.9": BEHAVIOUR_0_9, "2.8": BEHAVIOUR_2_8, "3.9": BEHAVIOUR_3_9, "4.3": BEHAVIOUR_4_3}
 
 
 class GroupService:
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: Host) -> None:
         self._broker = broker
         self._hosts: dict[int, ShardHost] = {}
         self._topics: frozenset[str] = frozenset(broker.image.topics)

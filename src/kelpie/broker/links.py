@@ -1,13 +1,10 @@
 """What a broker can reach beyond itself. The fabric decides what that is at any moment."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kelpie.broker.controller import Controller
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
 
 class Links(Protocol):
@@ -23,9 +20,6 @@ class Links(Protocol):
 
     def appended(self, partition: TopicPartition) -> None:
         """There is something new for this partition's followers."""
-
-    def peer(self, node_id: int) -> "Broker | None":
-        """Another broker, if it can be reached."""
 
     def new_id(self) -> str:
         """A random id, for members."""

@@ -6,24 +6,27 @@ names its reason. The ISR follows from that as in Kafka: who has been behind for
 leaves it, who fetches up to the end joins it, and the controller is told once for all partitions.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from kelpie.broker.broker import Broker
+from kelpie.broker.broker_set import BrokerSet
+from kelpie.broker.controller import Controller
 from kelpie.broker.image import PartitionImage
 from kelpie.broker.replica import Replica
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-
-if TYPE_CHECKING:
-    from kelpie.broker.fabric import Fabric
 
 Stall = tuple[int, TopicPartition | None]
 """A broker, and what it does not fetch any more: one partition, or everything."""
 
 
 class Replication:
-    def __init__(self, fabric: "Fabric") -> None:
-        self._fabric = fabric
+    def __init__(
+        self, brokers: BrokerSet, controller: Controller, publish: Callable[[Instant], None]
+    ) -> None:
+        self._brokers = brokers
+        self._controller = controller
+        self._publish = publish
         self._waiting: dict[TopicPartition, None] = {}
         """Partitions whose followers have something to fetch, in the order in which it came."""
         self._stalls: set[Stall] = set()
@@ -37,7 +40,7 @@ class Replication:
 
     def everywhere(self) -> None:
         """Somebody is back who may have missed something."""
-        for topic in self._fabric.controller.image.topics.values():
+        for topic in self._controller.image.topics.values():
             for index in range(len(topic.partitions)):
                 self._waiting[TopicPartition(topic.name, index)] = None
 
@@ -62,14 +65,14 @@ class Replication:
                 todo, self._waiting = self._waiting, {}
                 changed = [self._replicate(partition, now) for partition in todo]
                 if any(changed):
-                    self._fabric.publish(now)
+                    self._publish(now)
         finally:
             self._at_work = False
 
     def review(self, now: Instant) -> None:
         """Every leader looks at its followers, also where nothing has been written for a while."""
         changed = False
-        for broker in self._fabric.alive_brokers():
+        for broker in self._brokers.living():
             for partition, replica in list(broker.replicas.items()):
                 if replica.leads and replica.followers:
                     fetching = self._fetching(partition, replica)
@@ -79,14 +82,14 @@ class Replication:
                     changed |= self._review(broker, replica, fetching, now)
         self._unseen.clear()
         if changed:
-            self._fabric.publish(now)
+            self._publish(now)
 
     def _replicate(self, partition: TopicPartition, now: Instant) -> bool:
         """Each follower that can fetches; the leader moves its high watermark. Says if the ISR changed."""
-        state = self._fabric.controller.image.partition(partition)
-        if state is None or not self._fabric.reaches_controller(state.leader) or len(state.replicas) == 1:
+        state = self._controller.image.partition(partition)
+        if state is None or not self._brokers.reaches_controller(state.leader) or len(state.replicas) == 1:
             return False
-        leader = self._fabric.broker(state.leader)
+        leader = self._brokers[state.leader]
         replica = leader.replicas.get(partition)
         if replica is None or not replica.leads or replica.leader_epoch != state.leader_epoch:
             return False
@@ -108,7 +111,7 @@ class Replication:
         """The replicas that fetch from this leader."""
         state = leader.state
         assert state is not None
-        if not self._fabric.reaches_controller(state.leader):
+        if not self._brokers.reaches_controller(state.leader):
             return {}
         followers: dict[int, Replica] = {}
         for node_id in state.replicas:
@@ -118,11 +121,11 @@ class Replication:
         return followers
 
     def _follower(self, node_id: int, partition: TopicPartition, state: PartitionImage) -> Replica | None:
-        if node_id == state.leader or not self._fabric.reaches_controller(node_id):
+        if node_id == state.leader or not self._brokers.reaches_controller(node_id):
             return None
         if (node_id, None) in self._stalls or (node_id, partition) in self._stalls:
             return None
-        replica = self._fabric.broker(node_id).replicas.get(partition)
+        replica = self._brokers[node_id].replicas.get(partition)
         if replica is None or replica.leader_epoch != state.leader_epoch or replica.leads:
             return None
         return replica
@@ -137,17 +140,16 @@ class Replication:
     def _review(self, leader: Broker, replica: Replica, fetching: dict[int, Replica], now: Instant) -> bool:
         """The leader tells the controller who keeps up, when that has changed."""
         assert replica.state is not None
-        if not self._fabric.reaches_controller(leader.node_id):
+        if not self._brokers.reaches_controller(leader.node_id):
             return False
         limit = leader.settings.number("replica.lag.time.max.ms")
         members = replica.in_sync(now, limit, fetching)
         if members == replica.state.isr:
             return False
-        controller = self._fabric.controller
-        members = tuple(node for node in members if node in controller.image.alive)
-        if not controller.alter_isr(replica.partition, leader.node_id, replica.leader_epoch, members):
+        members = tuple(node for node in members if node in self._controller.image.alive)
+        if not self._controller.alter_isr(replica.partition, leader.node_id, replica.leader_epoch, members):
             return False
-        state = controller.image.partition(replica.partition)
+        state = self._controller.image.partition(replica.partition)
         if state is not None and state.leader_epoch == replica.leader_epoch:
             replica.apply(state, now)  # It hears the answer, even if no image reaches it.
         return True

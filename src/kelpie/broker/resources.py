@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.controller import Declined
 from kelpie.broker.settings import (
     BROKER_DEFAULTS,
@@ -18,9 +18,6 @@ from kelpie.broker.settings import (
     unknown_to_topics,
 )
 from kelpie.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
 TOPIC, BROKER = 2, 4
 
@@ -69,7 +66,7 @@ class Entry:
         return _LIST if self.name == "cleanup.policy" else _STRING
 
 
-def entries(broker: "Broker", kind: int, name: str) -> list[Entry]:
+def entries(broker: Broker, kind: int, name: str) -> list[Entry]:
     """All settings of a resource. Raises Declined for one that does not exist."""
     if kind == TOPIC:
         topic = broker.image.topic(name)
@@ -84,13 +81,13 @@ def entries(broker: "Broker", kind: int, name: str) -> list[Entry]:
     raise Declined(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
-def _of_topic(broker: "Broker", config: Mapping[str, str], key: str, value: str) -> Entry:
+def _of_topic(broker: Broker, config: Mapping[str, str], key: str, value: str) -> Entry:
     own = [Synonym(key, value, TOPIC_SOURCE)] if key in config else []
     inherited = _synonyms(broker, TOPIC_TO_BROKER[key]) if key in TOPIC_TO_BROKER else []
     return Entry(key, value, (*own, *inherited))
 
 
-def _of_broker(broker: "Broker", name: str) -> list[Entry]:
+def _of_broker(broker: Broker, name: str) -> list[Entry]:
     configs = broker.image.broker_config
     if name == "":
         return [
@@ -111,7 +108,7 @@ def _of_broker(broker: "Broker", name: str) -> list[Entry]:
     return found
 
 
-def _synonyms(broker: "Broker", name: str) -> list[Synonym]:
+def _synonyms(broker: Broker, name: str) -> list[Synonym]:
     """The places where a broker has a value for a setting, in the order of Kafka's ConfigHelper."""
     configs, settings = broker.image.broker_config, broker.settings
     layers: list[tuple[Mapping[str, str], int]] = [
@@ -131,7 +128,7 @@ def _is_fixed(name: str) -> bool:
     return name in _IDS or (name in BROKER_DEFAULTS and name not in DYNAMIC)
 
 
-def change(broker: "Broker", kind: int, name: str, config: Mapping[str, str], *, dry_run: bool) -> None:
+def change(broker: Broker, kind: int, name: str, config: Mapping[str, str], *, dry_run: bool) -> None:
     """Replaces the settings of a resource. Raises Declined when a value, or the resource, cannot be."""
     for key, value in config.items():
         if kind == TOPIC and unknown_to_topics(key, old=broker.persona.name != "4.3"):
@@ -169,7 +166,7 @@ def _keep_min_isr(name: str, before: Mapping[str, str], after: Mapping[str, str]
         )
 
 
-def own(broker: "Broker", kind: int, name: str) -> Mapping[str, str]:
+def own(broker: Broker, kind: int, name: str) -> Mapping[str, str]:
     """The settings that were given to this very resource."""
     if kind == TOPIC:
         topic = broker.image.topic(name)

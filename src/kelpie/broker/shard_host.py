@@ -7,8 +7,9 @@ still be committed later, as in Kafka. Loading is replay of the log from its beg
 """
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kelpie.broker.host import Host
 from kelpie.broker.log import Refusal
 from kelpie.broker.replica import Lost, Replica
 from kelpie.coordinator.notes import NoteKind, note
@@ -17,14 +18,11 @@ from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.records import BatchHeader, ControlType, Record, write_batch, write_message_set
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 
 class ShardHost:
     """A shard that is loading, active, or gone."""
 
-    def __init__(self, broker: "Broker", replica: Replica, shard: Any, epoch: int) -> None:
+    def __init__(self, broker: Host, replica: Replica, shard: Any, epoch: int) -> None:
         self._broker = broker
         self._replica = replica
         self._timers: set[Hashable] = set()

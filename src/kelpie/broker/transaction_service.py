@@ -5,11 +5,8 @@ Markers that end a transaction go to the leaders of its partitions, again and ag
 leader may be gone for a while. Then the shard hears that the transaction is complete.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from kelpie.broker.log import Refusal
+from kelpie.broker.host import Host
+from kelpie.broker.image import TRANSACTIONS_TOPIC
 from kelpie.broker.replica import Replica
 from kelpie.broker.shard_host import ShardHost
 from kelpie.coordinator.outcome import Outcome
@@ -26,9 +23,6 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
-
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
 BEHAVIOUR = {"2.8": BEHAVIOUR_2_8, "3.9": BEHAVIOUR_3_9, "4.3": BEHAVIOUR_4_3}
 RETRY_MS = 50
@@ -55,7 +49,7 @@ class TransactionHost(ShardHost):
 class Marking:
     """The end of one transaction on its way to its partitions. It is there once it is committed there."""
 
-    def __init__(self, host: TransactionHost, broker: "Broker", marker: MarkerRequest) -> None:
+    def __init__(self, host: TransactionHost, broker: Host, marker: MarkerRequest) -> None:
         self._host = host
         self._broker = broker
         self._marker = marker
@@ -103,7 +97,7 @@ class Marking:
 
 
 class TransactionService:
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: Host) -> None:
         self._broker = broker
         self._hosts: dict[int, TransactionHost] = {}
 
@@ -167,47 +161,3 @@ class TransactionService:
     @property
     def hosts(self) -> dict[int, TransactionHost]:
         return self._hosts
-
-
-def append_marker(
-    broker: "Broker",
-    marker: MarkerRequest,
-    partition: TopicPartition,
-    now: Instant,
-    *,
-    written: Callable[[Instant], None],
-    failed: Callable[[], None],
-) -> None:
-    """On the leader: the control record, and what follows from it. `written` once it is committed."""
-    replica = broker.led(partition)
-    if not isinstance(replica, Replica):
-        # Deleted meanwhile: nothing to mark.
-        written(now) if replica == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else failed()
-        return
-    if broker.refuses_write(replica) is not None:
-        failed()
-        return
-    appended = replica.log.append_control(
-        producer_id=marker.producer_id,
-        producer_epoch=marker.producer_epoch,
-        coordinator_epoch=marker.coordinator_epoch,
-        committed=marker.committed,
-        leader_epoch=replica.leader_epoch,
-        now=now,
-        config=broker.log_config(partition),
-        transaction_version=marker.transaction_version,
-    )
-    if isinstance(appended, Refusal):
-        # A newer coordinator, or a newer epoch, has ended it already.
-        done = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
-        written(now) if appended.error_code in done else failed()
-        return
-
-    def committed(at: Instant) -> None:
-        host = broker.groups.hosts.get(partition.partition) if partition.topic == OFFSETS_TOPIC else None
-        if host is not None and host.active:
-            host.ended(marker.producer_id, committed=marker.committed)
-        written(at)
-
-    replica.when_committed(appended.last_offset + 1, committed, lambda code, at: failed(), now)
-    broker.appended(replica, now)

@@ -1,33 +1,33 @@
-"""What brokers do from time to time: look after the ISR, retention, compaction."""
+"""What brokers do at intervals: they review the ISR, delete and compact old segments."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker_set import BrokerSet
+from kelpie.broker.replication import Replication
+from kelpie.broker.timers import Timers
 from kelpie.model.time import Instant
-
-if TYPE_CHECKING:
-    from kelpie.broker.fabric import Fabric
 
 ISR_REVIEWS = 2
 """So many reviews of the ISR in the time that a follower may lag."""
 
 
 class Upkeep:
-    def __init__(self, fabric: "Fabric", now: Instant) -> None:
-        self._fabric = fabric
+    def __init__(self, brokers: BrokerSet, replication: Replication, timers: Timers, now: Instant) -> None:
+        self._brokers = brokers
+        self._replication = replication
+        self._timers = timers
         self._review_isr(now)
         self._clean(now)
 
     def _settings(self, name: str) -> int:
-        brokers = self._fabric.alive_brokers()
+        brokers = self._brokers.living()
         return brokers[0].settings.number(name) if brokers else 1000
 
     def _review_isr(self, now: Instant) -> None:
-        self._fabric.replication.review(now)
+        self._replication.review(now)
         pause = max(self._settings("replica.lag.time.max.ms") // ISR_REVIEWS, 100)
-        self._fabric.timers.set("review isr", now + pause, self._review_isr)
+        self._timers.set("review isr", now + pause, self._review_isr)
 
     def _clean(self, now: Instant) -> None:
-        for broker in self._fabric.alive_brokers():
+        for broker in self._brokers.living():
             for partition, replica in broker.replicas.items():
                 config = broker.log_config(partition)
                 if config.deletes:
@@ -36,4 +36,4 @@ class Upkeep:
                     replica.log.compact(config, now, replica.high_watermark)
                 replica.log.expire_producers(now, broker.settings.number("producer.id.expiration.ms"))
         pause = max(self._settings("log.retention.check.interval.ms"), 100)
-        self._fabric.timers.set("clean logs", now + pause, self._clean)
+        self._timers.set("clean logs", now + pause, self._clean)

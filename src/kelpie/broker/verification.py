@@ -7,8 +7,8 @@ AddPartitionsToTxnManager of Kafka 4. A log in which the transaction is open alr
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kelpie.broker.log import VerificationGuard
 from kelpie.broker.shard_host import ShardHost
@@ -20,9 +20,6 @@ from kelpie.model.time import Instant
 from kelpie.wire.api.txn_offset_commit import TxnOffsetCommitRequest
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.records import BatchHeader, read_batches
-
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
 ADDS_GROUP, ADDS_PARTITIONS = 5, 12
 OFFSETS_KNOW_ABORTABLE, PRODUCE_KNOWS_ABORTABLE = 4, 11
@@ -44,7 +41,7 @@ _NO_SEQUENCE = -1
 
 
 def verify_records(
-    broker: "Broker",
+    broker: Broker,
     transactional_id: str,
     data: Mapping[TopicPartition, bytes],
     *,
@@ -85,7 +82,7 @@ def verify_records(
 
 
 def verify_offsets(
-    broker: "Broker",
+    broker: Broker,
     request: TxnOffsetCommitRequest,
     version: int,
     now: Instant,
@@ -120,7 +117,7 @@ def _producer(records: bytes) -> Producer | None:
 
 
 def _ask(
-    broker: "Broker",
+    broker: Broker,
     transactional_id: str,
     producer: tuple[int, int],
     partitions: Sequence[TopicPartition],
@@ -151,7 +148,7 @@ def _ask(
     host.carry_out(outcome, now)
 
 
-def _coordinator(broker: "Broker", transactional_id: str) -> "Broker | ErrorCode":
+def _coordinator(broker: Broker, transactional_id: str) -> "Broker | ErrorCode":
     topic = broker.image.topic(TRANSACTIONS_TOPIC)
     leader = None
     if topic is not None:

@@ -61,7 +61,7 @@ class Brokers:
 
     def metrics(self) -> str:
         """The text that Prometheus reads."""
-        meters = {node: listener.meter for node, listener in self._listeners.items()}
+        meters = {node: listener.broker.meter for node, listener in self._listeners.items()}
         return exposition(meters, self.describe())
 
     def partition(self, topic: str, partition: int) -> TopicPartition:

@@ -24,6 +24,7 @@ from kelpie.broker.personas import persona as persona_named
 from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.brokers import Brokers
 from kelpie.lab.clock import Clock
+from kelpie.lab.connection import ServedBroker
 from kelpie.lab.control import Control
 from kelpie.lab.driver import Driver
 from kelpie.lab.failures import LabDefect, LabError
@@ -194,11 +195,7 @@ class Cluster:
             listeners = {
                 node_id: Listener(
                     endpoint,
-                    driver,
-                    faults,
-                    self.persona,
-                    neighbours=self._neighbours,
-                    largest_frame=largest,
+                    ServedBroker(node_id, driver, faults, self.persona, self._neighbours, largest),
                 )
                 for node_id, endpoint in self.endpoints.items()
             }

@@ -10,20 +10,25 @@ and Kafka 0.9, which does not answer what it does not know, and goes on.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kelpie.broker.call import Call
 from kelpie.broker.image import Endpoint
+from kelpie.broker.personas import Persona
 from kelpie.broker.refusals import refusal
 from kelpie.errors import ErrorCode
-from kelpie.lab.faults import RequestFault
-from kelpie.lab.metrics import errors_in
+from kelpie.lab.driver import Driver
+from kelpie.lab.faults import Faults, RequestFault
+from kelpie.lab.metrics import Meter, errors_in
 from kelpie.wire.api.api_versions import ApiVersion, ApiVersionsResponse
 from kelpie.wire.api.metadata import MetadataResponseBroker
 from kelpie.wire.apis import NAMES
 from kelpie.wire.framing import (
     API_VERSIONS,
+    LARGEST_FRAME,
     Frames,
     RequestHeader,
     UnsupportedVersion,
@@ -33,9 +38,6 @@ from kelpie.wire.framing import (
 )
 from kelpie.wire.malformed import Malformed
 
-if TYPE_CHECKING:
-    from kelpie.lab.listener import Listener
-
 log = logging.getLogger("kelpie.lab")
 
 _PRODUCE = 0
@@ -44,16 +46,33 @@ _MOST_WAITING_FRAMES = 64
 _MOST_WAITING_BYTES = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class ServedBroker:
+    """What all connections to one broker share."""
+
+    node_id: int
+    driver: Driver
+    faults: Faults
+    persona: Persona
+    neighbours: Callable[[], list[Endpoint]]
+    """The brokers that are alive, this one among them."""
+    largest_frame: int = LARGEST_FRAME
+    meter: Meter = field(default_factory=Meter)
+
+
 class Connection(asyncio.Protocol):
     """One connection: its requests that wait, and the one that the broker works on."""
 
     __slots__ = (
         "__weakref__",
+        "_broker",
         "_busy",
         "_client_host",
         "_faults",
         "_frames",
         "_held",
+        "_lost",
+        "_made",
         "_meter",
         "_pumping",
         "_reading",
@@ -66,23 +85,31 @@ class Connection(asyncio.Protocol):
         "client_id",
         "closed",
         "groups",
-        "listener",
         "node_id",
         "peer",
     )
 
-    def __init__(self, listener: "Listener") -> None:
-        self.listener = listener
-        self.node_id = listener.node_id
+    def __init__(
+        self,
+        broker: ServedBroker,
+        *,
+        made: "Callable[[Connection], bool]",
+        lost: "Callable[[Connection], None]",
+    ) -> None:
+        """`made` is asked whether the broker still serves when the connection is there."""
+        self.node_id = broker.node_id
+        self._broker = broker
+        self._made = made
+        self._lost = lost
         self.client_id: str | None = None
         """As the latest request gave it."""
         self.groups: set[str] = set()
         """The groups that this connection has spoken for."""
         self.closed = False
         self.peer = ""
-        self._faults = listener.faults
-        self._meter = listener.meter
-        self._frames = Frames(listener.largest_frame)
+        self._faults = broker.faults
+        self._meter = broker.meter
+        self._frames = Frames(broker.largest_frame)
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._serial = 0
@@ -105,8 +132,7 @@ class Connection(asyncio.Protocol):
         self.peer = f"{peer[0]}:{peer[1]}"
         self._meter.connections += 1
         self._meter.connections_accepted += 1
-        self.listener.connections.add(self)
-        if not self.listener.is_open:
+        if not self._made(self):
             self.close(abruptly=True)  # Accepted in the very moment in which the broker died.
         elif self._faults.stalls:
             self.review()
@@ -135,7 +161,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         del error
         self._forget()
-        self.listener.lost(self)
+        self._lost(self)
 
     # What the lab does to it.
 
@@ -205,19 +231,19 @@ class Connection(asyncio.Protocol):
         call = Call(header, message, self._client_host, answer, partial(self._refused, self._serial))
         struck = self._faults.strike(self, header, message) if self._faults.watching else None
         if struck is None:
-            self.listener.driver.deliver(self.node_id, call)
+            self._broker.driver.deliver(self.node_id, call)
         else:
             self._suffer(struck, call, self._serial)
 
     def _understood(self, frame: bytes) -> tuple[RequestHeader, Any]:
         header, _ = decode_request_header(frame)
-        if not self.listener.persona.serves(header.api_key, header.api_version):
+        if not self._broker.persona.serves(header.api_key, header.api_version):
             raise UnsupportedVersion(header)
         return decode_request(frame)
 
     def _refuse_to_understand(self, frame: bytes, error: Exception) -> None:
         if isinstance(error, UnsupportedVersion) and error.header.api_key == API_VERSIONS:
-            known = self.listener.persona.versions.get(API_VERSIONS)
+            known = self._broker.persona.versions.get(API_VERSIONS)
             if known is not None and known.last is not None:
                 # As ApiVersionsRequest.getErrorResponse: the versions of this one API, in version 0.
                 own = ApiVersion(api_key=API_VERSIONS, min_version=known.first, max_version=known.last)
@@ -227,8 +253,8 @@ class Connection(asyncio.Protocol):
                 self._write(encode_response(API_VERSIONS, 0, error.header.correlation_id, response))
                 return
         if isinstance(error, UnsupportedVersion):
-            reason = f"{_named(error.header)} is unknown to Kafka {self.listener.persona.name}"
-            if self.listener.persona.ignores_the_unknown:
+            reason = f"{_named(error.header)} is unknown to Kafka {self._broker.persona.name}"
+            if self._broker.persona.ignores_the_unknown:
                 self._meter.rejected += 1
                 log.info("broker %d leaves %s without an answer: %s", self.node_id, self.peer, reason)
                 return
@@ -245,7 +271,7 @@ class Connection(asyncio.Protocol):
             # The broker does its work; what is hit is the answer.
             true_answer = call.answer
             call.answer = lambda response: self._suffer_answer(fault, call, serial, true_answer, response)
-            self.listener.driver.deliver(self.node_id, call)
+            self._broker.driver.deliver(self.node_id, call)
         elif action.kind == "error":
             self._answer_with_error(call, action.code)
         elif action.kind == "delay":
@@ -269,7 +295,7 @@ class Connection(asyncio.Protocol):
 
     def _hand_over(self, call: Call, serial: int) -> None:
         if not self.closed and serial == self._serial:
-            self.listener.driver.deliver(self.node_id, call)
+            self._broker.driver.deliver(self.node_id, call)
 
     def _answer_with_error(self, call: Call, code: ErrorCode) -> None:
         if call.header.api_key == _PRODUCE and call.message.acks == 0:
@@ -279,7 +305,7 @@ class Connection(asyncio.Protocol):
             response = refusal(call.header, call.message, code)
             if call.header.api_key == _METADATA:
                 # Without brokers in it, clients would drop the answer before they see the error.
-                response.brokers = [_introduced(broker) for broker in self.listener.neighbours()]
+                response.brokers = [_introduced(broker) for broker in self._broker.neighbours()]
             call.answer(response)
 
     def _answer(self, serial: int, header: RequestHeader, response: Any) -> None:
@@ -287,13 +313,13 @@ class Connection(asyncio.Protocol):
             return
         if serial != self._serial or not self._busy:
             error = RuntimeError(f"{_named(header)} of {self.peer} was answered twice")
-            self.listener.driver.defect(f"broker {self.node_id}", error)
+            self._broker.driver.defect(f"broker {self.node_id}", error)
             return
         if response is not None:
             try:
                 encoded = encode_response(header.api_key, header.api_version, header.correlation_id, response)
             except Exception as error:
-                self.listener.driver.defect(f"broker {self.node_id} cannot say {_named(header)}", error)
+                self._broker.driver.defect(f"broker {self.node_id} cannot say {_named(header)}", error)
                 self.close()
                 return
             errors = errors_in(response)
@@ -307,7 +333,7 @@ class Connection(asyncio.Protocol):
         self._busy = False
         if self._waiting and not self._pumping:
             # Not now: the fabric may be in the middle of something.
-            self.listener.driver.loop.call_soon(self._pump)
+            self._broker.driver.loop.call_soon(self._pump)
 
     def _write(self, encoded: bytes) -> None:
         self._meter.bytes_out += len(encoded)

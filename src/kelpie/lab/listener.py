@@ -1,40 +1,18 @@
 """The port of one broker: who is connected, and how all of it ends."""
 
 import asyncio
-from collections.abc import Callable
 
 from kelpie.broker.image import Endpoint
-from kelpie.broker.personas import Persona
-from kelpie.lab.connection import Connection
-from kelpie.lab.driver import Driver
-from kelpie.lab.faults import Faults
-from kelpie.lab.metrics import Meter
+from kelpie.lab.connection import Connection, ServedBroker
 from kelpie.lab.network import Port, Server
-from kelpie.wire.framing import LARGEST_FRAME
 
 
 class Listener:
     """The port of one broker and the connections on it."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        driver: Driver,
-        faults: Faults,
-        persona: Persona,
-        *,
-        neighbours: Callable[[], list[Endpoint]],
-        largest_frame: int = LARGEST_FRAME,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, broker: ServedBroker) -> None:
         self.endpoint = endpoint
-        self.node_id = endpoint.node_id
-        self.driver = driver
-        self.faults = faults
-        self.persona = persona
-        self.neighbours = neighbours
-        """The brokers that are alive, this one among them."""
-        self.largest_frame = largest_frame
-        self.meter = Meter()
+        self.broker = broker
         self.connections: set[Connection] = set()
         self._server: Server | None = None
         self._emptied: asyncio.Future[None] | None = None
@@ -45,7 +23,7 @@ class Listener:
 
     def open(self, port: Port) -> None:
         """Serve on the port. Raises OSError when somebody else listens there."""
-        self._server = port.listen(lambda: Connection(self), self.driver.loop)
+        self._server = port.listen(self._new_connection, self.broker.driver.loop)
 
     def close(self, *, abruptly: bool) -> int:
         """Close the port and all connections: how many there were. Abruptly, the unsent stays unsent."""
@@ -61,11 +39,18 @@ class Listener:
         if self._server is not None:
             await self._server.settled()
         while self.connections:
-            self._emptied = self.driver.loop.create_future()
+            self._emptied = self.broker.driver.loop.create_future()
             await self._emptied
 
-    def lost(self, connection: Connection) -> None:
-        self.meter.connections -= 1
+    def _new_connection(self) -> Connection:
+        return Connection(self.broker, made=self._made, lost=self._lost)
+
+    def _made(self, connection: Connection) -> bool:
+        self.connections.add(connection)
+        return self.is_open
+
+    def _lost(self, connection: Connection) -> None:
+        self.broker.meter.connections -= 1
         self.connections.discard(connection)
         if not self.connections and self._emptied is not None and not self._emptied.done():
             self._emptied.set_result(None)

@@ -1,7 +1,6 @@
 """AddOffsetsToTxn: the group's partition of `__consumer_offsets` joins the transaction."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.image import OFFSETS_TOPIC
 from kelpie.broker.shard_host import ShardHost
@@ -9,11 +8,8 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: AddOffsetsToTxnRequest = call.message
     host = broker.transactions.host_for(request.transactional_id)
     if isinstance(host, ShardHost):

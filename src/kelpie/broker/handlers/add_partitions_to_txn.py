@@ -2,8 +2,7 @@
 once.
 """
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Gather
@@ -19,11 +18,8 @@ from kelpie.wire.api.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     if call.version >= 4:
         _many(broker, call, now)
         return
@@ -44,7 +40,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
         call.answer(_of_client(request, dict.fromkeys(asked, host)))
 
 
-def _many(broker: "Broker", call: Call, now: Instant) -> None:
+def _many(broker: Broker, call: Call, now: Instant) -> None:
     request: AddPartitionsToTxnRequest = call.message
     wanted = request.transactions
 

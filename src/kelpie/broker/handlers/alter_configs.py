@@ -1,8 +1,7 @@
 """AlterConfigs: what is not named falls back to its default."""
 
-from typing import TYPE_CHECKING
-
 from kelpie.broker import resources
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.errors import ErrorCode
@@ -14,18 +13,15 @@ from kelpie.wire.api.alter_configs import (
     AlterConfigsResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: AlterConfigsRequest = call.message
     responses = [_alter(broker, asked, dry_run=request.validate_only) for asked in request.resources]
     broker.links.publish(now)
     call.answer(AlterConfigsResponse(responses=responses))
 
 
-def _alter(broker: "Broker", asked: AlterConfigsResource, *, dry_run: bool) -> AlterConfigsResourceResponse:
+def _alter(broker: Broker, asked: AlterConfigsResource, *, dry_run: bool) -> AlterConfigsResourceResponse:
     code, message = ErrorCode.NONE, None
     config = {it.name: it.value for it in asked.configs if it.value is not None}
     try:

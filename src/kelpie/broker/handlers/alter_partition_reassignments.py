@@ -1,7 +1,6 @@
 """AlterPartitionReassignments: replicas move; the old ones stay until the new ones are in sync."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Controller, Declined
 from kelpie.errors import ErrorCode
@@ -15,11 +14,8 @@ from kelpie.wire.api.alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: AlterPartitionReassignmentsRequest = call.message
     controller = broker.links.controller()
     if controller is None:
@@ -36,7 +32,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
 
 
 def _move(
-    broker: "Broker", controller: Controller, topic: str, asked: ReassignablePartition
+    broker: Broker, controller: Controller, topic: str, asked: ReassignablePartition
 ) -> ReassignablePartitionResponse:
     partition = TopicPartition(topic, asked.partition_index)
     try:

@@ -1,8 +1,8 @@
 """ApiVersions: what this broker's release advertises, as far as the lab serves it."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
+from kelpie.broker.personas import Persona
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.api_versions import (
@@ -12,23 +12,16 @@ from kelpie.wire.api.api_versions import (
     SupportedFeatureKey,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-    from kelpie.broker.personas import Persona
-
-
 FEATURES = {"eligible.leader.replicas.version": 1, "transaction.version": 2}
 """What Kafka 4.3 calls these, of the features that the lab has: up to which level, and at which it is."""
 TELLS_OF_LEVEL_0 = 4
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     call.answer(advertised(broker.persona, call.version))
 
 
-def advertised(
-    persona: "Persona", version: int = 0, error: ErrorCode = ErrorCode.NONE
-) -> ApiVersionsResponse:
+def advertised(persona: Persona, version: int = 0, error: ErrorCode = ErrorCode.NONE) -> ApiVersionsResponse:
     features = FEATURES if persona.name == "4.3" else {}
     return ApiVersionsResponse(
         error_code=error,

@@ -1,7 +1,6 @@
 """CreatePartitions: more partitions for topics that exist."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.errors import ErrorCode
@@ -13,18 +12,15 @@ from kelpie.wire.api.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: CreatePartitionsRequest = call.message
     results = [_add(broker, topic, dry_run=request.validate_only) for topic in request.topics]
     broker.links.publish(now)
     call.answer(CreatePartitionsResponse(results=results))
 
 
-def _add(broker: "Broker", topic: CreatePartitionsTopic, *, dry_run: bool) -> CreatePartitionsTopicResult:
+def _add(broker: Broker, topic: CreatePartitionsTopic, *, dry_run: bool) -> CreatePartitionsTopicResult:
     controller = broker.links.controller()
     if controller is None:
         return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER)

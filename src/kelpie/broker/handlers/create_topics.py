@@ -1,7 +1,6 @@
 """CreateTopics: only the controller grants them, so a broker that cannot reach it answers NOT_CONTROLLER."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.broker.image import TopicImage
@@ -15,13 +14,10 @@ from kelpie.wire.api.create_topics import (
     CreateTopicsResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 TOPIC_CONFIG, DEFAULT_CONFIG = 1, 5
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: CreateTopicsRequest = call.message
     names = [topic.name for topic in request.topics]
     results = [
@@ -34,7 +30,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     call.answer(CreateTopicsResponse(topics=results))
 
 
-def _create(broker: "Broker", topic: CreatableTopic, *, dry_run: bool) -> CreatableTopicResult:
+def _create(broker: Broker, topic: CreatableTopic, *, dry_run: bool) -> CreatableTopicResult:
     controller = broker.links.controller()
     if controller is None:
         return _refused(
@@ -61,7 +57,7 @@ def _create(broker: "Broker", topic: CreatableTopic, *, dry_run: bool) -> Creata
     return _made(broker, made)
 
 
-def _made(broker: "Broker", topic: TopicImage) -> CreatableTopicResult:
+def _made(broker: Broker, topic: TopicImage) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -1,18 +1,14 @@
 """DeleteGroups: each group by its shard; only empty ones go."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Gather
 from kelpie.model.time import Instant
 from kelpie.wire.api.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DeleteGroupsRequest = call.message
     names = request.groups_names
     gather = Gather(len(names), lambda parts: call.answer(DeleteGroupsResponse(results=parts)))

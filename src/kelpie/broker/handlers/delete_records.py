@@ -3,8 +3,7 @@
 The answer waits until the records are gone from every living replica, as they could come back otherwise.
 """
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.deletions import Deletion
 from kelpie.broker.image import INTERNAL_TOPICS
@@ -20,11 +19,8 @@ from kelpie.wire.api.delete_records import (
     DeleteRecordsTopicResult,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DeleteRecordsRequest = call.message
     asked = [
         (topic.name, [_begin(broker, topic.name, it) for it in topic.partitions]) for topic in request.topics
@@ -44,7 +40,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     broker.deletions.wait(everything, finish, request.timeout_ms, now)
 
 
-def _begin(broker: "Broker", topic: str, asked: DeleteRecordsPartition) -> Deletion:
+def _begin(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> Deletion:
     """The leader deletes at once; its followers do as soon as they fetch."""
     partition, offset = TopicPartition(topic, asked.partition_index), asked.offset
 

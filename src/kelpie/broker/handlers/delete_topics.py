@@ -1,7 +1,6 @@
 """DeleteTopics: by name, and since version 6 also by id."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.errors import ErrorCode
@@ -9,11 +8,8 @@ from kelpie.model.time import Instant
 from kelpie.wire.api.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
 from kelpie.wire.schema import NO_UUID
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DeleteTopicsRequest = call.message
     asked = [(topic.name, topic.topic_id) for topic in request.topics]
     asked += [(name, NO_UUID) for name in request.topic_names]
@@ -28,7 +24,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     call.answer(DeleteTopicsResponse(responses=results))
 
 
-def _delete(broker: "Broker", name: str | None, topic_id: bytes) -> DeletableTopicResult:
+def _delete(broker: Broker, name: str | None, topic_id: bytes) -> DeletableTopicResult:
     if name is not None and topic_id != NO_UUID:
         return _result(name, topic_id, ErrorCode.INVALID_REQUEST, "A topic has either a name or an id here.")
     if name is None:

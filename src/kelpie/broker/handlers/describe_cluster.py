@@ -1,7 +1,6 @@
 """DescribeCluster: brokers and controller, as this broker sees them."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -11,13 +10,10 @@ from kelpie.wire.api.describe_cluster import (
     DescribeClusterResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 BROKERS = 1
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DescribeClusterRequest = call.message
     image = broker.image
     if request.endpoint_type != BROKERS:

@@ -1,8 +1,7 @@
 """DescribeConfigs: settings of topics and brokers, each with its source."""
 
-from typing import TYPE_CHECKING
-
 from kelpie.broker import resources
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.errors import ErrorCode
@@ -16,18 +15,15 @@ from kelpie.wire.api.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DescribeConfigsRequest = call.message
     results = [_describe(broker, asked, request) for asked in request.resources]
     call.answer(DescribeConfigsResponse(results=results))
 
 
 def _describe(
-    broker: "Broker", asked: DescribeConfigsResource, request: DescribeConfigsRequest
+    broker: Broker, asked: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
     code, message, found = ErrorCode.NONE, "", []
     try:

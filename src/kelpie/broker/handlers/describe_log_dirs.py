@@ -1,7 +1,6 @@
 """DescribeLogDirs: sizes of the replicas on this broker. It has one directory, and that is memory."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -13,13 +12,10 @@ from kelpie.wire.api.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 FOLDER = "/lab"
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DescribeLogDirsRequest = call.message
     asked = None if request.topics is None else {it.topic: it.partitions for it in request.topics}
     topics: dict[str, list[DescribeLogDirsPartition]] = {}

@@ -1,7 +1,6 @@
 """DescribeProducers: who is active on a partition, and since when a transaction is open (KIP-664)."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
@@ -15,11 +14,8 @@ from kelpie.wire.api.describe_producers import (
     TopicResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DescribeProducersRequest = call.message
     call.answer(
         DescribeProducersResponse(
@@ -37,7 +33,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     )
 
 
-def _describe(broker: "Broker", partition: TopicPartition) -> PartitionResponse:
+def _describe(broker: Broker, partition: TopicPartition) -> PartitionResponse:
     replica = broker.led(partition)
     if not isinstance(replica, Replica):
         return PartitionResponse(partition_index=partition.partition, error_code=replica, active_producers=[])

@@ -1,7 +1,6 @@
 """DescribeTopicPartitions: topics in the order of their names, so many partitions a page (KIP-966)."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.image import TopicImage
 from kelpie.errors import ErrorCode
@@ -15,13 +14,10 @@ from kelpie.wire.api.describe_topic_partitions import (
 )
 from kelpie.wire.schema import NO_UUID
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 MOST_PARTITIONS = 2000
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DescribeTopicPartitionsRequest = call.message
     image = broker.image
     names = sorted(topic.name for topic in request.topics) or sorted(image.topics)
@@ -57,7 +53,7 @@ def _absent(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _described(
-    broker: "Broker", topic: TopicImage, start: int, stop: int
+    broker: Broker, topic: TopicImage, start: int, stop: int
 ) -> DescribeTopicPartitionsResponseTopic:
     alive = broker.image.alive
     partitions = []

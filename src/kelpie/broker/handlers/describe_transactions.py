@@ -1,7 +1,6 @@
 """DescribeTransactions: state of transactional ids, by their coordinators."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.model.time import Instant
@@ -11,17 +10,14 @@ from kelpie.wire.api.describe_transactions import (
     TransactionState,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DescribeTransactionsRequest = call.message
     states = [_describe(broker, transactional_id) for transactional_id in request.transactional_ids]
     call.answer(DescribeTransactionsResponse(transaction_states=states))
 
 
-def _describe(broker: "Broker", transactional_id: str) -> TransactionState:
+def _describe(broker: Broker, transactional_id: str) -> TransactionState:
     host = broker.transactions.host_for(transactional_id)
     if isinstance(host, ShardHost):
         found: TransactionState = host.shard.describe(transactional_id)

@@ -1,7 +1,6 @@
 """ElectLeaders: the preferred leader, or an unclean one where there is none (KIP-460)."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Controller, Declined
 from kelpie.errors import ErrorCode
@@ -14,13 +13,10 @@ from kelpie.wire.api.elect_leaders import (
     ReplicaElectionResult,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 UNCLEAN = 1
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ElectLeadersRequest = call.message
     controller = broker.links.controller()
     if controller is None:

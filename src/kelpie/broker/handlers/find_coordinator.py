@@ -6,8 +6,8 @@ host, port −1.
 """
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Endpoint
@@ -17,15 +17,12 @@ from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.wire.api.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
 NOWHERE = Endpoint(-1, "", -1)
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: FindCoordinatorRequest = call.message
     keys = request.coordinator_keys if call.version >= 4 else [request.key]
     found = [(key, *look_up(broker, request.key_type, key, call.listener, now)) for key in keys]
@@ -75,7 +72,7 @@ def _is_unheard_of(key_type: int) -> bool:
 
 
 def look_up(
-    broker: "Broker", key_type: int, key: str, listener: str, now: Instant
+    broker: Broker, key_type: int, key: str, listener: str, now: Instant
 ) -> tuple[ErrorCode, Endpoint]:
     name = TOPICS.get(key_type)
     if name is None:

@@ -1,18 +1,14 @@
 """Heartbeat: to the group's shard."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.heartbeat import HeartbeatRequest, HeartbeatResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: HeartbeatRequest = call.message
     host = broker.groups.host_for(request.group_id, named=True)
     if isinstance(host, ShardHost):

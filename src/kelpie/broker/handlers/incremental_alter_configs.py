@@ -1,8 +1,7 @@
 """IncrementalAlterConfigs: set, delete, append to and subtract from single settings (KIP-339)."""
 
-from typing import TYPE_CHECKING
-
 from kelpie.broker import resources
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.errors import ErrorCode
@@ -15,18 +14,15 @@ from kelpie.wire.api.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: IncrementalAlterConfigsRequest = call.message
     responses = [_alter(broker, asked, dry_run=request.validate_only) for asked in request.resources]
     broker.links.publish(now)
     call.answer(IncrementalAlterConfigsResponse(responses=responses))
 
 
-def _alter(broker: "Broker", asked: AlterConfigsResource, *, dry_run: bool) -> AlterConfigsResourceResponse:
+def _alter(broker: Broker, asked: AlterConfigsResource, *, dry_run: bool) -> AlterConfigsResourceResponse:
     code, message = ErrorCode.NONE, None
     kind, name = asked.resource_type, asked.resource_name
     try:

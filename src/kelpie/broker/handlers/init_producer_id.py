@@ -1,18 +1,14 @@
 """InitProducerId: a fresh id for an idempotent producer; a transactional one asks its coordinator."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: InitProducerIdRequest = call.message
     if request.transactional_id is None:
         controller = broker.links.controller()

@@ -1,18 +1,14 @@
 """JoinGroup: to the group's shard, which parks it until the rebalance ends."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.coordinator.classic.responses import join_refused
 from kelpie.model.time import Instant
 from kelpie.wire.api.join_group import JoinGroupRequest
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: JoinGroupRequest = call.message
     host = broker.groups.host_for(request.group_id, named=True)
     if isinstance(host, ShardHost):

@@ -1,17 +1,13 @@
 """LeaveGroup: to the group's shard; since version 3 for several members at once."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.model.time import Instant
 from kelpie.wire.api.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: LeaveGroupRequest = call.message
     host = broker.groups.host_for(request.group_id, named=True)
     if isinstance(host, ShardHost):

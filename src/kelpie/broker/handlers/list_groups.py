@@ -3,18 +3,14 @@
 While some load, it says so; up to 3.x it lists the others all the same.
 """
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.list_groups import ListGroupsRequest, ListGroupsResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ListGroupsRequest = call.message
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if broker.groups.loading else ErrorCode.NONE
     groups = [

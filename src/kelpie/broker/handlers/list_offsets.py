@@ -6,8 +6,8 @@ here: −1. Before 3.0 a broker knew only the first two: the others were times t
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.fetching import READ_COMMITTED, check_epoch
 from kelpie.broker.log import FoundOffset
@@ -23,16 +23,13 @@ from kelpie.wire.api.list_offsets import (
     ListOffsetsTopicResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 SINCE_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
 BEFORE_EVERYTHING = -(2**63)
 OFFSET_NOT_AVAILABLE_SINCE = 5
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ListOffsetsRequest = call.message
     named = Counter((topic.name, it.partition_index) for topic in request.topics for it in topic.partitions)
     topics = []
@@ -62,7 +59,7 @@ def _response(index: int, found: Found) -> ListOffsetsPartitionResponse:
 
 
 def _find(
-    broker: "Broker", partition: TopicPartition, asked: ListOffsetsPartition, call: Call, now: Instant
+    broker: Broker, partition: TopicPartition, asked: ListOffsetsPartition, call: Call, now: Instant
 ) -> Found:
     unknown = asked.timestamp < 0 and call.version < SINCE_VERSION.get(asked.timestamp, 99)
     if unknown and broker.persona.refuses_unknown_times:

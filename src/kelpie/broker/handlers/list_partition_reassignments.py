@@ -1,7 +1,6 @@
 """ListPartitionReassignments: the moves that have not ended."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -12,11 +11,8 @@ from kelpie.wire.api.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ListPartitionReassignmentsRequest = call.message
     asked = None if request.topics is None else {it.name: it.partition_indexes for it in request.topics}
     topics = []

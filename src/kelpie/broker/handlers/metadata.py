@@ -15,9 +15,8 @@ Topics that do not exist are created, where broker and request both allow it (th
 Kafka 0.9 creates the offsets topic even if that is switched off.
 """
 
-from typing import TYPE_CHECKING
-
 from kelpie.broker import topic_names
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.broker.image import (
@@ -40,14 +39,10 @@ from kelpie.wire.api.metadata import (
 )
 from kelpie.wire.schema import NO_UUID
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
-
 LISTENER_KNOWN = 6
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: MetadataRequest = call.message
     image = broker.image
     everything = request.topics is None or (call.version == 0 and not request.topics)
@@ -78,12 +73,12 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     )
 
 
-def _spoilt(broker: "Broker", listener: str, names: list[str]) -> bool:
+def _spoilt(broker: Broker, listener: str, names: list[str]) -> bool:
     """What Kafka 0.9 trips over: all of these topics are asked for, or, if there are none, every one."""
     return _hides_a_replica(broker.image, listener, names) or _has_too_few_brokers(broker, names)
 
 
-def _has_too_few_brokers(broker: "Broker", names: list[str]) -> bool:
+def _has_too_few_brokers(broker: Broker, names: list[str]) -> bool:
     """Whether one of these would have to be created, and cannot. The offsets topic takes what there is."""
     image, settings = broker.image, broker.settings
     return (
@@ -106,7 +101,7 @@ def _hides_a_replica(image: Image, listener: str, names: list[str]) -> bool:
     )
 
 
-def _asked(broker: "Broker", asked: MetadataRequestTopic, call: Call, now: Instant) -> MetadataResponseTopic:
+def _asked(broker: Broker, asked: MetadataRequestTopic, call: Call, now: Instant) -> MetadataResponseTopic:
     image, request = broker.image, call.message
     if asked.topic_id != NO_UUID:
         found = image.names.get(asked.topic_id)
@@ -129,7 +124,7 @@ def _asked(broker: "Broker", asked: MetadataRequestTopic, call: Call, now: Insta
     return _absent(name, _create(broker, name, now) if allowed else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _create(broker: "Broker", name: str, now: Instant) -> ErrorCode:
+def _create(broker: Broker, name: str, now: Instant) -> ErrorCode:
     """A broker that leaves it to the controller does not know how it went."""
     forwarded = broker.persona.forwards_creation
     try:
@@ -145,7 +140,7 @@ def _absent(name: str | None, code: ErrorCode, topic_id: bytes = NO_UUID) -> Met
     )
 
 
-def describe(topic: TopicImage, call: Call, broker: "Broker") -> MetadataResponseTopic:
+def describe(topic: TopicImage, call: Call, broker: Broker) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
@@ -155,7 +150,7 @@ def describe(topic: TopicImage, call: Call, broker: "Broker") -> MetadataRespons
     )
 
 
-def _partition(index: int, state: PartitionImage, call: Call, broker: "Broker") -> MetadataResponsePartition:
+def _partition(index: int, state: PartitionImage, call: Call, broker: Broker) -> MetadataResponsePartition:
     image = broker.image
     reachable = {node for node in image.alive if call.listener in image.brokers[node].listeners}
     replicas, isr = list(state.replicas), list(state.isr)

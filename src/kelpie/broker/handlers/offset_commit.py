@@ -5,8 +5,8 @@ Version 0 stored offsets in ZooKeeper, beside the coordinator; the lab keeps suc
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Relay
@@ -23,13 +23,10 @@ from kelpie.wire.api.offset_commit import (
 )
 from kelpie.wire.schema import NO_UUID
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 BY_ID = 10
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: OffsetCommitRequest = call.message
     if broker.persona.answers_commits_once:
         request = _each_once(request)
@@ -77,7 +74,7 @@ def _each_once(request: OffsetCommitRequest) -> OffsetCommitRequest:
 
 
 def _sort(
-    broker: "Broker", request: OffsetCommitRequest, version: int
+    broker: Broker, request: OffsetCommitRequest, version: int
 ) -> tuple[list[OffsetCommitRequestTopic], dict[Place, ErrorCode]]:
     """Topics that exist, with name and id filled in; and the partitions that do not."""
     image = broker.image
@@ -134,7 +131,7 @@ def _merged(
 
 
 def _to_zookeeper(
-    broker: "Broker", group: str, topics: list[OffsetCommitRequestTopic], refused: dict[Place, ErrorCode]
+    broker: Broker, group: str, topics: list[OffsetCommitRequestTopic], refused: dict[Place, ErrorCode]
 ) -> None:
     """ZooKeeper keeps the offset alone, though metadata that is too long is refused."""
     longest = broker.settings.number("offset.metadata.max.bytes")

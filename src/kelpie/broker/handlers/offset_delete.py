@@ -3,8 +3,8 @@ and stand first in the answer.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Relay
@@ -19,11 +19,8 @@ from kelpie.wire.api.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: OffsetDeleteRequest = call.message
     known, absent = _sort(broker, request)
 
@@ -41,7 +38,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
 
 
 def _sort(
-    broker: "Broker", request: OffsetDeleteRequest
+    broker: Broker, request: OffsetDeleteRequest
 ) -> tuple[list[OffsetDeleteRequestTopic], list[OffsetDeleteResponseTopic]]:
     """What exists, and the answer about what does not."""
     known, absent = [], []

@@ -3,8 +3,7 @@
 Version 0 read from ZooKeeper, beside the coordinator.
 """
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Gather, Relay
@@ -22,13 +21,10 @@ from kelpie.wire.api.offset_fetch import (
 )
 from kelpie.wire.schema import NO_UUID
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 BY_ID = 10
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: OffsetFetchRequest = call.message
     if call.version == 0:
         call.answer(_from_zookeeper(broker, request))
@@ -45,14 +41,14 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
         host.carry_out(host.shard.fetch_offsets(to, group, request.require_stable, now), now)
 
 
-def _name(broker: "Broker", group: OffsetFetchRequestGroup, version: int) -> None:
+def _name(broker: Broker, group: OffsetFetchRequestGroup, version: int) -> None:
     """Fills in names for ids."""
     if version >= BY_ID:
         for topic in group.topics or ():
             topic.name = broker.image.names.get(topic.topic_id, "")
 
 
-def _with_ids(broker: "Broker", to: Relay) -> Relay:
+def _with_ids(broker: Broker, to: Relay) -> Relay:
     """Fills in ids for names, where all offsets of a group were asked for; a deleted topic is left out. An id
     that is not known is an error of its partitions, which stand at the end.
     """
@@ -74,7 +70,7 @@ def _with_ids(broker: "Broker", to: Relay) -> Relay:
     return Relay(then)
 
 
-def _from_zookeeper(broker: "Broker", request: OffsetFetchRequest) -> OffsetFetchResponse:
+def _from_zookeeper(broker: Broker, request: OffsetFetchRequest) -> OffsetFetchResponse:
     topics = []
     for topic in request.topics or ():
         parts = []

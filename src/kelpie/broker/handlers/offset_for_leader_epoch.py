@@ -1,7 +1,6 @@
 """OffsetForLeaderEpoch: where an epoch ended, so that a reader can tell whether its log was cut (KIP-320)."""
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.fetching import check_epoch
 from kelpie.broker.replica import Replica
@@ -16,11 +15,8 @@ from kelpie.wire.api.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: OffsetForLeaderEpochRequest = call.message
     call.answer(
         OffsetForLeaderEpochResponse(
@@ -34,7 +30,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     )
 
 
-def _find(broker: "Broker", topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _find(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     replica = broker.led(TopicPartition(topic, asked.partition))
     if not isinstance(replica, Replica):
         return EpochEndOffset(error_code=replica, partition=asked.partition)

@@ -6,8 +6,8 @@ Transactional records are verified first (verification.py).
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.image import INTERNAL_TOPICS
 from kelpie.broker.log import Refusal
@@ -28,9 +28,6 @@ from kelpie.wire.api.produce import (
     TopicProduceResponse,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 NO_ACKS, ALL_ACKS = 0, -1
 TOLD_OF_LEADER = 10
 BY_ID = 13
@@ -38,7 +35,7 @@ ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics."""
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ProduceRequest = call.message
     if request.transactional_id is None or not broker.transactions.verifies:
         _append(broker, call, {}, now)
@@ -58,12 +55,12 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
     )
 
 
-def _name(broker: "Broker", call: Call, topic: TopicProduceData) -> str:
+def _name(broker: Broker, call: Call, topic: TopicProduceData) -> str:
     """Empty for an id that nobody knows."""
     return broker.image.names.get(topic.topic_id, "") if call.version >= BY_ID else topic.name
 
 
-def _append(broker: "Broker", call: Call, proofs: Mapping[TopicPartition, Proof], now: Instant) -> None:
+def _append(broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof], now: Instant) -> None:
     request: ProduceRequest = call.message
     produce = _Produce(broker, call, request, proofs)
     response = ProduceResponse(responses=[produce.topic(topic, now) for topic in request.topic_data])
@@ -80,7 +77,7 @@ def _append(broker: "Broker", call: Call, proofs: Mapping[TopicPartition, Proof]
 class _Produce:
     def __init__(
         self,
-        broker: "Broker",
+        broker: Broker,
         call: Call,
         request: ProduceRequest,
         proofs: Mapping[TopicPartition, Proof],
@@ -183,7 +180,7 @@ class _Parked:
 
     def __init__(
         self,
-        broker: "Broker",
+        broker: Broker,
         call: Call,
         response: ProduceResponse,
         waiting: list[tuple[Replica, int, PartitionProduceResponse]],

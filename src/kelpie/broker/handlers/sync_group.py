@@ -4,21 +4,17 @@ Since version 5 a member has to name protocol type and protocol (KIP-559); Kafka
 else.
 """
 
-from typing import TYPE_CHECKING
-
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupResponse
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
-
 NAMES_PROTOCOL = 5
 
 
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: SyncGroupRequest = call.message
     if call.version >= NAMES_PROTOCOL and (request.protocol_type is None or request.protocol_name is None):
         error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL

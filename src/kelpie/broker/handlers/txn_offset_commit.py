@@ -6,8 +6,8 @@ that the group is part of it (verification.py).
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.tokens import Relay
@@ -24,11 +24,8 @@ from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from kelpie.broker.broker import Broker
 
-
-def handle(broker: "Broker", call: Call, now: Instant) -> None:
+def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: TxnOffsetCommitRequest = call.message
     known, absent = _sort(broker, request)
     asked = replace(request, topics=known)
@@ -56,7 +53,7 @@ def handle(broker: "Broker", call: Call, now: Instant) -> None:
 
 
 def _sort(
-    broker: "Broker", request: TxnOffsetCommitRequest
+    broker: Broker, request: TxnOffsetCommitRequest
 ) -> tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitRequestTopic]]:
     """What exists, and what does not."""
     known, absent = [], []

@@ -1,0 +1,53 @@
+"""A broker as its parts see it: coordinators, waiting fetches and waiting deletions.
+
+`Broker` makes these parts and fulfils this protocol, so they need not import it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from kelpie.broker.image import Image
+from kelpie.broker.links import Links
+from kelpie.broker.log import LogConfig
+from kelpie.broker.personas import Persona
+from kelpie.broker.replica import Replica
+from kelpie.broker.settings import Settings
+from kelpie.broker.timers import Timers
+from kelpie.coordinator.notes import Note
+from kelpie.coordinator.transactions import MarkerRequest
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+
+class Host(Protocol):
+    node_id: int
+    settings: Settings
+    persona: Persona
+    image: Image
+    timers: Timers
+    replicas: dict[TopicPartition, Replica]
+    load_delays: dict[int | None, int]
+
+    @property
+    def links(self) -> Links: ...
+
+    def tell(self, partition: TopicPartition, notes: Iterable[Note], now: Instant) -> None: ...
+
+    def led(self, partition: TopicPartition) -> Replica | ErrorCode: ...
+
+    def refuses_write(self, replica: Replica, *, all_acks: bool = True) -> ErrorCode | None: ...
+
+    def appended(self, replica: Replica, now: Instant) -> None: ...
+
+    def log_config(self, partition: TopicPartition) -> LogConfig: ...
+
+    def write_marker(
+        self,
+        marker: MarkerRequest,
+        partition: TopicPartition,
+        now: Instant,
+        *,
+        written: Callable[[Instant], None],
+        failed: Callable[[], None],
+    ) -> None: ...
