@@ -13,9 +13,10 @@ from pathlib import Path
 from kelpie.client.admin.asking import Clock
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
+from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.collect.landing import SURVEY, ZOOKEEPER, Landing, Own, Refused, TooLarge, clusters_at
 from kelpie.collect.survey import Look, Surveyor
-from kelpie.collect.zookeeper import NoZooKeeper, dump
+from kelpie.collect.zookeeper import dump
 from kelpie.evidence import snapshot_files, zookeeper_dumps
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Setting
@@ -127,7 +128,7 @@ class Collector:
         begun = self._clock()
         try:
             found = await asyncio.to_thread(dump, hosts, self._plan.limit_s)
-        except NoZooKeeper as error:
+        except ZooKeeperError as error:
             if self._landing is None and not self._written:
                 raise Refused(str(error)) from None
             told.words.append(str(error))

@@ -1,0 +1,62 @@
+"""Connections to the ZooKeeper of a Kafka cluster, through the library kazoo.
+
+Kafka before 2.4 moves replicas through it, and consumers of Kafka 0.8 keep their offsets in it.
+"""
+
+import importlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_BROKERS = "/brokers/ids"
+
+
+class ZooKeeperError(Exception):
+    """ZooKeeper cannot be asked. The text says why, and what to do."""
+
+
+@contextmanager
+def connected(hosts: str, limit_s: float, *, read_only: bool = False) -> Iterator[Any]:
+    """A kazoo client. `hosts` as zookeeper.connect has them: "zk-1:2181,zk-2:2181/kafka".
+
+    Every call of the client blocks, for the time limit at most. Raises ZooKeeperError, also for what goes
+    wrong while the client is used.
+    """
+    try:
+        kazoo = importlib.import_module("kazoo.client")
+        timeouts = importlib.import_module("kazoo.handlers.threading")
+    except ImportError:
+        raise ZooKeeperError(
+            "Kelpie speaks to ZooKeeper through the library kazoo, which is not installed: pip install "
+            "'kelpie-kafka[zookeeper]'."
+        ) from None
+    # Kazoo logs each attempt; the errors below say all that a user needs.
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    try:
+        client = kazoo.KazooClient(hosts, timeout=limit_s, read_only=read_only)
+    except ValueError as error:
+        raise ZooKeeperError(
+            f"{hosts!r} is no address of ZooKeeper: {error}. Write HOST:PORT[/PATH]."
+        ) from None
+    try:
+        client.start(timeout=limit_s)
+        if not client.exists(_BROKERS):
+            raise ZooKeeperError(
+                f"ZooKeeper at {hosts} keeps no Kafka cluster at this path: {_BROKERS} is not there. Does "
+                "zookeeper.connect of the brokers end in a path (zk-1:2181/kafka)?"
+            )
+        yield client
+    except timeouts.KazooTimeoutError:
+        raise ZooKeeperError(f"ZooKeeper at {hosts} did not answer within {limit_s:g} s.") from None
+    except kazoo_exceptions().KazooException as error:
+        reason = str(error) or type(error).__name__
+        raise ZooKeeperError(f"ZooKeeper at {hosts} refused or went away: {reason}.") from None
+    finally:
+        client.stop()
+        client.close()
+
+
+def kazoo_exceptions() -> Any:
+    """Kazoo's module of exceptions: it is imported only when it is needed."""
+    return importlib.import_module("kazoo.exceptions")
