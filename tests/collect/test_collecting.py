@@ -6,16 +6,20 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
+from kelpie.collect.collecting import Collector, Plan
 from kelpie.collect.landing import Refused
 from kelpie.evidence.snapshot_files import header_of, read_snapshot
-from kelpie.lab import SyncCluster
+from kelpie.lab import SyncCluster, virtual_time
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.memory_network import MemoryNetwork
+from kelpie.lab.virtual_time import VirtualLoop
 from kelpie.observations import Observations
 from kelpie.observations.encoding import gathered
 from tests.collect.rounds import collect, diagnosed, settings_of, snapshots
@@ -81,20 +85,29 @@ def test_settings_are_told_when_they_change_or_when_their_file_is_gone(
     assert diagnosed(tmp_path).cluster.setting("offsets.retention.minutes") is not None
 
 
-def test_a_slow_round_makes_the_next_one_late_and_not_double(cluster: SyncCluster, tmp_path: Path) -> None:
-    """Rounds never overlap, and none is made up for."""
-    ends: list[float] = []
+def test_a_slow_round_makes_the_next_one_late_and_not_double(tmp_path: Path) -> None:
+    """Rounds never overlap, and none is made up for: one of 25 s every 10 s, then the usual rhythm."""
 
-    def slow(done: object) -> None:
-        ends.append(time.monotonic())
-        if len(ends) == 1:
-            time.sleep(0.5)
+    async def run() -> int:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        network = MemoryNetwork()
+        started = loop.wall()
 
-    collect(tmp_path, cluster.bootstrap_servers, 4, every_s=0.2, after=slow)
-    headers = [header_of(path.read_bytes()) for path in snapshots(tmp_path)]
-    assert all(before.ended <= after.begun for before, after in pairwise(headers))
-    assert headers[1].begun - headers[0].ended >= 450
-    assert headers[3].begun - headers[2].begun >= 190
+        def clock() -> int:
+            return round((loop.wall() - started) * 1000)
+
+        async with Cluster(1, network=network, wall=loop.wall) as cluster:
+            cluster.delay(25_000, api="ListGroups", count=1)
+            settings = Settings.of(cluster.bootstrap_servers, request_timeout_s=60, connect_timeout_s=60)
+            plan = Plan(tmp_path, replace(settings, network=network), every_s=10, for_s=50)
+            return await Collector(plan, clock=clock).run(asyncio.Event())
+
+    assert virtual_time.run(run()) == 4
+    first, second, third, fourth = (header_of(path.read_bytes()) for path in snapshots(tmp_path))
+    assert first.ended - first.begun >= 25_000
+    assert second.begun == first.ended
+    assert (third.begun - second.begun, fourth.begun - third.begun) == (10_000, 10_000)
 
 
 def test_a_dead_cluster_is_a_snapshot_too(tmp_path: Path) -> None:

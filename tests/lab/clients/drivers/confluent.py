@@ -88,7 +88,10 @@ class Producer(contract.Producer):
         if error is not None:
             self._errors.append(error)
         else:
-            self._delivered.append(_place(message))
+            partition, offset = message.partition(), message.offset()
+            assert partition is not None
+            # Without an acknowledgement nobody knows the offset.
+            self._delivered.append((partition, -1 if offset is None else offset))
 
     def flush(self) -> list[tuple[int, int]]:
         left = self._producer.flush(TIMEOUT_S)
@@ -229,15 +232,10 @@ class Consumer(contract.Consumer):
         self._consumer.close()
 
 
-def _place(message: ck.Message) -> tuple[int, int]:
+def _message(message: ck.Message) -> Message:
     partition, offset = message.partition(), message.offset()
     assert partition is not None
     assert offset is not None
-    return partition, offset
-
-
-def _message(message: ck.Message) -> Message:
-    partition, offset = _place(message)
     headers: Any = message.headers() or ()
     return Message(partition, offset, message.value(), message.key(), tuple(headers), message.timestamp()[1])
 
