@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from kelpie.client.loop_thread import LoopThread
 from kelpie.lab import Cluster, LabError, SyncCluster, virtual_time
 from kelpie.lab.clock import Clock
-from kelpie.lab.loop_thread import LoopThread
 from kelpie.lab.memory_network import MemoryNetwork
 from kelpie.model.time import Instant
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest

@@ -36,20 +36,22 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class AskMetadata(Question[ClusterFacts]):
-    """Brokers, and the topics named.
+    """Brokers, and the topics named; None: all topics.
 
     Before version 4 a request for a topic creates it, if the broker is set so; before version 7 (Kafka 2.1)
     a request for an internal topic creates it in any case. Unless that is wished, all topics are asked for
     then, and those that are wanted are picked out of the answer.
     """
 
-    topics: tuple[str, ...]
+    topics: tuple[str, ...] | None
     may_create: bool = False
 
     api = MetadataRequest
 
     def names_topics(self, version: int) -> bool:
         """Whether the request names the topics; if not, it asks for all topics."""
+        if self.topics is None:
+            return False
         harmless_from = 7 if _INTERNAL & set(self.topics) else 4
         return not self.topics or version >= harmless_from or self.may_create
 
@@ -57,18 +59,17 @@ class AskMetadata(Question[ClusterFacts]):
         if not self.names_topics(version):
             return MetadataRequest(topics=[] if version == 0 else None)
         # The empty list asks for all topics in version 0, and for none later.
-        topics = [MetadataRequestTopic(name=topic) for topic in self.topics]
+        topics = [MetadataRequestTopic(name=topic) for topic in self.topics or ()]
         if version < 4:
             return MetadataRequest(topics=topics)
         return MetadataRequest(topics=topics, allow_auto_topic_creation=self.may_create)
 
     def answer(self, response: MetadataResponse, version: int) -> ClusterFacts:
         del version
-        wanted = frozenset(self.topics)
-        topics = {
-            topic.name: _topic(topic) for topic in response.topics if topic.name in wanted and topic.name
-        }
-        for missing in wanted - topics.keys():
+        facts = {topic.name: _topic(topic) for topic in response.topics if topic.name}
+        wanted = facts.keys() if self.topics is None else set(self.topics)
+        topics = {name: row for name, row in facts.items() if name in wanted}
+        for missing in wanted - facts.keys():
             topics[missing] = TopicFacts(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, {})
         return ClusterFacts(
             {broker.node_id: (broker.host, broker.port) for broker in response.brokers},
@@ -92,7 +93,7 @@ class AskMetadata(Question[ClusterFacts]):
         return "; ".join(parts)
 
     def __str__(self) -> str:
-        return f"Metadata({', '.join(self.topics)})"
+        return f"Metadata({'all topics' if self.topics is None else ', '.join(self.topics)})"
 
 
 def _topic(topic: Any) -> TopicFacts:

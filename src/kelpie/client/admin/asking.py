@@ -56,6 +56,8 @@ class Asking:
         """Of the brokers that were reached."""
         self.all_topics: dict[int, dict[str, MetadataResponseTopic]] = {}
         """By broker, where a broker had to be asked for all topics (before Kafka 2.1)."""
+        self.lasting: set[str] = set()
+        """Names of groups and partitions that would fail again: the release does not know the request."""
         self._silent: dict[int, ClientError] = {}
 
     @property

@@ -60,13 +60,13 @@ def _best(views: Sequence[PartitionView]) -> PartitionView:
     return max(views, key=lambda view: (view.leader_epoch, votes[view.leader], view.leader == view.told_by))
 
 
-async def ask_metadata(asking: Asking, node: int, topics: Sequence[str]) -> TimedAnswer:
-    """One broker's metadata; asking for topics creates none. Raises ClientError.
+async def ask_metadata(asking: Asking, node: int, topics: Sequence[str] | None) -> TimedAnswer:
+    """One broker's metadata of these topics (None: of all); it creates no topic. Raises ClientError.
 
     A broker before Kafka 2.1 is asked for all topics, and the answer is kept in `asking.all_topics`.
     """
     version = asking.versions[node].pick(MetadataRequest)
-    question = AskMetadata(tuple(topics))
+    question = AskMetadata(None if topics is None else tuple(topics))
     response, at = await asking.ask(node, question.request(version), version)
     if not question.names_topics(version):
         asking.all_topics[node] = {topic.name or "": topic for topic in response.topics}

@@ -12,7 +12,7 @@ from aiokafka import errors
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
-from kelpie.lab.loop_thread import LoopThread
+from kelpie.client.loop_thread import LoopThread
 from kelpie.wire import consumer_protocol
 from tests.lab.clients import contract
 from tests.lab.clients.contract import EARLIEST, Fenced, Group, Member, Message, Refused

@@ -1,0 +1,323 @@
+"""The admin client: one method for each question to a cluster, and for each change.
+
+    async with await Admin.open("kafka-1:9092") as admin:
+        for state in await admin.describe_groups(["billing"]):
+            print(state.group, state.state, len(state.members))
+
+Each question goes to as few brokers as possible, with many items in one request. Each answer is `Rows`: a
+broker, group or partition that fails is named there, and does not fail the rest.
+
+Coordinators and leaders move, and a coordinator loads before it answers. `patience_s` says how long such
+passing errors are waited out; without it, they are in the answer.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kelpie.client.admin import changes, controller
+from kelpie.client.admin.asking import Asking, Clock, together, wall_clock
+from kelpie.client.admin.changes import OffsetToCommit
+from kelpie.client.admin.committed import fetch_offsets, needs_names
+from kelpie.client.admin.groups import describe_groups, listed_state
+from kelpie.client.admin.log_ends import OffsetAt, ask_ends, ask_offsets_at
+from kelpie.client.admin.rounds import Rounds
+from kelpie.client.admin.rows import PartitionChange, Reassignment, Rows
+from kelpie.client.admin.settings import ask_broker_settings, ask_topic_settings
+from kelpie.client.admin.topics import ask_metadata, views_of
+from kelpie.client.admin.transactions import ask_transactions
+from kelpie.client.client_errors import ClientError
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.errors import ErrorCode, describe
+from kelpie.model.names import TopicPartition
+from kelpie.observations import (
+    Broker,
+    Committed,
+    CoordinatorAnswer,
+    GroupState,
+    LogEnds,
+    OpenTransaction,
+    PartitionView,
+    Setting,
+)
+from kelpie.questions.question import by_topic
+from kelpie.wire.api.delete_groups import DeleteGroupsRequest
+from kelpie.wire.api.list_groups import ListGroupsRequest
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class Admin:
+    """An admin client for one cluster. `Admin.open` connects; `close` ends all connections."""
+
+    def __init__(self, nodes: Nodes, *, patience_s: float = 0.0, clock: Clock = wall_clock) -> None:
+        """For connections that exist already. They stay open when this admin client is closed."""
+        self._rounds = Rounds(nodes, patience_s, clock)
+
+    @classmethod
+    async def open(
+        cls, where: str | Settings, *, patience_s: float = 0.0, clock: Clock = wall_clock
+    ) -> "Admin":
+        """Connects: `where` are bootstrap servers, or settings (see `settings_of` for properties).
+
+        Raises BadSettings, and ClientError if no bootstrap server answers.
+        """
+        settings = Settings.of(where) if isinstance(where, str) else where
+        admin = cls(await Nodes.open(settings), patience_s=patience_s, clock=clock)
+        admin._rounds.owns_nodes = True
+        return admin
+
+    async def close(self) -> None:
+        if self._rounds.owns_nodes:
+            await self._rounds.nodes.close()
+
+    async def __aenter__(self) -> "Self":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # The cluster
+
+    async def brokers(self) -> Rows[Broker]:
+        """All brokers that the cluster lists, and whether each can be reached from here."""
+        asking = await self._rounds.begin()
+        at = self._rounds.clock()
+        rows = []
+        for node, broker in asking.nodes.brokers.items():
+            reason = asking.why_not(node)
+            host, port = broker.address
+            rows.append(
+                Broker(node, host, port, broker.rack, not reason, reason, "", at, asking.source(node))
+            )
+        return Rows(rows)
+
+    async def topics(self, names: Sequence[str] | None = None) -> Rows[PartitionView]:
+        """The partitions of these topics, or of all topics, as the first broker that answers sees them."""
+        asking = await self._rounds.begin()
+        for node in asking.reached:
+            try:
+                response, at = await ask_metadata(asking, node, names)
+            except ClientError:
+                continue  # The next broker knows the topics as well.
+            source = asking.source(node)
+            wanted = None if names is None else set(names)
+            for topic in response.topics:
+                if wanted is not None and topic.name not in wanted:
+                    continue
+                asking.seen.partitions += views_of(topic, node, at, source)
+                if topic.error_code:
+                    asking.unasked("topic", [topic.name], describe(topic.error_code), source)
+            break
+        else:
+            asking.unasked("topic", names or ["all"], "No broker answered.")
+        return Rows(asking.seen.partitions, unasked=asking.seen.unasked)
+
+    async def settings(self, topics: Sequence[str] | None = None) -> Rows[Setting]:
+        """The settings that matter to groups: of these topics, or of all brokers."""
+        asking = await self._rounds.begin()
+        if topics is not None:
+            await ask_topic_settings(asking, topics)
+        else:
+            await together(*(ask_broker_settings(asking, node) for node in asking.reached))
+        return Rows(asking.seen.settings, unasked=asking.seen.unasked)
+
+    # Groups
+
+    async def list_groups(self) -> Rows[GroupState]:
+        """All groups, without members: each broker lists the groups that it coordinates."""
+        asking = await self._rounds.begin()
+        rows: list[GroupState] = []
+
+        async def ask(node: int) -> None:
+            source = asking.source(node)
+            try:
+                response, at = await asking.ask(node, ListGroupsRequest())
+            except ClientError as error:
+                asking.unasked("broker", [str(node)], error.reason, source)
+                return
+            if response.error_code:
+                asking.unasked("broker", [str(node)], describe(response.error_code), source)
+            rows.extend(listed_state(group, node, at, source) for group in response.groups)
+
+        for node in asking.nodes.brokers:
+            if node not in asking.reached:
+                asking.unasked("broker", [str(node)], asking.why_not(node), asking.source(node))
+        await together(*map(ask, asking.reached))
+        return Rows(rows, unasked=asking.seen.unasked)
+
+    async def coordinators(self, groups: Sequence[str]) -> Rows[CoordinatorAnswer]:
+        """The coordinator of each group. Asking creates no offsets topic."""
+        rows: list[CoordinatorAnswer] = []
+
+        async def note(asking: Asking, node: int, names: Sequence[str]) -> None:
+            address = str(asking.nodes.brokers[node].address)
+            rows.extend(
+                CoordinatorAnswer(
+                    name, "Metadata", ErrorCode.NONE, None, node, address, at=self._rounds.clock()
+                )
+                for name in names
+            )
+
+        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[CoordinatorAnswer]:
+            rows.clear()
+            await self._rounds.ask_coordinators(asking, names, note)
+            return rows
+
+        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+
+    async def describe_groups(self, groups: Sequence[str]) -> Rows[GroupState]:
+        """State and members of groups, classic ones and those of KIP-848.
+
+        A group that does not exist has the state "Dead".
+        """
+
+        async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
+            await describe_groups(asking, node, names, {})
+
+        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[GroupState]:
+            await self._rounds.ask_coordinators(asking, names, ask)
+            return asking.seen.states
+
+        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+
+    async def committed(
+        self,
+        groups: Sequence[str],
+        partitions: Iterable[TopicPartition] | None = None,
+        *,
+        require_stable: bool = True,
+    ) -> Rows[Committed]:
+        """What groups have committed: in these partitions, or everywhere.
+
+        With `require_stable`, an offset that an open transaction is about to change is an error of its row.
+        """
+        wanted = None if partitions is None else by_topic(sorted(set(partitions)))
+
+        async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
+            named = wanted
+            if wanted is None and needs_names(asking, node):
+                try:
+                    response, _ = await ask_metadata(asking, node, None)
+                except ClientError as error:
+                    asking.unasked("group", names, error.reason, asking.source(node))
+                    return
+                named = {
+                    topic.name: [row.partition_index for row in topic.partitions] for topic in response.topics
+                }
+            by_group = dict.fromkeys(names, named) if named is not None else None
+            await fetch_offsets(
+                asking, node, names, by_group, only_named=wanted is not None, require_stable=require_stable
+            )
+
+        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[Committed]:
+            await self._rounds.ask_coordinators(asking, names, ask)
+            return asking.seen.committed
+
+        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+
+    async def commit(
+        self, group: str, offsets: Mapping[TopicPartition, int | OffsetToCommit]
+    ) -> Rows[PartitionChange]:
+        """Commits offsets for a group without members. A group that has members refuses that."""
+        to_commit = {
+            name: offset if isinstance(offset, OffsetToCommit) else OffsetToCommit(offset)
+            for name, offset in offsets.items()
+        }
+
+        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[PartitionChange]:
+            rows: list[PartitionChange] = []
+
+            async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
+                for name in names:
+                    rows.extend(await changes.commit_offsets(asking, node, name, to_commit))
+
+            await self._rounds.ask_coordinators(asking, names, ask, creates=True)
+            return rows
+
+        return await self._rounds.patiently([group], attempt, lambda row: row.group)
+
+    async def delete_offsets(self, group: str, partitions: Sequence[TopicPartition]) -> Rows[PartitionChange]:
+        """Deletes committed offsets of partitions that no member of the group subscribes to."""
+
+        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[PartitionChange]:
+            rows: list[PartitionChange] = []
+
+            async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
+                for name in names:
+                    rows.extend(await changes.delete_offsets(asking, node, name, partitions))
+
+            await self._rounds.ask_coordinators(asking, names, ask)
+            return rows
+
+        return await self._rounds.patiently([group], attempt, lambda row: row.group)
+
+    async def delete_groups(self, groups: Sequence[str]) -> Rows[CoordinatorAnswer]:
+        """Deletes groups without members, and their offsets (Kafka 1.1 and later)."""
+
+        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[CoordinatorAnswer]:
+            await self._rounds.ask_coordinators(asking, names, changes.delete_groups)
+            rows = [answer for answer in asking.seen.answers if answer.asked == "DeleteGroups"]
+            asking.seen.answers = [answer for answer in asking.seen.answers if answer not in rows]
+            return rows
+
+        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+
+    async def can_delete_groups(self, node: int) -> bool:
+        """Whether a broker knows how to delete groups. Raises ClientError."""
+        return (await self._rounds.nodes.versions(node)).speaks(DeleteGroupsRequest)
+
+    # Partitions
+
+    async def log_ends(self, partitions: Iterable[TopicPartition]) -> Rows[LogEnds]:
+        """Where partitions begin and end, and their last stable offsets."""
+
+        async def attempt(asking: Asking, names: Sequence[TopicPartition]) -> Iterable[LogEnds]:
+            await ask_ends(asking, await self._rounds.leaders(asking, names))
+            return asking.seen.ends
+
+        return await self._rounds.patiently(sorted(set(partitions)), attempt, lambda row: str(row.name))
+
+    async def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAt]:
+        """The first offset at or after each time (milliseconds since 1970), from the leaders."""
+        asking = await self._rounds.begin()
+        leaders = await self._rounds.leaders(asking, list(times))
+        offsets = {
+            name: OffsetAt(failure=row.reason)
+            for row in asking.seen.unasked
+            for name in times
+            if str(name) == row.name
+        }
+        parts = await asyncio.gather(
+            *(
+                ask_offsets_at(asking.nodes, node, {name: times[name] for name in names})
+                for node, names in leaders.items()
+            )
+        )
+        for part in parts:
+            offsets |= part
+        return offsets
+
+    async def open_transactions(self, partitions: Iterable[TopicPartition]) -> Rows[OpenTransaction]:
+        """Transactions that are open in these partitions, with what their coordinators know."""
+        asking = await self._rounds.begin()
+        await ask_transactions(asking, await self._rounds.leaders(asking, sorted(set(partitions))))
+        return Rows(asking.seen.transactions, unasked=asking.seen.unasked)
+
+    async def elect(
+        self, partitions: Iterable[TopicPartition], *, unclean: bool = False
+    ) -> Rows[PartitionChange]:
+        """Elects the preferred leaders; with `unclean`, replicas that are out of sync. Raises ClientError."""
+        return await controller.elect(self._rounds.nodes, partitions, unclean=unclean)
+
+    async def reassign(
+        self, replicas: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> Rows[PartitionChange]:
+        """Begins reassignments to these replicas; None cancels one. Raises ClientError."""
+        return await controller.reassign(self._rounds.nodes, replicas)
+
+    async def reassignments(self, partitions: Iterable[TopicPartition] | None = None) -> Rows[Reassignment]:
+        """The reassignments under way. Raises ClientError."""
+        return await controller.list_reassignments(self._rounds.nodes, partitions)
