@@ -87,7 +87,7 @@ class World:
 
     @_healthy.register
     def _(self, question: AskMetadata) -> ClusterFacts:
-        return self.facts(question.topics)
+        return self.facts(question.topics or ())
 
     @_healthy.register
     def _(self, question: AskCoordinator) -> FoundCoordinator:
