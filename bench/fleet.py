@@ -24,6 +24,7 @@ from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kelpie.wire.records import ControlType, Record, write_batch, write_control_batch
+from kelpie.wire.structs import TopicPartitions
 
 TOPIC_PARTITIONS = 50
 SEGMENT_BYTES = 100 * 1024 * 1024
@@ -184,7 +185,7 @@ def _commit(group: int, partition: int, place: int) -> Record:
 def _rebalance(group: int) -> Record:
     read = clients.Subscription(topics=sorted({topic(group, 0), topic(group, 1)}))
     given = clients.Assignment(
-        assigned_partitions=[clients.TopicPartitions(topic=topic(group, 0), partitions=list(range(6)))]
+        assigned_partitions=[TopicPartitions(topic=topic(group, 0), partitions=list(range(6)))]
     )
     members = [
         MemberMetadata(

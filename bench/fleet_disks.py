@@ -11,6 +11,7 @@ from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kelpie.wire.records import ControlType, Record, write_batch, write_control_batch
+from kelpie.wire.structs import TopicPartitions
 
 OFFSETS_PARTITIONS = 50
 BROKERS = (1, 2, 3)
@@ -181,6 +182,6 @@ def _assignment(seat: Seat) -> clients.Assignment:
         by_topic.setdefault(topic, []).append(partition)
     return clients.Assignment(
         assigned_partitions=[
-            clients.TopicPartitions(topic=topic, partitions=held) for topic, held in by_topic.items()
+            TopicPartitions(topic=topic, partitions=held) for topic, held in by_topic.items()
         ]
     )

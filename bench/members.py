@@ -8,8 +8,9 @@ from typing import Any
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from kelpie.wire.consumer_protocol import Assignment, Subscription, TopicPartitions, encode
+from kelpie.wire.consumer_protocol import Assignment, Subscription, encode
 from kelpie.wire.framing import RequestHeader, decode_response, encode_request
+from kelpie.wire.structs import TopicPartitions
 
 JOIN, SYNC, FIND = 11, 14, 10
 LIMIT_S = 60

@@ -8,7 +8,8 @@ from kelpie.assignors import ASSIGNORS, Member, member_of, subscription
 from kelpie.assignors.sticky import StickyUserData, previous
 from kelpie.model.names import TopicPartition
 from kelpie.wire import compiler, consumer_protocol
-from kelpie.wire.consumer_protocol import Subscription, TopicPartitions
+from kelpie.wire.consumer_protocol import Subscription
+from kelpie.wire.structs import TopicPartitions
 from tests.assignors.subscriptions import Group, groups, owners
 
 _some = settings(max_examples=50)

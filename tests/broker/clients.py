@@ -15,14 +15,10 @@ from kelpie.wire.api.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kelpie.wire.api.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
+from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kelpie.wire.api.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kelpie.wire.records import Record, read_all_records, write_batch, write_message_set
+from kelpie.wire.structs import TopicPartitionIndexes
 from tests.broker.driver import PARKED, START, Cluster, Sent
 
 ALL, LEADER, NONE = -1, 1, 0
@@ -289,7 +285,7 @@ def committed(
     else:
         request = OffsetFetchRequest(
             group_id=group,
-            topics=[OffsetFetchRequestTopic(name=partition.topic, partition_indexes=[partition.partition])],
+            topics=[TopicPartitionIndexes(name=partition.topic, partition_indexes=[partition.partition])],
             require_stable=stable,
         )
     answer = cluster.ask(node, request, version)

@@ -9,7 +9,7 @@ from kelpie.errors import ErrorCode
 from kelpie.wire.api.api_versions import ApiVersionsRequest
 from kelpie.wire.api.describe_cluster import DescribeClusterRequest
 from kelpie.wire.api.describe_log_dirs import DescribeLogDirsRequest
-from kelpie.wire.api.describe_producers import DescribeProducersRequest, TopicRequest
+from kelpie.wire.api.describe_producers import DescribeProducersRequest
 from kelpie.wire.api.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     RequestCursor,
@@ -18,6 +18,7 @@ from kelpie.wire.api.describe_topic_partitions import (
     TopicRequest as AskedTopic,
 )
 from kelpie.wire.api.list_groups import ListGroupsRequest
+from kelpie.wire.structs import TopicPartitionIndexes
 from tests.broker.clients import produced
 from tests.broker.driver import PERSONAS, Cluster
 from tests.broker.test_fetch import Producer
@@ -119,7 +120,7 @@ def test_producers_are_described_where_they_lead() -> None:
     partition = cluster.create()
     producer = Producer(cluster, partition)
     producer.send(b"a", b"b")
-    request = DescribeProducersRequest(topics=[TopicRequest(name="orders", partition_indexes=[0])])
+    request = DescribeProducersRequest(topics=[TopicPartitionIndexes(name="orders", partition_indexes=[0])])
     (found,) = cluster.ask(1, request, 0).topics[0].partitions[0].active_producers
     assert (found.producer_id, found.last_sequence, found.current_txn_start_offset) == (producer.id, 1, 0)
     assert cluster.ask(2, request, 0).topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

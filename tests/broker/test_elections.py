@@ -6,7 +6,8 @@ from kelpie.broker.controller import Declined
 from kelpie.broker.elections import Rules, elect, without
 from kelpie.broker.image import NO_LEADER, PartitionImage
 from kelpie.errors import ErrorCode
-from kelpie.wire.api.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kelpie.wire.api.elect_leaders import ElectLeadersRequest
+from kelpie.wire.structs import TopicPartitions
 from tests.broker.clients import LEADER, produced, read
 from tests.broker.driver import PERSONAS, Cluster
 

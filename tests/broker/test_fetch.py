@@ -4,11 +4,12 @@ import pytest
 
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kelpie.wire.api.end_txn import EndTxnRequest
 from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchTopic
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
 from kelpie.wire.records import Codec, Record, parse_header, read_batches, write_batch
+from kelpie.wire.structs import NamedTopicPartitions
 from tests.broker.clients import (
     LEADER,
     batch,
@@ -246,7 +247,7 @@ class Producer:
         self.id, self.epoch, self.sequence = answer.producer_id, answer.producer_epoch, 0
 
     def send(self, *sent: bytes) -> None:
-        asked = AddPartitionsToTxnTopic(name=self.partition.topic, partitions=[self.partition.partition])
+        asked = NamedTopicPartitions(name=self.partition.topic, partitions=[self.partition.partition])
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.name,
             v3_and_below_producer_id=self.id,

@@ -8,9 +8,9 @@ import pytest
 from kelpie.errors import ErrorCode
 from kelpie.wire.api.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kelpie.wire.api.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    ConfigChange,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from tests.broker.driver import Cluster
 
@@ -27,8 +27,8 @@ def synonyms(cluster: Cluster, kind: int, name: str, key: str) -> list[tuple[str
 
 
 def alter(cluster: Cluster, node: str, key: str, value: str | None, how: int = SET) -> tuple[int, str | None]:
-    change = AlterableConfig(name=key, config_operation=how, value=value)
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name=node, configs=[change])
+    change = ConfigChange(name=key, config_operation=how, value=value)
+    resource = IncrementalAlterConfigsResource(resource_type=BROKER, resource_name=node, configs=[change])
     answer = cluster.ask(1, IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
     return answer.responses[0].error_code, answer.responses[0].error_message
 

@@ -27,9 +27,9 @@ from kelpie.wire.api.create_topics import (
 from kelpie.wire.api.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kelpie.wire.api.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kelpie.wire.api.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    ConfigChange,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from kelpie.wire.api.list_partition_reassignments import ListPartitionReassignmentsRequest
 from kelpie.wire.schema import NO_UUID
@@ -207,8 +207,8 @@ def described(
 def alter(
     cluster: Cluster, kind: int, name: str, key: str, value: str | None, *, how: int = SET, dry: bool = False
 ) -> int:
-    change = AlterableConfig(name=key, config_operation=how, value=value)
-    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[change])
+    change = ConfigChange(name=key, config_operation=how, value=value)
+    resource = IncrementalAlterConfigsResource(resource_type=kind, resource_name=name, configs=[change])
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=dry)
     return int(cluster.ask(1, request, 1).responses[0].error_code)
 

@@ -10,7 +10,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode
 from kelpie.wire import consumer_protocol
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest
-from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kelpie.wire.api.create_topics import CreatableTopic, CreateTopicsRequest
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
@@ -29,6 +29,7 @@ from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from kelpie.wire.records import Record, write_batch, write_message_set
+from kelpie.wire.structs import NamedTopicPartitions, TopicPartitions
 
 LIMIT_S = 30.0
 SESSION_MS = 20_000
@@ -89,7 +90,7 @@ class Inhabitants:
             v3_and_below_transactional_id="tx",
             v3_and_below_producer_id=given.producer_id,
             v3_and_below_producer_epoch=given.producer_epoch,
-            v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=[partition])],
+            v3_and_below_topics=[NamedTopicPartitions(name=topic, partitions=[partition])],
         )
         await self.nodes.ask(node, add, 3)
         await self.produce(topic, partition, 3, transactional=True, base_sequence=0, **producer)
@@ -149,9 +150,7 @@ class Inhabitants:
         node = await until(lambda: self._coordinator(group))
         subscription = consumer_protocol.Subscription(topics=[topic])
         assignment = consumer_protocol.Assignment(
-            assigned_partitions=[
-                consumer_protocol.TopicPartitions(topic=topic, partitions=list(range(partitions)))
-            ]
+            assigned_partitions=[TopicPartitions(topic=topic, partitions=list(range(partitions)))]
         )
         protocol = JoinGroupRequestProtocol(name="range", metadata=consumer_protocol.encode(subscription, 0))
         join = JoinGroupRequest(

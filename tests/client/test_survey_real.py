@@ -14,8 +14,9 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Observations
 from kelpie.real.cluster import RealCluster
-from kelpie.wire.api.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, RequestTopicPartitions
+from kelpie.wire.api.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
+from kelpie.wire.structs import TopicIdPartitions
 from tests.client.inhabitants import Inhabitants, until
 
 pytestmark = pytest.mark.real
@@ -92,7 +93,7 @@ def test_groups_of_the_newer_protocol_are_described_too(real_kafka: Callable[...
             member = str(uuid.uuid4())
 
             async def heartbeat(epoch: int, owned: list[int], topics: list[str] | None = None) -> int | None:
-                partitions = [RequestTopicPartitions(topic_id=topic_id, partitions=owned)] if owned else []
+                partitions = [TopicIdPartitions(topic_id=topic_id, partitions=owned)] if owned else []
                 request = ConsumerGroupHeartbeatRequest(
                     group_id=group,
                     member_id=member,

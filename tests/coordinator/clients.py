@@ -23,7 +23,8 @@ from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kelpie.wire.consumer_protocol import Assignment, Subscription, TopicPartitions, encode
+from kelpie.wire.consumer_protocol import Assignment, Subscription, encode
+from kelpie.wire.structs import TopicPartitions
 from tests.coordinator.driver import Call, Driver
 
 SESSION_MS = 10_000

@@ -8,6 +8,7 @@ from kelpie.wire.offsets_topic import encode_key, encode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kelpie.wire.records import Record, write_batch
+from kelpie.wire.structs import TopicIdPartitions, TopicPartitions
 
 TOPIC_ID = bytes(range(16))
 KeyValue = tuple[bytes, bytes | None]
@@ -45,9 +46,7 @@ def generation(
                 subscription=subscription,
                 assignment=consumer_protocol.encode(
                     consumer_protocol.Assignment(
-                        assigned_partitions=[
-                            consumer_protocol.TopicPartitions(topic="orders", partitions=list(partitions))
-                        ]
+                        assigned_partitions=[TopicPartitions(topic="orders", partitions=list(partitions))]
                     ),
                     1,
                 ),
@@ -83,7 +82,7 @@ def new_protocol(
     made.append(epoch_of(group, epoch))
     for member, partitions in members.items():
         target = kip848.ConsumerGroupTargetAssignmentMemberValue(
-            topic_partitions=[kip848.TargetPartitions(topic_id=topic_id, partitions=list(partitions))]
+            topic_partitions=[TopicIdPartitions(topic_id=topic_id, partitions=list(partitions))]
         )
         key7 = kip848.ConsumerGroupTargetAssignmentMemberKey(group_id=group, member_id=member)
         made.append((encode_key(key7), encode_value(target, 0)))

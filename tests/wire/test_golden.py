@@ -3,10 +3,11 @@
 import pytest
 
 from kelpie.wire import consumer_protocol, offsets_topic
-from kelpie.wire.consumer_protocol import Assignment, Subscription, TopicPartitions
+from kelpie.wire.consumer_protocol import Assignment, Subscription
 from kelpie.wire.offsets_topic import OtherKey, RecordType
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
+from kelpie.wire.structs import TopicPartitions
 
 TOPIC_ID = bytes.fromhex("00112233445566778899aabbccddeeff")
 SUBSCRIPTION = "0000 00000001 0002 7431 ffffffff"

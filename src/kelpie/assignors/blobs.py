@@ -8,7 +8,8 @@ from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Pla
 from kelpie.assignors.range import assign as assign_ranges
 from kelpie.model.names import TopicPartition
 from kelpie.wire import consumer_protocol
-from kelpie.wire.consumer_protocol import Subscription, TopicPartitions
+from kelpie.wire.consumer_protocol import Subscription
+from kelpie.wire.structs import TopicPartitions
 
 Assign = Callable[[Sequence[Member], PartitionCounts], Plan]
 

@@ -12,9 +12,9 @@ from kelpie.assignors import balance, claims
 from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Plan
 from kelpie.model.names import TopicPartition
 from kelpie.wire import compiler
-from kelpie.wire.consumer_protocol import TopicPartitions
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.schema import Int32, data, field
+from kelpie.wire.structs import TopicPartitions
 
 
 @data(versions="0-1")

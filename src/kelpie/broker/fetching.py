@@ -14,15 +14,14 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.fetch import (
     AbortedTransaction,
-    EpochEndOffset,
+    DivergingEpoch,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionData,
 )
+from kelpie.wire.structs import LeaderIdAndEpoch, NodeEndpoint
 
 READ_COMMITTED = 1
 SMALLEST_MAGIC_2 = 4
@@ -295,5 +294,5 @@ def check_epoch(replica: Replica, epoch: int) -> ErrorCode | None:
     return ErrorCode.FENCED_LEADER_EPOCH if epoch < replica.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def _epoch_end(end: EpochEnd) -> EpochEndOffset:
-    return EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
+def _epoch_end(end: EpochEnd) -> DivergingEpoch:
+    return DivergingEpoch(epoch=end.epoch, end_offset=end.end_offset)

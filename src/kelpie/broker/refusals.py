@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kelpie.errors import ErrorCode
-from kelpie.wire.api.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirTopic
+from kelpie.wire.api.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kelpie.wire.api.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from kelpie.wire.api.describe_log_dirs import DescribeLogDirsRequest
 from kelpie.wire.apis import api
 from kelpie.wire.compiler.layout import ArrayOf, Blob, FieldAt, Layout, StructOf, Text, layout, part
 from kelpie.wire.framing import RequestHeader
 from kelpie.wire.schema import NO_UUID, Fixed
+from kelpie.wire.structs import NamedTopicPartitions
 
 FETCH = 1
 METADATA = 3
@@ -211,7 +212,7 @@ def _of_log_dirs(request: AlterReplicaLogDirsRequest) -> _Asked:
     for folder in request.dirs:
         for topic in folder.topics:
             topics.setdefault(topic.name, []).extend(topic.partitions)
-    return _Asked(topics=[AlterReplicaLogDirTopic(name=name, partitions=own) for name, own in topics.items()])
+    return _Asked(topics=[NamedTopicPartitions(name=name, partitions=own) for name, own in topics.items()])
 
 
 def _of_users(request: AlterUserScramCredentialsRequest) -> _Asked:

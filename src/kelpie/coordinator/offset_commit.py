@@ -10,6 +10,7 @@ administrator. Such a commit creates the group if there is none. Transactions do
 look at the member only if one is given (KIP-447).
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kelpie.coordinator import offset_fetch
@@ -26,17 +27,19 @@ from kelpie.wire.api.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitResponse,
-    OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from kelpie.wire.structs import PartitionResult
 
 Commits = dict[TopicPartition, CommittedOffset]
+ErrorOf = Callable[[str | None], ErrorCode]
+"""The error for a partition, by the metadata of its offset."""
 
 
 def commit(shard: ShardState, event: ShardEvent, to: Any, request: OffsetCommitRequest, version: int) -> None:
@@ -47,29 +50,25 @@ def commit(shard: ShardState, event: ShardEvent, to: Any, request: OffsetCommitR
         return
     if group is not None:
         group.commit_accepted(request.member_id, event)
-    commits: Commits = {}
-    topics = []
-    for topic in request.topics:
-        results = []
-        for each in topic.partitions:
-            too_large = _is_too_large(each.committed_metadata, event)
-            code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
-            results.append(
-                OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
-            )
-            if not too_large:
-                commits[TopicPartition(topic.name, each.partition_index)] = CommittedOffset(
-                    each.committed_offset,
-                    each.committed_leader_epoch,
-                    _metadata(each, event),
-                    _commit_timestamp(each, event),
-                    _expire_timestamp(each, request.retention_time_ms, event),
-                    topic.topic_id,
-                )
-        topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=results))
+    commits = {
+        TopicPartition(topic.name, part.partition_index): CommittedOffset(
+            part.committed_offset,
+            part.committed_leader_epoch,
+            _metadata(part, event),
+            _commit_timestamp(part, event),
+            _expire_timestamp(part, request.retention_time_ms, event),
+            topic.topic_id,
+        )
+        for topic in request.topics
+        for part in topic.partitions
+        if not _is_too_large(part.committed_metadata, event)
+    }
     errors = event.behaviour.commit_errors
-    response = OffsetCommitResponse(topics=topics)
-    event.answer_when_written(to, response, lambda error: refused(request, errors.get(error, error)))
+    event.answer_when_written(
+        to,
+        _response(request, lambda metadata: _metadata_error(metadata, event)),
+        lambda error: refused(request, errors.get(error, error)),
+    )
     _write(shard, event, request.group_id, commits)
 
 
@@ -81,28 +80,18 @@ def commit_in_transaction(
     if error is not None:
         event.answer(to, transaction_refused(request, error))
         return
-    commits: Commits = {}
-    topics = []
-    for topic in request.topics:
-        results = []
-        for each in topic.partitions:
-            too_large = _is_too_large(each.committed_metadata, event)
-            code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
-            results.append(
-                TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
-            )
-            if not too_large:
-                commits[TopicPartition(topic.name, each.partition_index)] = CommittedOffset(
-                    each.committed_offset,
-                    each.committed_leader_epoch,
-                    each.committed_metadata or "",
-                    event.now,
-                )
-        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=results))
+    commits = {
+        TopicPartition(topic.name, part.partition_index): CommittedOffset(
+            part.committed_offset, part.committed_leader_epoch, part.committed_metadata or "", event.now
+        )
+        for topic in request.topics
+        for part in topic.partitions
+        if not _is_too_large(part.committed_metadata, event)
+    }
     errors = event.behaviour.commit_errors
     event.answer_when_written(
         to,
-        TxnOffsetCommitResponse(throttle_time_ms=0, topics=topics),
+        _transaction_response(request, lambda metadata: _metadata_error(metadata, event)),
         lambda error: transaction_refused(request, errors.get(error, error)),
     )
     producer = (request.producer_id, request.producer_epoch)
@@ -110,36 +99,42 @@ def commit_in_transaction(
 
 
 def refused(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
-    """The same for every partition."""
+    """The same error for every partition."""
+    return _response(request, lambda _: error)
+
+
+def transaction_refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    return _transaction_response(request, lambda _: error)
+
+
+def _response(request: OffsetCommitRequest, error: ErrorOf) -> OffsetCommitResponse:
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
-                    for each in topic.partitions
-                ],
+                name=topic.name, topic_id=topic.topic_id, partitions=_results(topic.partitions, error)
             )
             for topic in request.topics
         ]
     )
 
 
-def transaction_refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+def _transaction_response(request: TxnOffsetCommitRequest, error: ErrorOf) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
         throttle_time_ms=0,
         topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
-                    for each in topic.partitions
-                ],
-            )
+            TxnOffsetCommitResponseTopic(name=topic.name, partitions=_results(topic.partitions, error))
             for topic in request.topics
         ],
     )
+
+
+def _results(
+    partitions: Sequence[OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition], error: ErrorOf
+) -> list[PartitionResult]:
+    return [
+        PartitionResult(partition_index=part.partition_index, error_code=error(part.committed_metadata))
+        for part in partitions
+    ]
 
 
 def _missing_group(request: OffsetCommitRequest, version: int, event: ShardEvent) -> ErrorCode | None:
@@ -201,6 +196,10 @@ def _write(
 def _metadata(partition: OffsetCommitRequestPartition, event: ShardEvent) -> str | None:
     given = partition.committed_metadata
     return given if given is not None or event.behaviour.keeps_null_metadata else ""
+
+
+def _metadata_error(metadata: str | None, event: ShardEvent) -> ErrorCode:
+    return ErrorCode.OFFSET_METADATA_TOO_LARGE if _is_too_large(metadata, event) else ErrorCode.NONE
 
 
 def _is_too_large(metadata: str | None, event: ShardEvent) -> bool:

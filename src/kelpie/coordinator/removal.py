@@ -22,12 +22,8 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.delete_groups import DeletableGroupResult
-from kelpie.wire.api.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
-)
+from kelpie.wire.api.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse, OffsetDeleteResponseTopic
+from kelpie.wire.structs import PartitionResult
 
 
 def delete_group(shard: ShardState, event: ShardEvent, to: Any, group_id: str) -> None:
@@ -65,9 +61,7 @@ def delete_offsets(shard: ShardState, event: ShardEvent, to: Any, request: Offse
         code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
         asked = [TopicPartition(topic.name, each.partition_index) for each in topic.partitions]
         removed += [] if subscribed else [partition for partition in asked if partition in known]
-        results = [
-            OffsetDeleteResponsePartition(partition_index=each.partition, error_code=code) for each in asked
-        ]
+        results = [PartitionResult(partition_index=each.partition, error_code=code) for each in asked]
         topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=results))
     errors = event.behaviour.group_errors
     event.answer_when_written(

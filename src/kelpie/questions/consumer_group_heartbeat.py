@@ -5,8 +5,8 @@ from kelpie.questions.question import Question
 from kelpie.wire.api.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    RequestTopicPartitions,
 )
+from kelpie.wire.structs import TopicIdPartitions
 
 OwnedIds = tuple[tuple[bytes, tuple[int, ...]], ...]
 """Partitions by topic id, sorted."""
@@ -55,7 +55,7 @@ class AskNewerHeartbeat(Question[Beat]):
             topic_partitions=None
             if self.owned is None
             else [
-                RequestTopicPartitions(topic_id=topic_id, partitions=list(numbers))
+                TopicIdPartitions(topic_id=topic_id, partitions=list(numbers))
                 for topic_id, numbers in self.owned
             ],
         )

@@ -7,10 +7,10 @@ from kelpie.questions.question import Question, by_topic, listed
 from kelpie.wire.api.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
+from kelpie.wire.structs import TopicPartitionIndexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class AskCommitted(Question[CommittedOffsets]):
                 topics=None
                 if grouped is None
                 else [
-                    OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
+                    TopicPartitionIndexes(name=topic, partition_indexes=numbers)
                     for topic, numbers in grouped.items()
                 ],
                 require_stable=stable,

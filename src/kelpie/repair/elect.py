@@ -22,7 +22,8 @@ from kelpie.repair.losses import LostCommit, groups_on, lost_commits, lost_recor
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, Plan, Step, Table, Way
 from kelpie.repair.survivors import read_copy
-from kelpie.wire.api.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
+from kelpie.wire.api.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from kelpie.wire.structs import TopicPartitions
 
 PREFERRED, UNCLEAN = 0, 1
 _UNCLEAN_SINCE = 1

@@ -17,8 +17,8 @@ from kelpie.wire.api.alter_partition_reassignments import (
 from kelpie.wire.api.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
-    ListPartitionReassignmentsTopics,
 )
+from kelpie.wire.structs import TopicPartitionIndexes
 
 _PAUSE_S = 0.2
 
@@ -53,7 +53,7 @@ class Mover:
         """Raises Broken, ClientError."""
         request = ListPartitionReassignmentsRequest(
             timeout_ms=int(LIMIT_S * 1000),
-            topics=[ListPartitionReassignmentsTopics(name=OFFSETS_TOPIC, partition_indexes=list(partitions))],
+            topics=[TopicPartitionIndexes(name=OFFSETS_TOPIC, partition_indexes=list(partitions))],
         )
         response: ListPartitionReassignmentsResponse = await self._nodes.ask(
             await controller_of(self._nodes), request

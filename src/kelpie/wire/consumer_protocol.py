@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from kelpie.model.names import TopicPartition
 from kelpie.wire import compiler, prefixed
-from kelpie.wire.schema import Int32, data, field, struct
+from kelpie.wire.schema import Int32, data, field
+from kelpie.wire.structs import TopicPartitions
 
 PROTOCOL_TYPE = "consumer"
 NEWEST = 3
@@ -34,12 +35,6 @@ class Subscription:
 class Assignment:
     assigned_partitions: list[TopicPartitions]
     user_data: bytes | None = None
-
-
-@struct
-class TopicPartitions:
-    topic: str
-    partitions: list[Int32]
 
 
 def decode_subscription(blob: bytes) -> tuple[int, Subscription]:

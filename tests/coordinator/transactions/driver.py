@@ -17,9 +17,10 @@ from kelpie.coordinator.transactions import (
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest
-from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kelpie.wire.api.end_txn import EndTxnRequest, EndTxnResponse
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kelpie.wire.structs import NamedTopicPartitions
 
 START = 1_000_000
 OFFSETS = TopicPartition("__consumer_offsets", 7)
@@ -160,7 +161,7 @@ class Driver:
             v3_and_below_producer_id=producer[0],
             v3_and_below_producer_epoch=producer[1],
             v3_and_below_topics=[
-                AddPartitionsToTxnTopic(name=topic, partitions=[partition])
+                NamedTopicPartitions(name=topic, partitions=[partition])
                 for topic, partition in partitions(*names)
             ],
         )

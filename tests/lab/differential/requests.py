@@ -23,18 +23,14 @@ from kelpie.wire.api.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from kelpie.wire.api.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
+from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from kelpie.wire.structs import TopicPartitionIndexes
 from tests.lab.differential.cast import Cast, Part
 from tests.lab.differential.names import Names
 from tests.lab.differential.protocols import METADATA, PROTOCOLS
@@ -180,7 +176,7 @@ class Requests:
             single = None
             if topics is not None or version < 2:
                 single = [
-                    OffsetFetchRequestTopic(name=_name(topic), partition_indexes=parts)
+                    TopicPartitionIndexes(name=_name(topic), partition_indexes=parts)
                     for topic, parts in topics or []
                 ]
             return OffsetFetchRequest(group_id=groups[0], topics=single, require_stable=stable)

@@ -10,6 +10,7 @@ from kelpie.pipeline.decoding.segment import read_bytes, read_segment
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic import consumer_group as kip848
 from kelpie.wire.records import Record, write_batch
+from kelpie.wire.structs import TopicIdPartitions
 from tests.evidence import unpacked
 
 TOPIC_ID = bytes(range(16))
@@ -55,7 +56,7 @@ def test_member_tells_client_and_subscription() -> None:
 def test_target_and_current_assignment_tell_partitions_by_topic_id() -> None:
     """Types 7 and 8: the records have no names of topics."""
     target = kip848.ConsumerGroupTargetAssignmentMemberValue(
-        topic_partitions=[kip848.TargetPartitions(topic_id=TOPIC_ID, partitions=[0, 3])]
+        topic_partitions=[TopicIdPartitions(topic_id=TOPIC_ID, partitions=[0, 3])]
     )
     key = kip848.ConsumerGroupTargetAssignmentMemberKey(group_id="g", member_id="m")
     assigned = [{"topic": "AAECAwQFBgcICQoLDA0ODw", "partition": number} for number in (0, 3)]

@@ -8,6 +8,7 @@ import pyarrow as pa
 from kelpie.pipeline.decoding.group_records import group_metadata
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic import consumer_group as kip848
+from kelpie.wire.structs import TopicIdPartitions
 from tests.pipeline.rows import at
 
 ORDERS, PAYMENTS = b"o" * 16, b"p" * 16
@@ -33,7 +34,7 @@ def member(name: str, *topics: str, gone: bool = False) -> tuple[Any, Any]:
 
 
 def target(name: str, topic_id: bytes, *partitions: int) -> tuple[Any, Any]:
-    given = [kip848.TargetPartitions(topic_id=topic_id, partitions=list(partitions))]
+    given = [TopicIdPartitions(topic_id=topic_id, partitions=list(partitions))]
     key = kip848.ConsumerGroupTargetAssignmentMemberKey(group_id="g", member_id=name)
     return key, kip848.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=given)
 

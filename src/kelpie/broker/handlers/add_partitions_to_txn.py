@@ -14,9 +14,9 @@ from kelpie.wire.api.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
+from kelpie.wire.structs import NamedTopicPartitions
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
@@ -71,7 +71,7 @@ def _many(broker: Broker, call: Call, now: Instant) -> None:
         host.carry_out(outcome, now)
 
 
-def _partitions(topics: list[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+def _partitions(topics: list[NamedTopicPartitions]) -> list[TopicPartition]:
     return [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
 
 

@@ -6,12 +6,8 @@ from kelpie.broker.call import Call
 from kelpie.broker.controller import Declined
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.alter_configs import (
-    AlterConfigsRequest,
-    AlterConfigsResource,
-    AlterConfigsResourceResponse,
-    AlterConfigsResponse,
-)
+from kelpie.wire.api.alter_configs import AlterConfigsRequest, AlterConfigsResource, AlterConfigsResponse
+from kelpie.wire.structs import AlterConfigsResourceResponse
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:

@@ -5,9 +5,9 @@ from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.model.time import Instant
 from kelpie.wire.api.describe_transactions import (
+    DescribedTransaction,
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
-    TransactionState,
 )
 
 
@@ -17,12 +17,12 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     call.answer(DescribeTransactionsResponse(transaction_states=states))
 
 
-def _describe(broker: Broker, transactional_id: str) -> TransactionState:
+def _describe(broker: Broker, transactional_id: str) -> DescribedTransaction:
     host = broker.transactions.host_for(transactional_id)
     if isinstance(host, ShardHost):
-        found: TransactionState = host.shard.describe(transactional_id)
+        found: DescribedTransaction = host.shard.describe(transactional_id)
         return found
-    return TransactionState(
+    return DescribedTransaction(
         error_code=host,
         transactional_id=transactional_id,
         transaction_state="",

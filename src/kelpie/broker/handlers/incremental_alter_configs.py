@@ -7,12 +7,12 @@ from kelpie.broker.controller import Declined
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    AlterConfigsResourceResponse,
+    ConfigChange,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
+from kelpie.wire.structs import AlterConfigsResourceResponse
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
@@ -22,7 +22,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     call.answer(IncrementalAlterConfigsResponse(responses=responses))
 
 
-def _alter(broker: Broker, asked: AlterConfigsResource, *, dry_run: bool) -> AlterConfigsResourceResponse:
+def _alter(
+    broker: Broker, asked: IncrementalAlterConfigsResource, *, dry_run: bool
+) -> AlterConfigsResourceResponse:
     code, message = ErrorCode.NONE, None
     kind, name = asked.resource_type, asked.resource_name
     try:
@@ -37,7 +39,7 @@ def _alter(broker: Broker, asked: AlterConfigsResource, *, dry_run: bool) -> Alt
     )
 
 
-def _apply(config: dict[str, str], change: AlterableConfig) -> None:
+def _apply(config: dict[str, str], change: ConfigChange) -> None:
     name, value = change.name, change.value or ""
     there = [item for item in config.get(name, "").split(",") if item]
     match change.config_operation:

@@ -18,10 +18,10 @@ from kelpie.wire.api.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from kelpie.wire.schema import NO_UUID
+from kelpie.wire.structs import PartitionResult
 
 BY_ID = 10
 
@@ -119,10 +119,10 @@ def _merged(
             place = (topic.name, topic.topic_id, part.partition_index)
             index = part.partition_index
             if place in refused:
-                here.append(OffsetCommitResponsePartition(partition_index=index, error_code=refused[place]))
+                here.append(PartitionResult(partition_index=index, error_code=refused[place]))
             else:
                 code = ErrorCode(stored.get((name, index), otherwise))
-                there.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
+                there.append(PartitionResult(partition_index=index, error_code=code))
         answered = OffsetCommitResponseTopic(
             name=topic.name, topic_id=topic.topic_id, partitions=here + there
         )

@@ -18,8 +18,6 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.produce import (
     BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -27,6 +25,7 @@ from kelpie.wire.api.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kelpie.wire.structs import LeaderIdAndEpoch, NodeEndpoint
 
 NO_ACKS, ALL_ACKS = 0, -1
 TOLD_OF_LEADER = 10

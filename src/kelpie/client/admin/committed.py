@@ -13,12 +13,8 @@ from kelpie.client.client_errors import ClientError
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.observations import Committed, CoordinatorAnswer
-from kelpie.wire.api.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
+from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from kelpie.wire.structs import TopicPartitionIndexes
 
 _SEVERAL_GROUPS = 8
 _NAMES = 9
@@ -71,7 +67,7 @@ async def fetch_offsets(
 
     async def fetch_one(group: str) -> None:
         stable = require_stable and version >= _STABLE
-        topics = topics_of(group, OffsetFetchRequestTopic)
+        topics = topics_of(group, TopicPartitionIndexes)
         request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
         try:
             response, at = await asking.ask(node, request, version)

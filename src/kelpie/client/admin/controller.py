@@ -20,12 +20,12 @@ from kelpie.wire.api.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from kelpie.wire.api.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
+from kelpie.wire.api.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from kelpie.wire.api.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
-    ListPartitionReassignmentsTopics,
 )
+from kelpie.wire.structs import TopicPartitionIndexes, TopicPartitions
 
 LIMIT_S = 30.0
 """How long the controller may take to answer."""
@@ -140,7 +140,7 @@ async def list_reassignments(
     topics = None
     if partitions is not None:
         topics = [
-            ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
+            TopicPartitionIndexes(name=topic, partition_indexes=numbers)
             for topic, numbers in by_topic(partitions).items()
         ]
     request = ListPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=topics)

@@ -13,9 +13,10 @@ from kelpie.client.client_errors import ClientError
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OpenTransaction
 from kelpie.questions.question import by_topic
-from kelpie.wire.api.describe_producers import DescribeProducersRequest, TopicRequest
+from kelpie.wire.api.describe_producers import DescribeProducersRequest
 from kelpie.wire.api.describe_transactions import DescribeTransactionsRequest
 from kelpie.wire.api.list_transactions import ListTransactionsRequest
+from kelpie.wire.structs import TopicPartitionIndexes
 
 UNKNOWN = "?"
 """The state of a transaction whose coordinator could not be asked."""
@@ -44,7 +45,9 @@ async def _ask_leader(
     asking: Asking, node: int, names: Sequence[TopicPartition], rows: list[OpenTransaction]
 ) -> None:
     topics = by_topic(names)
-    wanted = [TopicRequest(name=topic, partition_indexes=entries) for topic, entries in topics.items()]
+    wanted = [
+        TopicPartitionIndexes(name=topic, partition_indexes=entries) for topic, entries in topics.items()
+    ]
     source = asking.source(node)
     try:
         response, at = await asking.ask(node, DescribeProducersRequest(topics=wanted))

@@ -16,6 +16,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api import add_partitions_to_txn, describe_transactions
 from kelpie.wire.api import list_transactions as listing
+from kelpie.wire.structs import TopicPartitions
 
 
 class HoldsTransactions(Protocol):
@@ -23,8 +24,8 @@ class HoldsTransactions(Protocol):
     def transactions(self) -> Mapping[str, Transaction]: ...
 
 
-def described(transactional_id: str, facts: Facts) -> describe_transactions.TransactionState:
-    return describe_transactions.TransactionState(
+def described(transactional_id: str, facts: Facts) -> describe_transactions.DescribedTransaction:
+    return describe_transactions.DescribedTransaction(
         error_code=ErrorCode.NONE,
         transactional_id=transactional_id,
         transaction_state=NAMES[facts.state],
@@ -33,14 +34,14 @@ def described(transactional_id: str, facts: Facts) -> describe_transactions.Tran
         producer_id=facts.producer_id,
         producer_epoch=facts.producer_epoch,
         topics=[
-            describe_transactions.TopicData(topic=topic, partitions=partitions)
+            TopicPartitions(topic=topic, partitions=partitions)
             for topic, partitions in by_topic(facts.partitions).items()
         ],
     )
 
 
-def not_described(transactional_id: str, error: ErrorCode) -> describe_transactions.TransactionState:
-    return describe_transactions.TransactionState(
+def not_described(transactional_id: str, error: ErrorCode) -> describe_transactions.DescribedTransaction:
+    return describe_transactions.DescribedTransaction(
         error_code=error,
         transactional_id=transactional_id,
         transaction_state="",
@@ -80,7 +81,7 @@ def list_transactions(
                 and pattern.fullmatch(transactional_id)
             ):
                 response.transaction_states.append(
-                    listing.TransactionState(
+                    listing.ListedTransaction(
                         transactional_id=transactional_id,
                         producer_id=facts.producer_id,
                         transaction_state=NAMES[facts.state],

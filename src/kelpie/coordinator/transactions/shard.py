@@ -39,7 +39,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest
-from kelpie.wire.api.describe_transactions import TransactionState
+from kelpie.wire.api.describe_transactions import DescribedTransaction
 from kelpie.wire.api.end_txn import EndTxnRequest
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
 from kelpie.wire.transaction_state import decode_key, decode_value
@@ -270,7 +270,7 @@ class TransactionShard:
         transaction = self._transactions.get(transactional_id)
         return NOTHING if transaction is None else self._complete(transaction)
 
-    def describe(self, transactional_id: str) -> TransactionState:
+    def describe(self, transactional_id: str) -> DescribedTransaction:
         if not transactional_id:
             return not_described(transactional_id, ErrorCode.INVALID_REQUEST)
         transaction = self._transactions.get(transactional_id)

@@ -9,7 +9,7 @@ from kelpie.lab.scenarios.producing import write
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest
-from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kelpie.wire.api.end_txn import EndTxnRequest
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
 from kelpie.wire.api.txn_offset_commit import (
@@ -18,6 +18,7 @@ from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from kelpie.wire.records import Record, write_batch
+from kelpie.wire.structs import NamedTopicPartitions
 
 
 class TransactionalProducer:
@@ -41,7 +42,7 @@ class TransactionalProducer:
 
     async def send(self, name: TopicPartition, count: int) -> None:
         """Add the partition to the transaction, and write so many records into it."""
-        topic = AddPartitionsToTxnTopic(name=name.topic, partitions=[name.partition])
+        topic = NamedTopicPartitions(name=name.topic, partitions=[name.partition])
         adding = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self.producer_id,

@@ -14,6 +14,7 @@ v5   no new field; TRANSACTION_ABORTABLE may be answered
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, Int64, field, request, response, struct
+from kelpie.wire.structs import NamedTopicPartitions
 
 
 @request(key=24, versions="0-5", flexible="3+")
@@ -22,7 +23,7 @@ class AddPartitionsToTxnRequest:
     v3_and_below_transactional_id: str = field("0-3", default="", strict=True)
     v3_and_below_producer_id: Int64 = field("0-3", default=0, strict=True)
     v3_and_below_producer_epoch: Int16 = field("0-3", default=0, strict=True)
-    v3_and_below_topics: list[AddPartitionsToTxnTopic] = field("0-3", default=[], strict=True)
+    v3_and_below_topics: list[NamedTopicPartitions] = field("0-3", default=[], strict=True)
 
 
 @struct
@@ -31,13 +32,7 @@ class AddPartitionsToTxnTransaction:
     producer_id: Int64
     producer_epoch: Int16
     verify_only: bool = False
-    topics: list[AddPartitionsToTxnTopic]
-
-
-@struct
-class AddPartitionsToTxnTopic:
-    name: str
-    partitions: list[Int32]
+    topics: list[NamedTopicPartitions]
 
 
 @response(key=24, versions="0-5", flexible="3+")

@@ -6,7 +6,8 @@ v1   request + ack_when_committed (KIP-1186)
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int16, Int32, UInt16, Uuid, field, request, response, struct
+from kelpie.wire.schema import Int16, Int32, Uuid, field, request, response
+from kelpie.wire.structs import VoterListener
 
 
 @request(key=80, versions="0-1", flexible="0+")
@@ -15,15 +16,8 @@ class AddRaftVoterRequest:
     timeout_ms: Int32
     voter_id: Int32
     voter_directory_id: Uuid
-    listeners: list[Listener]
+    listeners: list[VoterListener]
     ack_when_committed: bool = field("1+", default=True, strict=True)
-
-
-@struct
-class Listener:
-    name: str
-    host: str
-    port: UInt16
 
 
 @response(key=80, versions="0-1", flexible="0+")

@@ -7,6 +7,7 @@ v1   flexible
 from __future__ import annotations
 
 from kelpie.wire.schema import Float64, Int16, Int32, request, response, struct
+from kelpie.wire.structs import QuotaEntity
 
 
 @request(key=49, versions="0-1", flexible="1+")
@@ -17,14 +18,8 @@ class AlterClientQuotasRequest:
 
 @struct
 class RequestEntryData:
-    entity: list[RequestEntityData]
+    entity: list[QuotaEntity]
     ops: list[OpData]
-
-
-@struct
-class RequestEntityData:
-    entity_type: str
-    entity_name: str | None
 
 
 @struct
@@ -44,10 +39,4 @@ class AlterClientQuotasResponse:
 class ResponseEntryData:
     error_code: Int16
     error_message: str | None = None
-    entity: list[ResponseEntityData]
-
-
-@struct
-class ResponseEntityData:
-    entity_type: str
-    entity_name: str | None
+    entity: list[QuotaEntity]

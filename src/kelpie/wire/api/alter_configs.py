@@ -7,7 +7,8 @@ v2   flexible
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int8, Int16, Int32, request, response, struct
+from kelpie.wire.schema import Int8, Int32, request, response, struct
+from kelpie.wire.structs import AlterConfigsResourceResponse
 
 
 @request(key=33, versions="0-2", flexible="2+")
@@ -33,11 +34,3 @@ class AlterableConfig:
 class AlterConfigsResponse:
     throttle_time_ms: Int32 = 0
     responses: list[AlterConfigsResourceResponse]
-
-
-@struct
-class AlterConfigsResourceResponse:
-    error_code: Int16
-    error_message: str | None = None
-    resource_type: Int8
-    resource_name: str

@@ -7,7 +7,8 @@ v2   flexible
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int16, Int32, request, response, struct
+from kelpie.wire.schema import Int32, request, response, struct
+from kelpie.wire.structs import NamedTopicPartitions, PartitionResult
 
 
 @request(key=34, versions="0-2", flexible="2+")
@@ -18,13 +19,7 @@ class AlterReplicaLogDirsRequest:
 @struct
 class AlterReplicaLogDir:
     path: str
-    topics: list[AlterReplicaLogDirTopic]
-
-
-@struct
-class AlterReplicaLogDirTopic:
-    name: str
-    partitions: list[Int32]
+    topics: list[NamedTopicPartitions]
 
 
 @response(key=34, versions="0-2", flexible="2+")
@@ -36,10 +31,4 @@ class AlterReplicaLogDirsResponse:
 @struct
 class AlterReplicaLogDirTopicResult:
     topic_name: str
-    partitions: list[AlterReplicaLogDirPartitionResult]
-
-
-@struct
-class AlterReplicaLogDirPartitionResult:
-    partition_index: Int32
-    error_code: Int16
+    partitions: list[PartitionResult]

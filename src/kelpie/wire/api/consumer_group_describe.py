@@ -18,11 +18,11 @@ class ConsumerGroupDescribeRequest:
 @response(key=69, versions="0-1", flexible="0+")
 class ConsumerGroupDescribeResponse:
     throttle_time_ms: Int32 = 0
-    groups: list[DescribedGroup]
+    groups: list[DescribedConsumerGroup]
 
 
 @struct
-class DescribedGroup:
+class DescribedConsumerGroup:
     error_code: Int16
     error_message: str | None = None
     group_id: str
@@ -30,12 +30,12 @@ class DescribedGroup:
     group_epoch: Int32
     assignment_epoch: Int32
     assignor_name: str
-    members: list[Member]
+    members: list[ConsumerGroupDescribeMember]
     authorized_operations: Int32 = -2147483648
 
 
 @struct
-class Member:
+class ConsumerGroupDescribeMember:
     member_id: str
     instance_id: str | None = None
     rack_id: str | None = None
@@ -44,18 +44,18 @@ class Member:
     client_host: str
     subscribed_topic_names: list[str]
     subscribed_topic_regex: str | None = None
-    assignment: Assignment
-    target_assignment: Assignment
+    assignment: DescribedAssignment
+    target_assignment: DescribedAssignment
     member_type: Int8 = field("1+", default=-1)
 
 
 @struct
-class Assignment:
-    topic_partitions: list[TopicPartitions]
+class DescribedAssignment:
+    topic_partitions: list[DescribedTopicPartitions]
 
 
 @struct
-class TopicPartitions:
+class DescribedTopicPartitions:
     topic_id: Uuid
     topic_name: str
     partitions: list[Int32]

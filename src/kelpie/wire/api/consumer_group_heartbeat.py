@@ -7,7 +7,8 @@ v1   members choose their id; topics by regular expression: request + subscribed
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int16, Int32, Uuid, field, request, response, struct
+from kelpie.wire.schema import Int16, Int32, field, request, response, struct
+from kelpie.wire.structs import TopicIdPartitions
 
 
 @request(key=68, versions="0-1", flexible="0+")
@@ -21,13 +22,7 @@ class ConsumerGroupHeartbeatRequest:
     subscribed_topic_names: list[str] | None = None
     subscribed_topic_regex: str | None = field("1+", default=None, strict=True)
     server_assignor: str | None = None
-    topic_partitions: list[RequestTopicPartitions] | None = None
-
-
-@struct
-class RequestTopicPartitions:
-    topic_id: Uuid
-    partitions: list[Int32]
+    topic_partitions: list[TopicIdPartitions] | None = None
 
 
 @response(key=68, versions="0-1", flexible="0+")
@@ -38,15 +33,9 @@ class ConsumerGroupHeartbeatResponse:
     member_id: str | None = None
     member_epoch: Int32
     heartbeat_interval_ms: Int32
-    assignment: Assignment | None = None
+    assignment: HeartbeatAssignment | None = None
 
 
 @struct
-class Assignment:
-    topic_partitions: list[ResponseTopicPartitions]
-
-
-@struct
-class ResponseTopicPartitions:
-    topic_id: Uuid
-    partitions: list[Int32]
+class HeartbeatAssignment:
+    topic_partitions: list[TopicIdPartitions]

@@ -9,21 +9,16 @@ v3   on behalf of others (KIP-373): request + owner_principal_type, owner_princi
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int16, Int32, Int64, field, request, response, struct
+from kelpie.wire.schema import Int16, Int32, Int64, field, request, response
+from kelpie.wire.structs import Principal
 
 
 @request(key=38, versions="0-3", flexible="2+")
 class CreateDelegationTokenRequest:
     owner_principal_type: str | None = field("3+", default="", strict=True)
     owner_principal_name: str | None = field("3+", default="", strict=True)
-    renewers: list[CreatableRenewers]
+    renewers: list[Principal]
     max_lifetime_ms: Int64
-
-
-@struct
-class CreatableRenewers:
-    principal_type: str
-    principal_name: str
 
 
 @response(key=38, versions="0-3", flexible="2+")

@@ -7,6 +7,7 @@ v1   flexible
 from __future__ import annotations
 
 from kelpie.wire.schema import Float64, Int8, Int16, Int32, request, response, struct
+from kelpie.wire.structs import QuotaEntity
 
 
 @request(key=48, versions="0-1", flexible="1+")
@@ -32,14 +33,8 @@ class DescribeClientQuotasResponse:
 
 @struct
 class EntryData:
-    entity: list[EntityData]
+    entity: list[QuotaEntity]
     values: list[ValueData]
-
-
-@struct
-class EntityData:
-    entity_type: str
-    entity_name: str | None
 
 
 @struct

@@ -9,17 +9,12 @@ v3   response + token_requester_principal_type, token_requester_principal_name (
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, Int64, field, request, response, struct
+from kelpie.wire.structs import Principal
 
 
 @request(key=41, versions="0-3", flexible="2+")
 class DescribeDelegationTokenRequest:
-    owners: list[DescribeDelegationTokenOwner] | None
-
-
-@struct
-class DescribeDelegationTokenOwner:
-    principal_type: str
-    principal_name: str
+    owners: list[Principal] | None
 
 
 @response(key=41, versions="0-3", flexible="2+")
@@ -40,10 +35,4 @@ class DescribedDelegationToken:
     max_timestamp: Int64
     token_id: str
     hmac: bytes
-    renewers: list[DescribedDelegationTokenRenewer]
-
-
-@struct
-class DescribedDelegationTokenRenewer:
-    principal_type: str
-    principal_name: str
+    renewers: list[Principal]

@@ -11,17 +11,12 @@ v5   response + is_cordoned (KIP-1066)
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, Int64, field, request, response, struct
+from kelpie.wire.structs import TopicPartitions
 
 
 @request(key=35, versions="0-5", flexible="2+")
 class DescribeLogDirsRequest:
-    topics: list[DescribableLogDirTopic] | None
-
-
-@struct
-class DescribableLogDirTopic:
-    topic: str
-    partitions: list[Int32]
+    topics: list[TopicPartitions] | None
 
 
 @response(key=35, versions="0-5", flexible="2+")

@@ -6,17 +6,12 @@ v0   the only version; flexible
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, Int64, request, response, struct
+from kelpie.wire.structs import TopicPartitionIndexes
 
 
 @request(key=61, versions="0", flexible="0+")
 class DescribeProducersRequest:
-    topics: list[TopicRequest]
-
-
-@struct
-class TopicRequest:
-    name: str
-    partition_indexes: list[Int32]
+    topics: list[TopicPartitionIndexes]
 
 
 @response(key=61, versions="0", flexible="0+")

@@ -7,7 +7,8 @@ v2   response + error_message, replica_directory_id, nodes (KIP-853)
 
 from __future__ import annotations
 
-from kelpie.wire.schema import NO_UUID, Int16, Int32, Int64, UInt16, Uuid, field, request, response, struct
+from kelpie.wire.schema import NO_UUID, Int16, Int32, Int64, Uuid, field, request, response, struct
+from kelpie.wire.structs import VoterListener
 
 
 @request(key=55, versions="0-2", flexible="0+")
@@ -31,7 +32,7 @@ class DescribeQuorumResponse:
     error_code: Int16
     error_message: str | None = field("2+", default="")
     topics: list[ResponseTopicData]
-    nodes: list[Node] = field("2+", default=[])
+    nodes: list[QuorumNode] = field("2+", default=[])
 
 
 @struct
@@ -48,12 +49,12 @@ class ResponsePartitionData:
     leader_id: Int32
     leader_epoch: Int32
     high_watermark: Int64
-    current_voters: list[ReplicaState]
-    observers: list[ReplicaState]
+    current_voters: list[QuorumReplica]
+    observers: list[QuorumReplica]
 
 
 @struct
-class ReplicaState:
+class QuorumReplica:
     replica_id: Int32
     replica_directory_id: Uuid = field("2+", default=NO_UUID)
     log_end_offset: Int64
@@ -62,13 +63,6 @@ class ReplicaState:
 
 
 @struct
-class Node:
+class QuorumNode:
     node_id: Int32
-    listeners: list[Listener]
-
-
-@struct
-class Listener:
-    name: str
-    host: str
-    port: UInt16
+    listeners: list[VoterListener]

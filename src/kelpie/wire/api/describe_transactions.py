@@ -6,6 +6,7 @@ v0   the only version; flexible
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, Int64, request, response, struct
+from kelpie.wire.structs import TopicPartitions
 
 
 @request(key=65, versions="0", flexible="0+")
@@ -16,11 +17,11 @@ class DescribeTransactionsRequest:
 @response(key=65, versions="0", flexible="0+")
 class DescribeTransactionsResponse:
     throttle_time_ms: Int32 = 0
-    transaction_states: list[TransactionState]
+    transaction_states: list[DescribedTransaction]
 
 
 @struct
-class TransactionState:
+class DescribedTransaction:
     error_code: Int16
     transactional_id: str
     transaction_state: str
@@ -28,10 +29,4 @@ class TransactionState:
     transaction_start_time_ms: Int64
     producer_id: Int64
     producer_epoch: Int16
-    topics: list[TopicData]
-
-
-@struct
-class TopicData:
-    topic: str
-    partitions: list[Int32]
+    topics: list[TopicPartitions]

@@ -8,6 +8,7 @@ v2   flexible
 from __future__ import annotations
 
 from kelpie.wire.schema import Int8, Int16, Int32, field, request, response, struct
+from kelpie.wire.structs import TopicPartitions
 
 
 @request(key=43, versions="0-2", flexible="2+")
@@ -15,12 +16,6 @@ class ElectLeadersRequest:
     election_type: Int8 = field("1+", default=0, strict=True)
     topic_partitions: list[TopicPartitions] | None
     timeout_ms: Int32 = 60000
-
-
-@struct
-class TopicPartitions:
-    topic: str
-    partitions: list[Int32]
 
 
 @response(key=43, versions="0-2", flexible="2+")

@@ -28,6 +28,7 @@ v18  request + high_watermark (KIP-1166)
 from __future__ import annotations
 
 from kelpie.wire.schema import NO_UUID, Int8, Int16, Int32, Int64, Uuid, field, request, response, struct
+from kelpie.wire.structs import LeaderIdAndEpoch, NodeEndpoint
 
 
 @request(key=1, versions="0-18", flexible="12+")
@@ -101,7 +102,7 @@ class PartitionData:
     high_watermark: Int64
     last_stable_offset: Int64 = field("4+", default=-1)
     log_start_offset: Int64 = field("5+", default=-1)
-    diverging_epoch: EpochEndOffset | None = field("12+", tag=0, default=None)
+    diverging_epoch: DivergingEpoch | None = field("12+", tag=0, default=None)
     current_leader: LeaderIdAndEpoch | None = field("12+", tag=1, default=None)
     snapshot_id: SnapshotId | None = field("12+", tag=2, default=None)
     aborted_transactions: list[AbortedTransaction] | None = field("4+", default=[])
@@ -110,15 +111,9 @@ class PartitionData:
 
 
 @struct
-class EpochEndOffset:
+class DivergingEpoch:
     epoch: Int32 = -1
     end_offset: Int64 = -1
-
-
-@struct
-class LeaderIdAndEpoch:
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
 
 
 @struct
@@ -131,11 +126,3 @@ class SnapshotId:
 class AbortedTransaction:
     producer_id: Int64
     first_offset: Int64
-
-
-@struct
-class NodeEndpoint:
-    node_id: Int32
-    host: str
-    port: Int32
-    rack: str | None = None

@@ -6,24 +6,25 @@ v1   flexible
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int8, Int16, Int32, request, response, struct
+from kelpie.wire.schema import Int8, Int32, request, response, struct
+from kelpie.wire.structs import AlterConfigsResourceResponse
 
 
 @request(key=44, versions="0-1", flexible="1+")
 class IncrementalAlterConfigsRequest:
-    resources: list[AlterConfigsResource]
+    resources: list[IncrementalAlterConfigsResource]
     validate_only: bool
 
 
 @struct
-class AlterConfigsResource:
+class IncrementalAlterConfigsResource:
     resource_type: Int8
     resource_name: str
-    configs: list[AlterableConfig]
+    configs: list[ConfigChange]
 
 
 @struct
-class AlterableConfig:
+class ConfigChange:
     name: str
     config_operation: Int8
     value: str | None
@@ -33,11 +34,3 @@ class AlterableConfig:
 class IncrementalAlterConfigsResponse:
     throttle_time_ms: Int32 = 0
     responses: list[AlterConfigsResourceResponse]
-
-
-@struct
-class AlterConfigsResourceResponse:
-    error_code: Int16
-    error_message: str | None = None
-    resource_type: Int8
-    resource_name: str

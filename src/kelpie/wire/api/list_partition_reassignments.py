@@ -6,18 +6,13 @@ v0   the only version; flexible
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, request, response, struct
+from kelpie.wire.structs import TopicPartitionIndexes
 
 
 @request(key=46, versions="0", flexible="0+")
 class ListPartitionReassignmentsRequest:
     timeout_ms: Int32 = 60000
-    topics: list[ListPartitionReassignmentsTopics] | None = None
-
-
-@struct
-class ListPartitionReassignmentsTopics:
-    name: str
-    partition_indexes: list[Int32]
+    topics: list[TopicPartitionIndexes] | None = None
 
 
 @response(key=46, versions="0", flexible="0+")

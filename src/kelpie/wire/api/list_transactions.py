@@ -23,11 +23,11 @@ class ListTransactionsResponse:
     throttle_time_ms: Int32 = 0
     error_code: Int16
     unknown_state_filters: list[str]
-    transaction_states: list[TransactionState]
+    transaction_states: list[ListedTransaction]
 
 
 @struct
-class TransactionState:
+class ListedTransaction:
     transactional_id: str
     producer_id: Int64
     transaction_state: str

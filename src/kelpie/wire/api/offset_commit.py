@@ -16,7 +16,8 @@ v10  topics go by id: request + topic_id; request − name; response + topic_id;
 
 from __future__ import annotations
 
-from kelpie.wire.schema import NO_UUID, Int16, Int32, Int64, Uuid, field, request, response, struct
+from kelpie.wire.schema import NO_UUID, Int32, Int64, Uuid, field, request, response, struct
+from kelpie.wire.structs import PartitionResult
 
 
 @request(key=8, versions="0-10", flexible="8+")
@@ -55,10 +56,4 @@ class OffsetCommitResponse:
 class OffsetCommitResponseTopic:
     name: str = field("0-9", default="")
     topic_id: Uuid = field("10+", default=NO_UUID)
-    partitions: list[OffsetCommitResponsePartition]
-
-
-@struct
-class OffsetCommitResponsePartition:
-    partition_index: Int32
-    error_code: Int16
+    partitions: list[PartitionResult]

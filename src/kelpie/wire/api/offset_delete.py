@@ -6,6 +6,7 @@ v0   the only version
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, request, response, struct
+from kelpie.wire.structs import PartitionResult
 
 
 @request(key=47, versions="0")
@@ -35,10 +36,4 @@ class OffsetDeleteResponse:
 @struct
 class OffsetDeleteResponseTopic:
     name: str
-    partitions: list[OffsetDeleteResponsePartition]
-
-
-@struct
-class OffsetDeleteResponsePartition:
-    partition_index: Int32
-    error_code: Int16
+    partitions: list[PartitionResult]

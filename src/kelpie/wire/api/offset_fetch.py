@@ -17,20 +17,15 @@ v10  topics go by id: request + topic_id; request − name; response + topic_id;
 from __future__ import annotations
 
 from kelpie.wire.schema import NO_UUID, Int16, Int32, Int64, Uuid, field, request, response, struct
+from kelpie.wire.structs import TopicPartitionIndexes
 
 
 @request(key=9, versions="0-10", flexible="6+")
 class OffsetFetchRequest:
     group_id: str = field("0-7", default="", strict=True)
-    topics: list[OffsetFetchRequestTopic] | None = field("0-7", nullable="2-7", default=[], strict=True)
+    topics: list[TopicPartitionIndexes] | None = field("0-7", nullable="2-7", default=[], strict=True)
     groups: list[OffsetFetchRequestGroup] = field("8+", default=[], strict=True)
     require_stable: bool = field("7+", default=False, strict=True)
-
-
-@struct
-class OffsetFetchRequestTopic:
-    name: str
-    partition_indexes: list[Int32]
 
 
 @struct

@@ -19,6 +19,7 @@ v13  topics go by id: request + topic_id; request − name; response + topic_id;
 from __future__ import annotations
 
 from kelpie.wire.schema import NO_UUID, Int16, Int32, Int64, Uuid, field, request, response, struct
+from kelpie.wire.structs import LeaderIdAndEpoch, NodeEndpoint
 
 
 @request(key=0, versions="0-13", flexible="9+")
@@ -72,17 +73,3 @@ class PartitionProduceResponse:
 class BatchIndexAndErrorMessage:
     batch_index: Int32
     batch_index_error_message: str | None = None
-
-
-@struct
-class LeaderIdAndEpoch:
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
-
-
-@struct
-class NodeEndpoint:
-    node_id: Int32
-    host: str
-    port: Int32
-    rack: str | None = None

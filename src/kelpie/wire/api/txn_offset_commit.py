@@ -12,6 +12,7 @@ v5   no new field; the group joins the transaction by this request (KIP-890)
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, Int64, field, request, response, struct
+from kelpie.wire.structs import PartitionResult
 
 
 @request(key=28, versions="0-5", flexible="3+")
@@ -49,10 +50,4 @@ class TxnOffsetCommitResponse:
 @struct
 class TxnOffsetCommitResponseTopic:
     name: str
-    partitions: list[TxnOffsetCommitResponsePartition]
-
-
-@struct
-class TxnOffsetCommitResponsePartition:
-    partition_index: Int32
-    error_code: Int16
+    partitions: list[PartitionResult]

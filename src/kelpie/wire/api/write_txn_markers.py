@@ -9,6 +9,7 @@ v2   request + transaction_version (KIP-1228)
 from __future__ import annotations
 
 from kelpie.wire.schema import Int8, Int16, Int32, Int64, field, request, response, struct
+from kelpie.wire.structs import PartitionResult, TopicPartitionIndexes
 
 
 @request(key=27, versions="0-2", flexible="1+")
@@ -21,15 +22,9 @@ class WritableTxnMarker:
     producer_id: Int64
     producer_epoch: Int16
     transaction_result: bool
-    topics: list[WritableTxnMarkerTopic]
+    topics: list[TopicPartitionIndexes]
     coordinator_epoch: Int32
     transaction_version: Int8 = field("2+", default=0)
-
-
-@struct
-class WritableTxnMarkerTopic:
-    name: str
-    partition_indexes: list[Int32]
 
 
 @response(key=27, versions="0-2", flexible="1+")
@@ -46,10 +41,4 @@ class WritableTxnMarkerResult:
 @struct
 class WritableTxnMarkerTopicResult:
     name: str
-    partitions: list[WritableTxnMarkerPartitionResult]
-
-
-@struct
-class WritableTxnMarkerPartitionResult:
-    partition_index: Int32
-    error_code: Int16
+    partitions: list[PartitionResult]

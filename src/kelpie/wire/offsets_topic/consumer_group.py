@@ -15,6 +15,7 @@ Type 16  the topics that a regular expression matches (4.0)
 from __future__ import annotations
 
 from kelpie.wire.schema import Int8, Int32, Int64, Uuid, data, field, struct
+from kelpie.wire.structs import TopicIdPartitions
 
 
 @data(versions="0")
@@ -102,13 +103,7 @@ class ConsumerGroupTargetAssignmentMemberKey:
 
 @data(versions="0", flexible="0+")
 class ConsumerGroupTargetAssignmentMemberValue:
-    topic_partitions: list[TargetPartitions]
-
-
-@struct
-class TargetPartitions:
-    topic_id: Uuid
-    partitions: list[Int32]
+    topic_partitions: list[TopicIdPartitions]
 
 
 @data(versions="0")
