@@ -14,7 +14,7 @@ from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.repair.applying import Outcome, Repair, apply
+from kelpie.repair.applying import Repair, RepairResult, apply
 from kelpie.repair.coordinators import Coordinators
 from kelpie.repair.picture import survey_cluster
 from tests.client.inhabitants import Inhabitants
@@ -78,7 +78,7 @@ def committed(cluster: Any, group: str) -> dict[int, int]:
     return with_nodes(cluster, ask)
 
 
-async def do(repair: Repair) -> Outcome:
+async def do(repair: Repair) -> RepairResult:
     return await apply(repair, lambda number, report: None)
 
 

@@ -7,9 +7,9 @@ import shlex
 import pytest
 
 from kelpie.client.client_errors import TimedOut
-from kelpie.repair.applying import Action, Broken, Outcome, Repair, apply
+from kelpie.repair.applying import Action, Repair, RepairResult, StepFailed, apply
 from kelpie.repair.commands import with_properties
-from kelpie.repair.plan import NOTHING_CHANGES, Document, Plan, Step, Table, Way
+from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, Step, Table
 from kelpie.repair.rendering import WIDTH, render, render_end, render_failure, render_report
 
 LONG = (
@@ -21,7 +21,7 @@ PLAN = Plan(
     "Reset the offsets of a group whose name is so long that the title needs more than eighty columns.",
     (
         Step("Save them", "A file.", NOTHING_CHANGES),
-        Step("Commit them", "What is committed.", Way("Put them back:", (LONG,))),
+        Step("Commit them", "What is committed.", ManualStep("Put them back:", (LONG,))),
         Step("Look", "Nothing.", NOTHING_CHANGES),
     ),
     seen=("Broker 1 is alive.",),
@@ -41,7 +41,7 @@ PLAN = Plan(
     ),
     documents=(Document("JSON", '{"version": 1}'),),
     warnings=("Mind the gap.",),
-    afterwards=(Way("Change this:", ("group.id=x" + "y" * 90,)),),
+    afterwards=(ManualStep("Change this:", ("group.id=x" + "y" * 90,)),),
     details={"offsets": [1]},
 )
 
@@ -58,7 +58,7 @@ def _actions(*failing: Exception | None) -> tuple[Action, ...]:
     return tuple(action(number, failure) for number, failure in enumerate(failing, start=1))
 
 
-def _applied(*failing: Exception | None) -> tuple[Outcome, list[tuple[int, str]]]:
+def _applied(*failing: Exception | None) -> tuple[RepairResult, list[tuple[int, str]]]:
     told: list[tuple[int, str]] = []
     repair = Repair(PLAN, _actions(*failing))
     return asyncio.run(apply(repair, lambda number, report: told.append((number, report)))), told
@@ -66,20 +66,20 @@ def _applied(*failing: Exception | None) -> tuple[Outcome, list[tuple[int, str]]
 
 def test_every_step_is_done_and_reported() -> None:
     """In order, while it happens."""
-    outcome, told = _applied(None, None, None)
-    assert outcome.failure is None
+    result, told = _applied(None, None, None)
+    assert result.failure is None
     assert told == [(1, "report 1"), (2, "report 2"), (3, "report 3")]
-    assert json.loads(json.dumps(outcome.as_data()))["applied"] is True
+    assert json.loads(json.dumps(result.as_data()))["applied"] is True
 
 
-@pytest.mark.parametrize("failure", [Broken("it broke."), TimedOut("it broke."), OSError("it broke.")])
+@pytest.mark.parametrize("failure", [StepFailed("it broke."), TimedOut("it broke."), OSError("it broke.")])
 def test_the_first_step_that_breaks_ends_it(failure: Exception) -> None:
     """What was done is kept, and how to take it back is told, the last first."""
-    outcome, told = _applied(None, None, failure)
-    assert outcome.failure == "it broke."
+    result, told = _applied(None, None, failure)
+    assert result.failure == "it broke."
     assert told == [(1, "report 1"), (2, "report 2")]
-    assert [way.lines for way in outcome.ways_back] == [(LONG,)]
-    text = render_failure(outcome)
+    assert [way.lines for way in result.undo_steps] == [(LONG,)]
+    text = render_failure(result)
     assert "Step 3 of 3 broke: Look.\n  it broke." in text
     assert "Done so far:\n  1. Save them.\n  2. Commit them." in text
     assert "run the same command again" in text
@@ -88,9 +88,9 @@ def test_the_first_step_that_breaks_ends_it(failure: Exception) -> None:
 
 def test_when_nothing_was_done_it_says_so() -> None:
     """So that nobody looks for what to undo."""
-    outcome, _ = _applied(Broken("it broke."), None, None)
-    assert "Nothing was changed." in render_failure(outcome)
-    assert outcome.ways_back == []
+    result, _ = _applied(StepFailed("it broke."), None, None)
+    assert "Nothing was changed." in render_failure(result)
+    assert result.undo_steps == []
 
 
 def test_our_own_mistakes_are_not_hidden() -> None:

@@ -6,7 +6,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, Commit, LogEnds, Observations
-from kelpie.repair.applying import Outcome
+from kelpie.repair.applying import RepairResult
 from kelpie.repair.elect import elect
 from kelpie.repair.losses import lost_commits, lost_records
 from kelpie.repair.plan import CannotRepair, Plan
@@ -19,8 +19,8 @@ def plan_of(cluster: SyncCluster, *partitions: TopicPartition, unclean: bool = F
     return with_nodes(cluster, lambda nodes: elect(nodes, partitions, unclean=unclean)).plan
 
 
-def apply_of(cluster: SyncCluster, *partitions: TopicPartition, unclean: bool = False) -> Outcome:
-    async def work(nodes: Nodes) -> Outcome:
+def apply_of(cluster: SyncCluster, *partitions: TopicPartition, unclean: bool = False) -> RepairResult:
+    async def work(nodes: Nodes) -> RepairResult:
         return await do(await elect(nodes, partitions, unclean=unclean))
 
     return with_nodes(cluster, work)
@@ -35,10 +35,10 @@ def test_the_preferred_leader_is_elected(cluster: SyncCluster) -> None:
     first = leader(cluster, ORDERS)
     cluster.restart(first)
     assert leader(cluster, ORDERS) != first
-    outcome = apply_of(cluster, ORDERS)
-    assert outcome.failure is None
+    result = apply_of(cluster, ORDERS)
+    assert result.failure is None
     assert leader(cluster, ORDERS) == first
-    assert "nothing is lost" in outcome.plan.steps[0].undo.text
+    assert "nothing is lost" in result.plan.steps[0].undo.text
     assert apply_of(cluster, ORDERS).plan.steps == ()
 
 
@@ -56,8 +56,8 @@ def test_an_unclean_election_says_what_it_costs_and_that_nothing_brings_it_back(
     assert "was not in sync" in plan.warnings[0]
     assert "--evidence DIR" in plan.warnings[0]
     assert leader(cluster, ORDERS) == -1, "a plan changes nothing"
-    outcome = apply_of(cluster, ORDERS, unclean=True)
-    assert outcome.failure is None
+    result = apply_of(cluster, ORDERS, unclean=True)
+    assert result.failure is None
     assert leader(cluster, ORDERS) in others
     assert apply_of(cluster, ORDERS, unclean=True).plan.steps == ()
 

@@ -6,7 +6,7 @@ import pytest
 
 from kelpie.cli import main
 from kelpie.observations import Commit, Committed, LogEnds, Observations, PartitionView
-from kelpie.repair.offsets import Sure
+from kelpie.repair.claims import Certainty
 from kelpie.repair.recovery import recover
 from tests.evidence import unpacked
 
@@ -32,7 +32,7 @@ def test_newest_commit_of_all_copies_counts() -> None:
     )
     (row,) = recover(seen)
     assert (row.group, row.topic, row.partition, row.offset, row.at) == ("g", "t", 0, 9, 200)
-    assert row.sure is Sure.CERTAIN
+    assert row.certainty is Certainty.CERTAIN
     assert row.source.startswith("broker-2/")
 
 
@@ -47,7 +47,7 @@ def test_as_it_was_at_a_time() -> None:
 def test_a_described_offset_is_better_than_none_and_says_so() -> None:
     """The output of a tool, where no disk was kept."""
     (row,) = recover(Observations(committed=[Committed("g", "t", 0, 7, at=50, source="describe.txt:4")]))
-    assert (row.offset, row.sure) == (7, Sure.DATED)
+    assert (row.offset, row.certainty) == (7, Certainty.DATED)
 
 
 def test_command_gives_rows_with_source_and_certainty(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,10 +11,10 @@ from kelpie.evidence import read_evidence
 from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import Committed, Observations
-from kelpie.repair.applying import Outcome, Repair
+from kelpie.repair.applying import Repair, RepairResult
+from kelpie.repair.offset_sources import Sources
 from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.rehome import rehome, undo_rehome
-from kelpie.repair.sources import Sources
 from tests.client.inhabitants import Inhabitants
 from tests.repair.scene import GROUP, PARTITIONS, a_cluster, commit, committed, do, home, strike, with_nodes
 
@@ -23,8 +23,8 @@ def plan_of(cluster: SyncCluster, *where: Path | str, **options: object) -> Plan
     return with_nodes(cluster, lambda nodes: _rehome(nodes, where, options)).plan
 
 
-def apply_of(cluster: SyncCluster, *where: Path | str, **options: object) -> Outcome:
-    async def work(nodes: Nodes) -> Outcome:
+def apply_of(cluster: SyncCluster, *where: Path | str, **options: object) -> RepairResult:
+    async def work(nodes: Nodes) -> RepairResult:
         return await do(await _rehome(nodes, where, options))
 
     return with_nodes(cluster, work)
@@ -47,11 +47,11 @@ def test_a_stricken_group_is_moved_with_the_offsets_on_dead_disks(persona: str, 
         name = str(plan.details["new_name"])
         assert committed(cluster, name) == {}, "a plan changes nothing"
         assert partition_for(name, PARTITIONS) == plan.details["new_partition"]
-        outcome = apply_of(cluster, disks)
-        assert outcome.failure is None
-        assert len(outcome.reports) == 2
+        result = apply_of(cluster, disks)
+        assert result.failure is None
+        assert len(result.reports) == 2
         # More partitions may have got a leader since the plan, and the first name on one of them is taken.
-        name = str(outcome.plan.details["new_name"])
+        name = str(result.plan.details["new_name"])
         assert committed(cluster, name) == {0: 4, 1: 7}
 
 
@@ -171,10 +171,10 @@ def test_offsets_that_do_not_fit_the_log_are_told(cluster: SyncCluster, tmp_path
 def test_a_step_that_breaks_says_what_was_done_and_how_to_go_on(cluster: SyncCluster) -> None:
     """Nothing is left half done without a word."""
     fault = cluster.fail(ErrorCode.GROUP_AUTHORIZATION_FAILED, api="OffsetCommit")
-    outcome = apply_of(cluster)
-    assert outcome.failure is not None
-    assert "30 GROUP_AUTHORIZATION_FAILED" in outcome.failure
-    assert list(outcome.done) == []
+    result = apply_of(cluster)
+    assert result.failure is not None
+    assert "30 GROUP_AUTHORIZATION_FAILED" in result.failure
+    assert list(result.done) == []
     fault.lift()
     assert apply_of(cluster).failure is None
 
@@ -182,7 +182,7 @@ def test_a_step_that_breaks_says_what_was_done_and_how_to_go_on(cluster: SyncClu
 def test_the_check_afterwards_finds_a_commit_that_did_not_last(cluster: SyncCluster) -> None:
     """A coordinator that says yes and stores nothing is found out, and the way back is told."""
 
-    async def work(nodes: Nodes) -> Outcome:
+    async def work(nodes: Nodes) -> RepairResult:
         repair = await rehome(nodes, GROUP, Sources())
         commit_, verify = repair.actions
 
@@ -193,18 +193,18 @@ def test_the_check_afterwards_finds_a_commit_that_did_not_last(cluster: SyncClus
 
         return await do(Repair(repair.plan, (commit_and_lose, verify)))
 
-    outcome = with_nodes(cluster, work)
-    assert outcome.failure is not None
-    assert "its coordinator says none" in outcome.failure
-    assert len(outcome.reports) == 1
-    assert "--undo" in outcome.ways_back[0].lines[0]
+    result = with_nodes(cluster, work)
+    assert result.failure is not None
+    assert "its coordinator says none" in result.failure
+    assert len(result.reports) == 1
+    assert "--undo" in result.undo_steps[0].lines[0]
 
 
 def test_undo_deletes_the_new_name(cluster: SyncCluster) -> None:
     """Offsets and all; a second time there is nothing to do."""
     name = str(apply_of(cluster).plan.details["new_name"])
 
-    async def undo(nodes: Nodes) -> Outcome:
+    async def undo(nodes: Nodes) -> RepairResult:
         return await do(await undo_rehome(nodes, GROUP, name))
 
     assert with_nodes(cluster, undo).failure is None

@@ -9,21 +9,21 @@ from kelpie.errors import ErrorCode
 from kelpie.evidence import read_evidence
 from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition
-from kelpie.repair.applying import Outcome
+from kelpie.repair.applying import RepairResult
+from kelpie.repair.offset_sources import claims_in
 from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.reset import last_known, planned, reset
-from kelpie.repair.sources import claims_in
-from kelpie.repair.targets import Aim, ShiftBy, ToEarliest, ToGiven, ToLatest
+from kelpie.repair.reset_targets import ResetTarget, ShiftBy, ToEarliest, ToGiven, ToLatest
 from tests.client.inhabitants import Inhabitants
 from tests.repair.scene import GROUP, a_cluster, commit, committed, do, home, save_disks, strike, with_nodes
 
 
-def plan_of(cluster: SyncCluster, aim: Aim, *topics: str) -> Plan:
+def plan_of(cluster: SyncCluster, aim: ResetTarget, *topics: str) -> Plan:
     return with_nodes(cluster, lambda nodes: reset(nodes, GROUP, aim, topics)).plan
 
 
-def apply_of(cluster: SyncCluster, aim: Aim, *topics: str) -> Outcome:
-    async def work(nodes: Nodes) -> Outcome:
+def apply_of(cluster: SyncCluster, aim: ResetTarget, *topics: str) -> RepairResult:
+    async def work(nodes: Nodes) -> RepairResult:
         return await do(await reset(nodes, GROUP, aim, topics))
 
     return with_nodes(cluster, work)
@@ -39,12 +39,12 @@ def test_a_reset_is_planned_applied_and_undone(persona: str, tmp_path: Path) -> 
             TopicPartition("orders", 1): 0,
         }
         assert committed(cluster, GROUP) == {0: 4, 1: 7}, "a plan changes nothing"
-        outcome = apply_of(cluster, ToEarliest())
-        assert outcome.failure is None
+        result = apply_of(cluster, ToEarliest())
+        assert result.failure is None
         assert committed(cluster, GROUP) == {0: 0, 1: 0}
         (saved,) = (tmp_path / "state" / "undo").iterdir()
         assert saved.read_text() == "orders,0,4\norders,1,7\n"
-        assert str(saved) in outcome.plan.steps[1].undo.lines[0]
+        assert str(saved) in result.plan.steps[1].undo.lines[0]
         back = apply_of(cluster, ToGiven(claims_in(saved, GROUP), "back"))
         assert back.failure is None
         assert committed(cluster, GROUP) == {0: 4, 1: 7}
@@ -62,10 +62,10 @@ def test_running_it_again_changes_nothing(cluster: SyncCluster) -> None:
 
 def test_only_what_is_named_is_reset(cluster: SyncCluster) -> None:
     """A partition without a commit gets one; how to take that away is told."""
-    outcome = apply_of(cluster, ToLatest(), "orders:1,2")
-    assert outcome.failure is None
+    result = apply_of(cluster, ToLatest(), "orders:1,2")
+    assert result.failure is None
     assert committed(cluster, GROUP) == {0: 4, 1: 10, 2: 10}
-    undo = outcome.plan.steps[1].undo
+    undo = result.plan.steps[1].undo
     assert "--from-file" in undo.lines[0]
     assert undo.lines[1].endswith("--delete-offsets --group billing --topic orders:2")
 
@@ -85,10 +85,10 @@ def test_a_group_with_members_is_left_alone(cluster: SyncCluster) -> None:
 def test_members_that_come_between_plan_and_commit_are_told(cluster: SyncCluster) -> None:
     """The coordinator guards its members; the refusal is put in plain words."""
     cluster.fail(ErrorCode.UNKNOWN_MEMBER_ID, api="OffsetCommit")
-    outcome = apply_of(cluster, ToEarliest())
-    assert outcome.failure is not None
-    assert "The group has members by now: stop them first." in outcome.failure
-    assert [step.does for step in outcome.done] == [outcome.plan.steps[0].does]
+    result = apply_of(cluster, ToEarliest())
+    assert result.failure is not None
+    assert "The group has members by now: stop them first." in result.failure
+    assert [step.does for step in result.done] == [result.plan.steps[0].does]
 
 
 def test_a_group_without_a_coordinator_is_sent_to_rehome(cluster: SyncCluster, tmp_path: Path) -> None:
@@ -105,14 +105,14 @@ def test_offsets_that_were_lost_come_back_from_the_offsets_topic(cluster: SyncCl
     cluster.expire_offsets(GROUP)
     assert committed(cluster, GROUP) == {}
 
-    async def work(nodes: Nodes) -> Outcome:
+    async def work(nodes: Nodes) -> RepairResult:
         known = await last_known(nodes, GROUP)
-        return await do(await reset(nodes, GROUP, known.aim, known=known))
+        return await do(await reset(nodes, GROUP, known.target, known=known))
 
-    outcome = with_nodes(cluster, work)
-    assert outcome.failure is None
+    result = with_nodes(cluster, work)
+    assert result.failure is None
     assert committed(cluster, GROUP) == {0: 4, 1: 7}
-    assert len(outcome.plan.tables) == 2
+    assert len(result.plan.tables) == 2
 
 
 def test_disks_may_know_a_newer_commit_than_the_cluster(cluster: SyncCluster, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_disks_may_know_a_newer_commit_than_the_cluster(cluster: SyncCluster, tm
 
     async def work(nodes: Nodes) -> dict[TopicPartition, int]:
         known = await last_known(nodes, GROUP, evidence=read_evidence([disks]))
-        return {it.partition: it.offset for it in known.standings}
+        return {it.partition: it.offset for it in known.commits}
 
     assert with_nodes(cluster, work) == {TopicPartition("orders", 0): 8, TopicPartition("orders", 1): 7}
 

@@ -9,7 +9,7 @@ import pytest
 
 from kelpie.real.zookeeper import RealZooKeeper
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.reassignment import Placement
+from kelpie.repair.replica_placement import Placement
 from kelpie.repair.zookeeper import REASSIGNMENT, connected
 
 OFFSETS = "/brokers/topics/__consumer_offsets"

@@ -1,15 +1,13 @@
 """kelpie elect: elect leaders, cleanly or, as a last resort, not."""
 
 import argparse
-from pathlib import Path
 
-from kelpie.cli.repairing import add_repair_options, run_repair
+from kelpie.cli.repairing import add_repair_options, existing, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.evidence import read_evidence
 from kelpie.model.names import TopicPartition
 from kelpie.repair.applying import Repair
 from kelpie.repair.elect import elect
-from kelpie.repair.plan import CannotRepair
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -39,11 +37,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _run(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
-        paths = [Path(name) for name in arguments.evidence]
-        for path in paths:
-            if not path.exists():
-                raise CannotRepair(f"There is no file or folder {path}.")
-        known = read_evidence(paths) if paths else None
+        disks = existing(arguments.evidence)
+        known = read_evidence(disks) if disks else None
         return await elect(nodes, arguments.partitions, unclean=arguments.unclean, known=known)
 
     return run_repair(arguments, make)

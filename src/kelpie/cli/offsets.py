@@ -13,7 +13,7 @@ from kelpie.cli.witnesses import read_witnesses
 from kelpie.model.time import Instant
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.recovery import Recovered, recover
-from kelpie.repair.targets import parse_time
+from kelpie.repair.reset_targets import parse_time
 
 _NOTHING = 1
 _HEAD = ("GROUP", "TOPIC", "PARTITION", "OFFSET", "COMMITTED", "CERTAINTY", "SOURCE")
@@ -84,7 +84,7 @@ def _data(row: Recovered) -> dict[str, object]:
         "offset": row.offset,
         "commit_timestamp": row.at,
         "source": row.source,
-        "certainty": row.sure.word,
+        "certainty": row.certainty.word,
         "why": row.why,
     }
 
@@ -105,7 +105,7 @@ def _table(rows: Sequence[Recovered]) -> str:
             str(row.partition),
             str(row.offset),
             _moment(row.at),
-            f"{row.sure.word} ({row.why})",
+            f"{row.certainty.word} ({row.why})",
             row.source,
         )
         for row in rows

@@ -3,12 +3,11 @@
 import argparse
 from pathlib import Path
 
-from kelpie.cli.command import CommandError
-from kelpie.cli.repairing import add_repair_options, run_repair
+from kelpie.cli.repairing import add_repair_options, export, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
-from kelpie.repair.keeping import keep
-from kelpie.repair.reassign import COMMAND, Wish, cancel, reassign
+from kelpie.repair.reassign import ReassignmentOptions, cancel, reassign
+from kelpie.repair.reassignment_plan import COMMAND
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -48,7 +47,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    wish = Wish(
+    options = ReassignmentOptions(
         arguments.replication,
         arguments.brokers,
         Path(arguments.from_file) if arguments.from_file else None,
@@ -58,20 +57,13 @@ def _run(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
         if arguments.cancel:
             return await cancel(nodes)
-        repair = await reassign(nodes, wish, arguments.zookeeper)
+        repair = await reassign(nodes, options, arguments.zookeeper)
         if arguments.export:
-            _export(Path(arguments.export), repair)
+            for document in repair.plan.documents:
+                export(arguments.export, document.text)
         return repair
 
     return run_repair(arguments, make)
-
-
-def _export(file: Path, repair: Repair) -> None:
-    try:
-        for document in repair.plan.documents:
-            keep(file, document.text)
-    except OSError as error:
-        raise CommandError(f"{file} cannot be written: {error.strerror}.", status=1) from None
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -7,8 +7,8 @@ from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
+from kelpie.repair.offset_sources import Sources
 from kelpie.repair.rehome import rehome, undo_rehome
-from kelpie.repair.sources import Sources
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

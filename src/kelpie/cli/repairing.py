@@ -1,12 +1,13 @@
-"""What the repairing commands have in common: the plan is printed, and done only with --apply."""
+"""What the commands that repair share: they print the plan, and apply it only with --apply."""
 
 import argparse
 import asyncio
 import json
 import sys
 import textwrap
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
@@ -20,6 +21,7 @@ from kelpie.repair.applying import Repair, apply
 from kelpie.repair.commands import with_properties
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.rendering import printable, render, render_end, render_failure, render_report
+from kelpie.repair.undo_files import write_whole
 from kelpie.store import Store
 
 Making = Callable[[Nodes], Awaitable[Repair]]
@@ -32,13 +34,30 @@ def add_repair_options(parser: argparse.ArgumentParser) -> None:
 
 
 def earlier_surveys(nodes: Nodes) -> Observations:
-    """What the store holds of this cluster."""
+    """What the store holds about this cluster."""
     store = Store()
     return store.recall(cluster_name(nodes, store), wall_clock())
 
 
+def existing(names: Iterable[str]) -> list[Path]:
+    """Files and folders that a person has named. Raises CannotRepair."""
+    paths = [Path(name) for name in names]
+    for path in paths:
+        if not path.exists():
+            raise CannotRepair(f"There is no file or folder {path}.")
+    return paths
+
+
+def export(file: str, text: str) -> None:
+    """Writes a file that a person has named. Raises CommandError."""
+    try:
+        write_whole(Path(file), text)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be written: {error.strerror}.", status=1) from None
+
+
 def run_repair(arguments: argparse.Namespace, make: Making) -> int:
-    """0: planned, or done; 1: it cannot be done as things are, or broke on the way."""
+    """0: planned, or done; 1: it cannot be done now, or a step failed."""
     settings = settings_from(arguments)
     try:
         return asyncio.run(_run(arguments, settings, make))
@@ -66,19 +85,19 @@ async def _run(arguments: argparse.Namespace, settings: Settings, make: Making) 
 async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:
     steps = len(repair.plan.steps)
 
-    def tell(number: int, report: str) -> None:
+    def on_report(number: int, report: str) -> None:
         if not arguments.json:
             print(render_report(number, steps, report), flush=True)
 
-    outcome = await apply(repair, tell)
+    result = await apply(repair, on_report)
     if arguments.json:
-        _print_json(outcome.as_data())
-    elif outcome.failure is None:
+        _print_json(result.as_data())
+    elif result.failure is None:
         print("\nDone.")
     else:
         sys.stdout.flush()
-        print(render_failure(outcome), file=sys.stderr)
-    return 0 if outcome.failure is None else 1
+        print(render_failure(result), file=sys.stderr)
+    return 0 if result.failure is None else 1
 
 
 def _print_json(data: dict[str, object]) -> None:

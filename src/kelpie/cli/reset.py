@@ -3,17 +3,22 @@
 import argparse
 from pathlib import Path
 
-from kelpie.cli.command import CommandError
-from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
+from kelpie.cli.repairing import add_repair_options, earlier_surveys, existing, export, run_repair
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
 from kelpie.repair import offsets_file
 from kelpie.repair.applying import Repair
-from kelpie.repair.keeping import keep
-from kelpie.repair.plan import CannotRepair
+from kelpie.repair.offset_sources import claims_in
 from kelpie.repair.reset import last_known, planned, reset
-from kelpie.repair.sources import claims_in
-from kelpie.repair.targets import Aim, ShiftBy, ToEarliest, ToGiven, ToLatest, ToTime, parse_time
+from kelpie.repair.reset_targets import (
+    ResetTarget,
+    ShiftBy,
+    ToEarliest,
+    ToGiven,
+    ToLatest,
+    ToTime,
+    parse_time,
+)
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -25,18 +30,20 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.set_defaults(run=_run)
     parser.add_argument("group", metavar="GROUP")
-    aims = parser.add_argument_group("where to").add_mutually_exclusive_group(required=True)
-    aims.add_argument(
+    targets = parser.add_argument_group("where to").add_mutually_exclusive_group(required=True)
+    targets.add_argument(
         "--to-last-known",
         nargs="*",
         metavar="DIR",
         help="the newest commit that the offsets topic, earlier surveys, these disks or tables still hold",
     )
-    aims.add_argument("--to-datetime", metavar="T", help="2026-11-16T02:18:03, in UTC unless it has a zone")
-    aims.add_argument("--to-earliest", action="store_true", help="the beginning of the log")
-    aims.add_argument("--to-latest", action="store_true", help="the end of the log")
-    aims.add_argument("--shift-by", type=int, metavar="N", help="N records on; back if it is negative")
-    aims.add_argument(
+    targets.add_argument(
+        "--to-datetime", metavar="T", help="2026-11-16T02:18:03, in UTC unless it has a zone"
+    )
+    targets.add_argument("--to-earliest", action="store_true", help="the beginning of the log")
+    targets.add_argument("--to-latest", action="store_true", help="the end of the log")
+    targets.add_argument("--shift-by", type=int, metavar="N", help="N records on; back if it is negative")
+    targets.add_argument(
         "--from-file", metavar="CSV", help="rows topic,partition,offset as kafka-consumer-groups exports them"
     )
     parser.add_argument(
@@ -56,23 +63,23 @@ def _run(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
         known = None
         if arguments.to_last_known is not None:
-            disks = [_existing(folder) for folder in arguments.to_last_known]
+            disks = existing(arguments.to_last_known)
             known = await last_known(
                 nodes,
                 arguments.group,
                 earlier=earlier_surveys(nodes),
                 evidence=read_witnesses(disks) if disks else None,
             )
-        aim = known.aim if known is not None else _aim(arguments)
-        repair = await reset(nodes, arguments.group, aim, arguments.topic, known)
+        target = known.target if known is not None else _target(arguments)
+        repair = await reset(nodes, arguments.group, target, arguments.topic, known)
         if arguments.export:
-            _export(Path(arguments.export), repair)
+            export(arguments.export, offsets_file.write(planned(repair.plan)))
         return repair
 
     return run_repair(arguments, make)
 
 
-def _aim(arguments: argparse.Namespace) -> Aim:
+def _target(arguments: argparse.Namespace) -> ResetTarget:
     if arguments.to_datetime is not None:
         return ToTime(parse_time(arguments.to_datetime))
     if arguments.shift_by is not None:
@@ -81,17 +88,3 @@ def _aim(arguments: argparse.Namespace) -> Aim:
         file = Path(arguments.from_file)
         return ToGiven(claims_in(file, arguments.group), f"to what {file} says")
     return ToEarliest() if arguments.to_earliest else ToLatest()
-
-
-def _existing(name: str) -> Path:
-    path = Path(name)
-    if not path.exists():
-        raise CannotRepair(f"There is no file or folder {name}.")
-    return path
-
-
-def _export(file: Path, repair: Repair) -> None:
-    try:
-        keep(file, offsets_file.write(planned(repair.plan)))
-    except OSError as error:
-        raise CommandError(f"{file} cannot be written: {error.strerror}.", status=1) from None

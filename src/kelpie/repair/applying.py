@@ -1,25 +1,25 @@
-"""Carrying a repair out: step by step, every step reported; the first that breaks ends it.
+"""Carrying a repair out, step by step. Every step is reported; the first that fails ends the repair.
 
-What was done before it stays done. The outcome says what that is, and how to go on or back.
+Steps that were done before stay done. The result names them, and says how to go on or back.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from kelpie.client.client_errors import ClientError
-from kelpie.repair.plan import NOTHING_CHANGES, Plan, Step, Way
+from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, Step
 
 Action = Callable[[], Awaitable[str]]
-"""Does one step and says what came of it, in one sentence. Raises Broken or ClientError."""
+"""Does one step and reports it in one sentence. Raises StepFailed or ClientError."""
 
 
-class Broken(Exception):
-    """A step did not come about: what happened, and what to do about it."""
+class StepFailed(Exception):
+    """The text says what happened, and what to do about it."""
 
 
 @dataclass(frozen=True)
 class Repair:
-    """A plan, and what does it: one action for each step."""
+    """A plan, and one action for each of its steps."""
 
     plan: Plan
     actions: tuple[Action, ...] = ()
@@ -29,25 +29,21 @@ class Repair:
 
 
 @dataclass
-class Outcome:
-    """What became of a repair."""
+class RepairResult:
+    """Which steps of a repair were done, and why the next one was not."""
 
     plan: Plan
     reports: list[str] = field(default_factory=list)
-    """Of the steps that were done, in order."""
+    """One for each step that was done, in order."""
     failure: str | None = None
-    """Why the next one was not."""
+    """Why the next step was not done."""
 
     @property
     def done(self) -> Sequence[Step]:
         return self.plan.steps[: len(self.reports)]
 
     @property
-    def way_on(self) -> Way:
-        return Way("To go on: mend what is said above and run the same command again; what is done is kept.")
-
-    @property
-    def ways_back(self) -> list[Way]:
+    def undo_steps(self) -> list[ManualStep]:
         """The last step that changed something is undone first."""
         return [step.undo for step in reversed(self.done) if step.undo is not NOTHING_CHANGES]
 
@@ -60,18 +56,21 @@ class Outcome:
         }
 
 
-async def apply(repair: Repair, tell: Callable[[int, str], None]) -> Outcome:
-    """Does every step; `tell` hears its number and its report. What a cluster does wrong is not raised."""
-    outcome = Outcome(repair.plan)
+async def apply(repair: Repair, on_report: Callable[[int, str], None]) -> RepairResult:
+    """Does every step, and hands its number and its report to `on_report`.
+
+    A failure of the cluster is not raised: the result has it.
+    """
+    result = RepairResult(repair.plan)
     for number, action in enumerate(repair.actions, start=1):
         try:
             report = await action()
         except ClientError as error:
-            outcome.failure = error.reason
-        except (Broken, OSError) as error:
-            outcome.failure = str(error)
-        if outcome.failure is not None:
-            return outcome
-        outcome.reports.append(report)
-        tell(number, report)
-    return outcome
+            result.failure = error.reason
+        except (StepFailed, OSError) as error:
+            result.failure = str(error)
+        if result.failure is not None:
+            return result
+        result.reports.append(report)
+        on_report(number, report)
+    return result

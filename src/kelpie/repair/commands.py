@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
-from kelpie.repair.plan import Plan, Way
+from kelpie.repair.plan import ManualStep, Plan
 
 _ADDRESS = ("-b", "--bootstrap-server")
 
@@ -32,7 +32,7 @@ def topics_option(partitions: Sequence[TopicPartition]) -> list[str]:
 def with_properties(plan: Plan, file: str) -> Plan:
     """The same plan, whose commands reach the cluster with these client properties, too."""
 
-    def way(given: Way) -> Way:
+    def way(given: ManualStep) -> ManualStep:
         return replace(given, lines=tuple(_with_properties(line, file) for line in given.lines))
 
     return replace(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode, describe, info
-from kelpie.repair.applying import Broken
+from kelpie.repair.applying import StepFailed
 
 LIMIT_S = 30.0
 """How long the controller may take to answer."""
@@ -32,15 +32,15 @@ def said(error: int, message: str | None = None) -> str:
 
 
 def check(what: str, error: int, message: str | None = None) -> None:
-    """Raises Broken for an error of the whole request."""
+    """Raises StepFailed for an error of the whole request."""
     if error != ErrorCode.NONE:
-        raise Broken(f"{what}: {said(error, message)}")
+        raise StepFailed(f"{what}: {said(error, message)}")
 
 
 def check_each(asked: int, refused: Sequence[str]) -> None:
-    """Raises Broken if some of the partitions that were asked for were refused."""
+    """Raises StepFailed if some of the partitions that were asked for were refused."""
     if refused:
-        raise Broken(
+        raise StepFailed(
             f"The controller took {asked - len(refused)} of {asked} partitions, and refused the others; the "
             f"first: {refused[0]}"
         )

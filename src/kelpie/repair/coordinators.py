@@ -20,8 +20,8 @@ from kelpie.observations.groups import CLASSIC, CONSUMER
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.questions.offset_commit import AskToCommit
 from kelpie.questions.offset_fetch import AskCommitted, CommittedOffsets
-from kelpie.repair.applying import Broken
-from kelpie.repair.offsets import Claim, Kind
+from kelpie.repair.applying import StepFailed
+from kelpie.repair.claims import Claim, ClaimKind
 from kelpie.repair.picture import survey_cluster
 from kelpie.wire.api.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -158,7 +158,7 @@ class Coordinators:
     # Changing
 
     async def commit(self, group: str, claims: Sequence[Claim]) -> None:
-        """Commits as nobody's member, which a group without members takes. Raises Broken, ClientError."""
+        """Commits as nobody's member, which a group without members takes. Raises StepFailed, ClientError."""
         for start in range(0, len(claims), _MOST_PER_COMMIT):
             part = claims[start : start + _MOST_PER_COMMIT]
 
@@ -169,7 +169,7 @@ class Coordinators:
                 await self._patiently(group, ask)
             except Refused as refused:
                 done = f" {start} of {len(claims)} offsets were committed before." if start else ""
-                raise Broken(f"{refused}{done}") from None
+                raise StepFailed(f"{refused}{done}") from None
 
     async def _commit(self, node: int, group: str, claims: Sequence[Claim]) -> None:
         offsets = {it.partition: (it.offset, it.leader_epoch, it.metadata) for it in claims}
@@ -179,7 +179,7 @@ class Coordinators:
             _check(f"{name} cannot be committed for {group}", error, _HINTS.get(error, ""))
 
     async def delete(self, group: str) -> None:
-        """Deletes a group without members, offsets and all. Raises Broken, ClientError."""
+        """Deletes a group without members, offsets and all. Raises StepFailed, ClientError."""
 
         async def ask(node: int) -> None:
             response: DeleteGroupsResponse = await self._nodes.ask(
@@ -192,7 +192,7 @@ class Coordinators:
         try:
             await self._patiently(group, ask)
         except Refused as refused:
-            raise Broken(str(refused)) from None
+            raise StepFailed(str(refused)) from None
 
     async def can_delete(self, group: str) -> bool:
         """Whether groups can be deleted at all: since Kafka 1.1."""
@@ -244,7 +244,7 @@ def _claims(group: str, answer: CommittedOffsets, source: str, at: int) -> dict[
                 it.offset,
                 source,
                 at,
-                Kind.COORDINATOR,
+                ClaimKind.COORDINATOR,
                 leader_epoch=-1 if it.epoch is None else it.epoch,
                 metadata=it.metadata or "",
             )

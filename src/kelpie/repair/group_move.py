@@ -12,10 +12,10 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import GroupState
 from kelpie.repair import commands
+from kelpie.repair.claims import Certainty, Claim, SettledOffset
 from kelpie.repair.log_ends import Ends
 from kelpie.repair.occupancy import Occupant, Use
-from kelpie.repair.offsets import Claim, Standing, Sure
-from kelpie.repair.plan import NOTHING_CHANGES, Plan, Step, Table, Way
+from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, Step, Table
 
 EXPIRES = (
     "Nothing deletes a group on this release of Kafka (1.1 and later can). Unused, its offsets expire after "
@@ -49,8 +49,8 @@ class Goal:
 class MovedOffsets:
     """The committed offsets that go with the group, and those that stay behind."""
 
-    carried: tuple[Standing, ...]
-    left: tuple[Standing, ...]
+    carried: tuple[SettledOffset, ...]
+    left: tuple[SettledOffset, ...]
     """Their partitions are gone, or they were removed."""
     reports: tuple[str, ...]
     """What each source of offsets gave."""
@@ -59,7 +59,7 @@ class MovedOffsets:
 
     @property
     def claims(self) -> list[Claim]:
-        return [standing.claim for standing in self.carried]
+        return [offset.claim for offset in self.carried]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class GroupMove:
 
     @property
     def use(self) -> Use:
-        wanted = {standing.partition: standing.offset for standing in self.offsets.carried}
+        wanted = {offset.partition: offset.offset for offset in self.offsets.carried}
         return self.goal.occupant.use(wanted)
 
 
@@ -85,7 +85,7 @@ def plan_move(move: GroupMove) -> Plan:
         f"{counted(len(carried), 'committed offset')}.",
         () if move.use is Use.DONE else _steps(move),
         seen=tuple(_seen(move)),
-        tables=(standings_table("Offsets to carry over (times in UTC)", carried),),
+        tables=(settled_table("Offsets to carry over (times in UTC)", carried),),
         warnings=tuple(_warnings(move.offsets)),
         obstacles=tuple(_obstacles(move)),
         afterwards=_afterwards(move),
@@ -95,10 +95,10 @@ def plan_move(move: GroupMove) -> Plan:
 
 def _steps(move: GroupMove) -> tuple[Step, ...]:
     group, goal = move.origin.group, move.goal
-    undo = Way(EXPIRES)
+    undo = ManualStep(EXPIRES)
     if goal.deletable:
         line = commands.kelpie("rehome", move.cluster, group, "--as", goal.name, "--undo", "--apply")
-        undo = Way("Delete the new group, as long as nothing uses it:", (line,))
+        undo = ManualStep("Delete the new group, as long as nothing uses it:", (line,))
     return (
         Step(
             f"Commit {counted(len(move.offsets.carried), 'offset')} for group {goal.name} at its "
@@ -139,13 +139,13 @@ def _condition(cluster: ClusterView, partition: TopicPartition) -> str:
     return f"which is led by {cluster.broker_name(view.leader)} and well: it need not move"
 
 
-def standings_table(title: str, standings: Sequence[Standing]) -> Table:
+def settled_table(title: str, settled: Sequence[SettledOffset]) -> Table:
     """Offsets, each with a letter for where it is from and how sure that is."""
     letters: dict[str, str] = {}
     rows = []
-    for standing in standings:
-        claim = standing.claim
-        note = f"{claim.source.rpartition('@')[0] or claim.source} ({standing.sure.word}: {standing.why})"
+    for offset in settled:
+        claim = offset.claim
+        note = f"{claim.source.rpartition('@')[0] or claim.source} ({offset.certainty.word}: {offset.why})"
         letter = letters.setdefault(note, _letter(len(letters)))
         at = "-" if claim.at is None else moment(claim.at).removesuffix(" UTC")
         rows.append((claim.partition.topic, str(claim.partition.partition), str(claim.offset), at, letter))
@@ -159,7 +159,7 @@ def _letter(number: int) -> str:
 
 def _warnings(offsets: MovedOffsets) -> list[str]:
     warnings = []
-    dated = sum(standing.sure is Sure.DATED for standing in offsets.carried)
+    dated = sum(offset.certainty is Certainty.DATED for offset in offsets.carried)
     if dated:
         warnings.append(
             f"{counted(dated, 'offset')} may be older than the last commit: what was done since then is done "
@@ -168,10 +168,10 @@ def _warnings(offsets: MovedOffsets) -> list[str]:
     misfits = (misfit_of(claim, offsets.ends.get(claim.partition)) for claim in offsets.claims)
     warnings += [misfit for misfit in misfits if misfit]
     return warnings + [
-        f"The offset of {standing.partition} was removed (deleted or expired): it has none to carry over."
-        if standing.claim.removed
-        else f"{standing.partition} is gone from the cluster: its offset {standing.offset} is left behind."
-        for standing in offsets.left
+        f"The offset of {offset.partition} was removed (deleted or expired): it has none to carry over."
+        if offset.claim.removed
+        else f"{offset.partition} is gone from the cluster: its offset {offset.offset} is left behind."
+        for offset in offsets.left
     ]
 
 
@@ -225,12 +225,16 @@ def members_obstacle(state: GroupState | None) -> Sequence[str]:
     )
 
 
-def _afterwards(move: GroupMove) -> tuple[Way, ...]:
+def _afterwards(move: GroupMove) -> tuple[ManualStep, ...]:
     group, name = move.origin.group, move.goal.name
     return (
-        Way(f"Stop every consumer of {group}: whoever still runs reads on, and its work is done twice."),
-        Way("Change the name in the application's configuration, and start it:", (f"group.id={name}",)),
-        Way(f"Where there are ACLs, the application needs READ on group {name}."),
+        ManualStep(
+            f"Stop every consumer of {group}: whoever still runs reads on, and its work is done twice."
+        ),
+        ManualStep(
+            "Change the name in the application's configuration, and start it:", (f"group.id={name}",)
+        ),
+        ManualStep(f"Where there are ACLs, the application needs READ on group {name}."),
     )
 
 
@@ -244,13 +248,13 @@ def _details(move: GroupMove) -> dict[str, object]:
         "done": move.use is Use.DONE,
         "offsets": [
             {
-                **offset_data(standing.claim),
-                "at": standing.claim.at,
-                "source": standing.claim.source,
-                "sure": standing.sure.word,
-                "why": standing.why,
+                **offset_data(offset.claim),
+                "at": offset.claim.at,
+                "source": offset.claim.source,
+                "sure": offset.certainty.word,
+                "why": offset.why,
             }
-            for standing in move.offsets.carried
+            for offset in move.offsets.carried
         ],
     }
 

@@ -1,16 +1,14 @@
-"""What an unclean election would cost: what is known elsewhere, and not in the copy that would lead.
+"""What an unclean election would lose: what is known elsewhere, and is not in the copy that would lead.
 
-It can only be told as far as other copies were read, or earlier commits are known. What nobody has seen is
-not missed here.
+Losses are found only where another copy was read, or an earlier commit is known.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kelpie.model.names import TopicPartition
-from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
-from kelpie.repair.offsets import Claim, of_copies, of_surveys, place_of, settle
+from kelpie.repair.claims import Claim, of_copies, of_surveys, place_in_copy, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,37 +21,30 @@ class LostCommit:
     left: int | None
 
 
-def groups_on(partition: TopicPartition, count: int, *rows: Iterable[str]) -> list[str]:
-    """Of these groups, those that live on a partition of the offsets topic."""
-    return sorted(
-        {group for names in rows for group in names if partition_for(group, count) == partition.partition}
-    )
-
-
 def lost_commits(
     groups: Sequence[str], kept: Sequence[Commit], end: int, known: Observations
 ) -> list[LostCommit]:
-    """Commits that `known` has newer than the copy that stays.
+    """Commits of `known` that are newer than those in the copy that would lead.
 
-    `kept`: what could be read of that copy, which tells nothing beyond its high watermark; `end`: where it
-    ends. Records before that end are the same in every copy.
+    `kept`: what could be read of that copy, up to its high watermark; `end`: where it ends. Records before
+    that end are the same in every copy.
     """
-    shared = [row for row in known.commits if 0 <= place_of(row.source)[1] < end]
-    found = []
+    shared = [row for row in known.commits if 0 <= place_in_copy(row.source)[1] < end]
+    lost = []
     for group in groups:
         ours = settle([*of_copies(shared, group), *of_copies(kept, group)])
         others = settle([*of_copies(known.commits, group), *of_surveys(known.committed, group)])
-        for partition, standing in others.items():
+        for partition, settled in others.items():
             stays = ours.get(partition)
             left = stays.offset if stays is not None and not stays.claim.removed else None
-            newer = stays is None or (standing.claim.at or -1) > (stays.claim.at or -1)
-            if newer and standing.offset != left and not standing.claim.removed:
-                found.append(LostCommit(group, partition, standing.claim, left))
-    return found
+            newer = stays is None or (settled.claim.at or -1) > (stays.claim.at or -1)
+            if newer and settled.offset != left and not settled.claim.removed:
+                lost.append(LostCommit(group, partition, settled.claim, left))
+    return lost
 
 
 def lost_records(partition: TopicPartition, end: int, known: Observations) -> tuple[int, str]:
-    """How many records beyond `end` are known to have been there, and who says so. 0: of none."""
+    """How many records beyond `end` are known to have been in the log, and from which source."""
     best, source = end, ""
     for row in known.ends:
         if row.name == partition and row.latest > best:
@@ -66,7 +57,7 @@ def lost_records(partition: TopicPartition, end: int, known: Observations) -> tu
 
 
 def _committed(partition: TopicPartition, known: Observations) -> Iterable[Claim]:
-    """Whatever a group has committed was in the log once."""
+    """Every offset that a group has committed was in the log once."""
     groups = {row.group for row in known.commits if row.name == partition}
     groups |= {row.group for row in known.committed if row.name == partition}
     for group in groups:

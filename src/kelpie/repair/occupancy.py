@@ -6,8 +6,8 @@ from enum import Enum, auto
 
 from kelpie.model.names import TopicPartition
 from kelpie.observations import GroupState
+from kelpie.repair.claims import Claim
 from kelpie.repair.coordinators import ABSENT
-from kelpie.repair.offsets import Claim
 
 
 class Use(Enum):

@@ -3,23 +3,28 @@
 Nothing here does anything. `applying` carries a repair out, `rendering` prints it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+
+from kelpie.model.names import TopicPartition
 
 
 class CannotRepair(Exception):
-    """What was asked cannot be planned: its text says why, and what to do instead."""
+    """A repair cannot be planned. The text says why, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """Something that a person can do: in words, and as lines to paste where there are some."""
+class ManualStep:
+    """Something that a person does: in words, and as lines to paste where there are some."""
 
     text: str
     lines: tuple[str, ...] = ()
 
+    def as_data(self) -> dict[str, object]:
+        return {"text": self.text, "lines": list(self.lines)}
 
-NOTHING_CHANGES = Way("not needed; it changes nothing in the cluster.")
+
+NOTHING_CHANGES = ManualStep("not needed; it changes nothing in the cluster.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +34,40 @@ class Step:
     does: str
     changes: str
     """What is different afterwards."""
-    undo: Way
-    """How to have it back as it was, or a plain word that nothing does that."""
+    undo: ManualStep
+    """How to have it back as it was, or that nothing does that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows that a person wants to see; columns that hold nothing but numbers are set as such."""
+    """Rows that a person wants to see. A column of numbers is aligned to the right."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
-    """What signs in the rows mean."""
+    """What letters in the rows mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text that other tools take, as it stands."""
+    """A text that other tools take as it is."""
 
     title: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedPartition:
+    """A partition that stays as it is, and why."""
+
+    partition: TopicPartition
+    reason: str
+    is_well: bool = False
+    """Nothing has to be done for it."""
+
+    def __str__(self) -> str:
+        return f"{self.partition}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -63,18 +81,18 @@ class Plan:
     steps: tuple[Step, ...] = ()
     _: KW_ONLY
     seen: tuple[str, ...] = ()
-    """What was found that led here."""
+    """Facts that led to this plan."""
     tables: tuple[Table, ...] = ()
     documents: tuple[Document, ...] = ()
     warnings: tuple[str, ...] = ()
     obstacles: tuple[str, ...] = ()
-    """Why it cannot be applied as things are, and what would help."""
-    afterwards: tuple[Way, ...] = ()
+    """Why it cannot be applied now, and what would help."""
+    afterwards: tuple[ManualStep, ...] = ()
     """What is left for a person to do."""
-    instead: tuple[Way, ...] = ()
-    """What a person has to do by hand, where the cluster is too old to be asked for it."""
+    instead: tuple[ManualStep, ...] = ()
+    """What a person has to do by hand, where the cluster is too old to do it on request."""
     details: Mapping[str, object] = field(default_factory=dict)
-    """The same for programs: only numbers, texts, lists and mappings."""
+    """The plan for programs: only numbers, texts, lists and mappings."""
 
     @property
     def applicable(self) -> bool:
@@ -86,19 +104,14 @@ class Plan:
             "repair": self.repair,
             "title": self.title,
             "applicable": self.applicable,
-            "steps": [{"does": it.does, "changes": it.changes, "undo": _way(it.undo)} for it in self.steps],
+            "steps": [
+                {"does": step.does, "changes": step.changes, "undo": step.undo.as_data()}
+                for step in self.steps
+            ],
             "seen": list(self.seen),
             "warnings": list(self.warnings),
             "obstacles": list(self.obstacles),
-            "afterwards": _ways(self.afterwards),
-            "instead": _ways(self.instead),
+            "afterwards": [step.as_data() for step in self.afterwards],
+            "instead": [step.as_data() for step in self.instead],
             "details": dict(self.details),
         }
-
-
-def _way(way: Way) -> dict[str, object]:
-    return {"text": way.text, "lines": list(way.lines)}
-
-
-def _ways(ways: Sequence[Way]) -> list[dict[str, object]]:
-    return [_way(way) for way in ways]

@@ -11,7 +11,8 @@ from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Observations
-from kelpie.repair.applying import Broken, Repair
+from kelpie.repair.applying import Repair, StepFailed
+from kelpie.repair.claims import Claim, SettledOffset, settle
 from kelpie.repair.coordinators import Coordinators, Refused
 from kelpie.repair.group_move import (
     EXPIRES,
@@ -26,10 +27,9 @@ from kelpie.repair.group_move import (
 from kelpie.repair.group_names import healthy_names, is_candidate
 from kelpie.repair.log_ends import ends_of
 from kelpie.repair.occupancy import Occupant, Use
-from kelpie.repair.offsets import Claim, Standing, settle
+from kelpie.repair.offset_sources import Sources, gather, home_of
 from kelpie.repair.picture import survey_cluster
-from kelpie.repair.plan import CannotRepair, Plan, Step, Table, Way
-from kelpie.repair.sources import Sources, gather, home_of
+from kelpie.repair.plan import CannotRepair, ManualStep, Plan, Step, Table
 
 _MOST_NAMES = 20
 """So many names that are taken are passed over before a person has to choose one."""
@@ -48,14 +48,14 @@ async def rehome(
     coordinators = Coordinators(nodes, await survey_cluster(nodes))
     home = home_of(coordinators.cluster, group)
     gathered = await gather(nodes, coordinators, group, sources, earlier=earlier, evidence=evidence)
-    standings = settle(gathered.claims, gathered.copies, replicas=_replicas(coordinators.cluster, home))
+    settled = settle(gathered.claims, gathered.copies, replicas=_replicas(coordinators.cluster, home))
     # Now with the topics as well: which of them are left, and where their logs begin and end.
-    cluster = await coordinators.survey_again({partition.topic for partition in standings})
-    carried: list[Standing] = []
-    left: list[Standing] = []
-    for standing in standings.values():
-        is_there = cluster.view(standing.partition) is not None
-        (carried if is_there and not standing.claim.removed else left).append(standing)
+    cluster = await coordinators.survey_again({partition.topic for partition in settled})
+    carried: list[SettledOffset] = []
+    left: list[SettledOffset] = []
+    for offset in settled.values():
+        is_there = cluster.view(offset.partition) is not None
+        (carried if is_there and not offset.claim.removed else left).append(offset)
     if not carried:
         raise CannotRepair(
             f"No committed offsets of group {group} were found that could be carried over. Asked: "
@@ -66,7 +66,7 @@ async def rehome(
     coordinator = coordinators.cluster.coordinator_of(name)
     assert coordinator is not None
     state = await _state(coordinators, group) if cluster.has_leader(home) else None
-    ends = await ends_of(nodes, cluster, [standing.partition for standing in carried])
+    ends = await ends_of(nodes, cluster, [offset.partition for offset in carried])
     deletable = await coordinators.can_delete(name)
     move = GroupMove(
         cluster,
@@ -90,15 +90,15 @@ async def rehome(
 
 
 async def verified(coordinators: Coordinators, group: str, claims: Sequence[Claim]) -> str:
-    """Fetches offsets back. Raises Broken where they are not what was committed."""
+    """Fetches offsets back. Raises StepFailed where they are not what was committed."""
     try:
         committed = await coordinators.committed(group, [claim.partition for claim in claims])
     except Refused as refused:
-        raise Broken(str(refused)) from None
+        raise StepFailed(str(refused)) from None
     for claim in claims:
         fetched = committed.get(claim.partition)
         if fetched is None or fetched.offset != claim.offset:
-            raise Broken(
+            raise StepFailed(
                 f"{claim.partition} of group {group} was committed at {claim.offset}, and its coordinator "
                 f"says {'none' if fetched is None else fetched.offset}. Does somebody use this name already?"
             )
@@ -124,7 +124,7 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
             Step(
                 f"Delete group {new_name} at its coordinator, broker {cluster.coordinator_of(new_name)}",
                 f"The group is gone, and {counted(len(offsets), 'offset')} with it.",
-                Way(
+                ManualStep(
                     "Move the group again, or commit the offsets of the table with kelpie reset --from-file."
                 ),
             ),
@@ -154,10 +154,10 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
 
 
 async def _goal(
-    coordinators: Coordinators, group: str, new_name: str | None, carried: Sequence[Standing]
+    coordinators: Coordinators, group: str, new_name: str | None, carried: Sequence[SettledOffset]
 ) -> tuple[str, Occupant]:
     """The name to move to, and what lives there now. Raises CannotRepair."""
-    wanted = {standing.partition: standing.offset for standing in carried}
+    wanted = {offset.partition: offset.offset for offset in carried}
     if new_name is not None:
         if not new_name:
             raise CannotRepair("An empty name is no name for a group; choose another with --as.")

@@ -1,14 +1,15 @@
-"""Plans and outcomes as text of 80 columns. Lines to paste stay such."""
+"""Plans and results as text of 80 columns. Lines to paste stay such."""
 
 import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from kelpie.repair.applying import Outcome
-from kelpie.repair.plan import Plan, Table, Way
+from kelpie.repair.applying import RepairResult
+from kelpie.repair.plan import ManualStep, Plan, Table
 
 WIDTH = 80
 _COMMANDS = ("kelpie ", "kafka-")
+_HOW_TO_GO_ON = "To go on: mend what is said above and run the same command again; what is done is kept."
 _MOST_ROWS = 40
 """More rows of a table do not help a person; programs get them all with --json."""
 
@@ -18,17 +19,17 @@ def render(plan: Plan) -> str:
     if plan.seen:
         blocks.append(_listed("What was found", plan.seen))
     blocks += map(_table, plan.tables)
-    blocks += [f"{it.title}\n{it.text.rstrip()}" for it in plan.documents]
+    blocks += [f"{document.title}\n{document.text.rstrip()}" for document in plan.documents]
     if plan.steps:
         blocks.append(_steps(plan))
     if plan.instead:
-        blocks.append(_ways("What to do by hand", plan.instead))
+        blocks.append(_manual_steps("What to do by hand", plan.instead))
     if plan.warnings:
         blocks.append(_listed("Mind", plan.warnings))
     if plan.obstacles:
         blocks.append(_listed("This cannot be done now", plan.obstacles))
     if plan.afterwards:
-        blocks.append(_ways("Afterwards", plan.afterwards))
+        blocks.append(_manual_steps("Afterwards", plan.afterwards))
     return "\n\n".join(blocks)
 
 
@@ -45,20 +46,20 @@ def render_report(number: int, steps: int, report: str) -> str:
     return _wrapped(report, f"{number} of {steps}  ")
 
 
-def render_failure(outcome: Outcome) -> str:
-    number = len(outcome.reports) + 1
-    steps = outcome.plan.steps
+def render_failure(result: RepairResult) -> str:
+    number = len(result.reports) + 1
+    steps = result.plan.steps
     lines = [
         _wrapped(f"Step {number} of {len(steps)} broke: {steps[number - 1].does}.", ""),
-        _wrapped(outcome.failure or "", "  "),
+        _wrapped(result.failure or "", "  "),
         "",
     ]
-    lines.append("Done so far:" if outcome.done else "Nothing was changed.")
-    lines += [_wrapped(step.does + ".", f"  {at}. ") for at, step in enumerate(outcome.done, start=1)]
-    lines += ["", _way(outcome.way_on, "")]
-    if outcome.ways_back:
+    lines.append("Done so far:" if result.done else "Nothing was changed.")
+    lines += [_wrapped(step.does + ".", f"  {at}. ") for at, step in enumerate(result.done, start=1)]
+    lines += ["", _wrapped(_HOW_TO_GO_ON)]
+    if result.undo_steps:
         lines.append("To go back:")
-        lines += [_way(way, "  ") for way in outcome.ways_back]
+        lines += [_manual_step(step, "  ") for step in result.undo_steps]
     return "\n".join(lines)
 
 
@@ -67,7 +68,7 @@ def _steps(plan: Plan) -> str:
     for number, step in enumerate(plan.steps, start=1):
         lines.append(_wrapped(step.does + ".", f"  {number}. "))
         lines.append(_wrapped(f"Changes: {step.changes}", "     "))
-        lines.append(_way(Way(f"Undo: {step.undo.text}", step.undo.lines), "     "))
+        lines.append(_manual_step(ManualStep(f"Undo: {step.undo.text}", step.undo.lines), "     "))
     return "\n".join(lines)
 
 
@@ -75,13 +76,13 @@ def _listed(title: str, sentences: Iterable[str]) -> str:
     return "\n".join([title, *(_wrapped(sentence, "  - ") for sentence in sentences)])
 
 
-def _ways(title: str, ways: Iterable[Way]) -> str:
-    return "\n".join([title, *(_way(way, "  ") for way in ways)])
+def _manual_steps(title: str, steps: Iterable[ManualStep]) -> str:
+    return "\n".join([title, *(_manual_step(step, "  ") for step in steps)])
 
 
-def _way(way: Way, indent: str) -> str:
+def _manual_step(step: ManualStep, indent: str) -> str:
     start = indent + "    "
-    return "\n".join([_wrapped(way.text, indent), *(_pasteable(line, start) for line in way.lines)])
+    return "\n".join([_wrapped(step.text, indent), *(_pasteable(line, start) for line in step.lines)])
 
 
 def _pasteable(line: str, indent: str) -> str:

@@ -1,106 +1,125 @@
-"""Setting the committed offsets of a group that nobody uses, as kafka-consumer-groups --reset-offsets does.
+"""Setting the committed offsets of a group without members, as kafka-consumer-groups --reset-offsets does.
 
-What is committed before is saved in a file, from which it can be put back.
+The offsets that were committed before are saved in a file, from which they can be put back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Observations
 from kelpie.repair import commands, offsets_file
 from kelpie.repair.applying import Action, Repair
+from kelpie.repair.claims import Claim, ClaimKind, SettledOffset, settle
 from kelpie.repair.coordinators import ABSENT, Coordinators, Refused
-from kelpie.repair.group_move import members_obstacle, offset_data, standings_table
-from kelpie.repair.keeping import keep, undo_file
+from kelpie.repair.group_move import members_obstacle, offset_data, settled_table
 from kelpie.repair.log_ends import ends_of, offsets_at
-from kelpie.repair.offsets import Claim, Kind, Standing, settle
+from kelpie.repair.offset_sources import gather_past, home_of
 from kelpie.repair.picture import survey_cluster
-from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, Plan, Step, Table, Way
+from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, ManualStep, Plan, SkippedPartition, Step, Table
 from kelpie.repair.rehome import verified
-from kelpie.repair.sources import gather_past, home_of
-from kelpie.repair.targets import Aim, Missed, Target, ToGiven, ToTime, scope, target_of
+from kelpie.repair.reset_targets import NewOffset, ResetTarget, ToGiven, ToTime, new_offset, scope
+from kelpie.repair.undo_files import undo_file, write_whole
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The last commits that are known of a group, and what came of each place that was asked."""
+class LastKnown:
+    """The last commits that are known of a group, and a report on each source that was asked."""
 
-    standings: tuple[Standing, ...]
-    told: tuple[str, ...]
+    commits: tuple[SettledOffset, ...]
+    reports: tuple[str, ...]
 
     @property
-    def aim(self) -> ToGiven:
-        return ToGiven({it.partition: it.claim for it in self.standings}, "to the last known commit")
+    def target(self) -> ToGiven:
+        claims = {commit.partition: commit.claim for commit in self.commits}
+        return ToGiven(claims, "to the last known commit")
 
 
 async def last_known(
     nodes: Nodes, group: str, *, earlier: Observations | None = None, evidence: Observations | None = None
-) -> Known:
-    """The newest commits of a group that anybody has, also those that were removed since."""
+) -> LastKnown:
+    """The newest commits of a group in any source, also those that were removed since."""
     coordinators = Coordinators(nodes, await survey_cluster(nodes))
     gathered = await gather_past(nodes, coordinators, group, earlier=earlier, evidence=evidence)
-    standings = tuple(settle(gathered.claims, gathered.copies).values())
-    told = tuple(f"Commits from {it}." for it in gathered.reports)
-    if not standings:
+    commits = tuple(settle(gathered.claims, gathered.copies).values())
+    if not commits:
         raise CannotRepair(
             f"No commit of group {group} is known. Asked: {'; '.join(gathered.reports)}. Folders with the "
             "disks of brokers may help: --to-last-known DIR …"
         )
-    return Known(standings, told)
+    return LastKnown(commits, tuple(f"Commits from {report}." for report in gathered.reports))
 
 
 async def reset(
-    nodes: Nodes, group: str, aim: Aim, topics: Sequence[str] = (), known: Known | None = None
+    nodes: Nodes,
+    group: str,
+    target: ResetTarget,
+    topics: Sequence[str] = (),
+    known: LastKnown | None = None,
 ) -> Repair:
-    """What would reset the group. `known`: where the aim is from. Raises CannotRepair, ClientError."""
+    """What would reset the group. `known`: where the target is from. Raises CannotRepair, ClientError."""
     named = {text.partition(":")[0] for text in topics}
-    given = {it.topic for it in aim.claims} if isinstance(aim, ToGiven) else set()
-    coordinators = Coordinators(nodes, await survey_cluster(nodes, named | given))
+    if isinstance(target, ToGiven):
+        named |= {partition.topic for partition in target.claims}
+    coordinators = Coordinators(nodes, await survey_cluster(nodes, named))
     state, committed = await _ask(coordinators, group)
-    missing = {it.topic for it in committed} - set(coordinators.cluster.topics)
-    if missing:
-        await coordinators.survey_again(named | given | missing)
-    cluster = coordinators.cluster
-    partitions = scope(aim, committed, cluster, topics)
-    ends = await ends_of(nodes, cluster, partitions)
-    found = (
-        await offsets_at(nodes, cluster, dict.fromkeys(partitions, aim.at)) if isinstance(aim, ToTime) else {}
-    )
-    made = [
-        target_of(aim, it, committed[it].offset if it in committed else None, ends[it], found.get(it))
-        if cluster.view(it) is not None
-        else Missed(it, "it is gone from the cluster")
-        for it in partitions
-    ]
-    targets = [it for it in made if isinstance(it, Target)]
-    missed = [it for it in made if isinstance(it, Missed)]
-    if not targets:
-        why = "; ".join(f"{it.partition}: {it.reason}" for it in missed[:5])
+    unseen = {partition.topic for partition in committed} - set(coordinators.cluster.topics)
+    if unseen:
+        await coordinators.survey_again(named | unseen)
+    offsets, skipped = await _offsets(nodes, coordinators.cluster, target, committed, topics)
+    if not offsets:
+        why = "; ".join(map(str, skipped[:5]))
         raise CannotRepair(
             f"There is nothing to reset for group {group}: "
             + (why or "it has committed nothing. Name topics with --topic.")
         )
-    changing = [it for it in targets if it.changes]
+    changing = [offset for offset in offsets if offset.changes]
     steps, actions = _steps(coordinators, group, changing) if changing else ((), ())
     plan = Plan(
         "reset",
-        f"Reset {counted(len(changing), 'offset')} of group {group} {aim.words}."
+        f"Reset {counted(len(changing), 'offset')} of group {group} {target.words}."
         if changing
         else f"Nothing to reset: group {group} is there already.",
         steps,
-        seen=(*_seen(coordinators, group, state, targets), *(known.told if known is not None else ())),
-        tables=(_table(targets), *([_origin(known, targets)] if known is not None else [])),
-        warnings=tuple(f"{it.partition} stays as it is: {it.reason}." for it in missed),
+        seen=(*_seen(coordinators, group, state, offsets), *(known.reports if known is not None else ())),
+        tables=(_table(offsets), *([_origin(known, offsets)] if known is not None else [])),
+        warnings=tuple(f"{partition.partition} stays as it is: {partition.reason}." for partition in skipped),
         obstacles=tuple(members_obstacle(state)),
-        details=_details(group, targets, missed),
+        details=_details(group, offsets, skipped),
     )
     return Repair(plan, actions)
+
+
+async def _offsets(
+    nodes: Nodes,
+    cluster: ClusterView,
+    target: ResetTarget,
+    committed: Mapping[TopicPartition, Claim],
+    topics: Sequence[str],
+) -> tuple[list[NewOffset], list[SkippedPartition]]:
+    partitions = scope(target, committed, cluster, topics)
+    ends = await ends_of(nodes, cluster, partitions)
+    at_time = {}
+    if isinstance(target, ToTime):
+        at_time = await offsets_at(nodes, cluster, dict.fromkeys(partitions, target.at))
+    offsets, skipped = [], []
+    for partition in partitions:
+        if cluster.view(partition) is None:
+            skipped.append(SkippedPartition(partition, "it is gone from the cluster"))
+            continue
+        before = committed[partition].offset if partition in committed else None
+        new = new_offset(target, partition, before, ends[partition], at_time.get(partition))
+        if isinstance(new, NewOffset):
+            offsets.append(new)
+        else:
+            skipped.append(new)
+    return offsets, skipped
 
 
 async def _ask(coordinators: Coordinators, group: str) -> tuple[GroupState, dict[TopicPartition, Claim]]:
@@ -120,14 +139,14 @@ async def _ask(coordinators: Coordinators, group: str) -> tuple[GroupState, dict
 
 
 def _steps(
-    coordinators: Coordinators, group: str, changing: Sequence[Target]
+    coordinators: Coordinators, group: str, changing: Sequence[NewOffset]
 ) -> tuple[tuple[Step, ...], tuple[Action, ...]]:
-    before = {it.partition: it.before for it in changing if it.before is not None}
+    before = {offset.partition: offset.before for offset in changing if offset.before is not None}
     file = undo_file(group, wall_clock(), ".csv")
-    claims = [_claim(it) for it in changing]
+    claims = [_claim(offset) for offset in changing]
 
     async def save() -> str:
-        keep(file, offsets_file.write(before))
+        write_whole(file, offsets_file.write(before))
         return f"{counted(len(before), 'offset')} saved to {file}."
 
     async def commit() -> str:
@@ -142,7 +161,7 @@ def _steps(
             f"Commit {counted(len(claims), 'offset')} for group {group} at its coordinator, broker "
             f"{coordinators.cluster.coordinator_of(group)}",
             "Its consumers go on there when they start.",
-            _undo(coordinators, group, file, changing),
+            _undo(coordinators.cluster, group, file, changing),
         ),
         Step("Fetch them back, and compare", "Nothing.", NOTHING_CHANGES),
     )
@@ -152,72 +171,75 @@ def _steps(
     return (saving, *steps), (save, commit, verify)
 
 
-def _undo(coordinators: Coordinators, group: str, file: Path, changing: Sequence[Target]) -> Way:
-    cluster = coordinators.cluster
+def _undo(cluster: ClusterView, group: str, file: Path, changing: Sequence[NewOffset]) -> ManualStep:
     lines = []
-    if any(it.before is not None for it in changing):
+    new = [offset.partition for offset in changing if offset.before is None]
+    if len(new) < len(changing):
         lines.append(commands.kelpie("reset", cluster, group, "--from-file", str(file), "--apply"))
-    new = [it.partition for it in changing if it.before is None]
     for topic in commands.topics_option(new):
         words = ["--delete-offsets", "--group", group, "--topic", topic]
         lines.append(commands.kafka("kafka-consumer-groups", cluster, *words))
     text = "Put the offsets back that were there" if len(new) < len(changing) else "Delete the new offsets"
     if new and len(new) < len(changing):
         text += ", and delete those that were not"
-    return Way(f"{text}{' (Kafka 2.4 and later can)' if new else ''}:", tuple(lines))
+    return ManualStep(f"{text}{' (Kafka 2.4 and later can)' if new else ''}:", tuple(lines))
 
 
-def _claim(target: Target) -> Claim:
+def _claim(offset: NewOffset) -> Claim:
     """As it is committed: with metadata and epoch if that very offset was committed before."""
-    if target.claim is not None:
-        return target.claim
-    return Claim(target.partition, target.offset, "", kind=Kind.GIVEN)
+    return offset.claim or Claim(offset.partition, offset.offset, "", kind=ClaimKind.GIVEN)
 
 
 def _seen(
-    coordinators: Coordinators, group: str, state: GroupState, targets: Sequence[Target]
+    coordinators: Coordinators, group: str, state: GroupState, offsets: Sequence[NewOffset]
 ) -> tuple[str, ...]:
-    is_what = "is not there yet" if state.state == ABSENT else f"is {state.state}"
-    seen = [f"Group {group} {is_what}; {coordinators.cluster.broker_name(state.coordinator)} coordinates it."]
-    same = sum(not it.changes for it in targets)
+    condition = "is not there yet" if state.state == ABSENT else f"is {state.state}"
+    broker = coordinators.cluster.broker_name(state.coordinator)
+    seen = [f"Group {group} {condition}; {broker} coordinates it."]
+    same = sum(not offset.changes for offset in offsets)
     if same:
         seen.append(f"{counted(same, 'partition')} {'is' if same == 1 else 'are'} there already.")
     return tuple(seen)
 
 
-def _origin(known: Known, targets: Sequence[Target]) -> Table:
-    wanted = {it.partition for it in targets}
-    standings = [it for it in known.standings if it.partition in wanted]
-    return standings_table("Where they were last seen (times in UTC)", standings)
+def _origin(known: LastKnown, offsets: Sequence[NewOffset]) -> Table:
+    wanted = {offset.partition for offset in offsets}
+    commits = [commit for commit in known.commits if commit.partition in wanted]
+    return settled_table("Where they were last seen (times in UTC)", commits)
 
 
-def _table(targets: Sequence[Target]) -> Table:
+def _table(offsets: Sequence[NewOffset]) -> Table:
     rows = [
         (
-            it.partition.topic,
-            str(it.partition.partition),
-            "-" if it.before is None else str(it.before),
-            str(it.offset),
-            "-" if it.before is None else f"{it.offset - it.before:+d}",
-            it.note,
+            offset.partition.topic,
+            str(offset.partition.partition),
+            "-" if offset.before is None else str(offset.before),
+            str(offset.offset),
+            "-" if offset.before is None else f"{offset.offset - offset.before:+d}",
+            offset.note,
         )
-        for it in targets
+        for offset in offsets
     ]
     return Table("Offsets", ("TOPIC", "PARTITION", "NOW", "NEW", "MOVES BY", "NOTE"), tuple(rows))
 
 
 def planned(plan: Plan) -> dict[TopicPartition, int]:
     """The offsets that a reset would leave, by partition: what --export writes."""
-    rows: list[dict[str, Any]] = plan.details["offsets"]  # type: ignore[assignment]
-    return {TopicPartition(it["topic"], it["partition"]): it["offset"] for it in rows}
+    rows = cast("list[dict[str, Any]]", plan.details["offsets"])
+    return {TopicPartition(row["topic"], row["partition"]): row["offset"] for row in rows}
 
 
-def _details(group: str, targets: Sequence[Target], missed: Sequence[Missed]) -> dict[str, object]:
+def _details(
+    group: str, offsets: Sequence[NewOffset], skipped: Sequence[SkippedPartition]
+) -> dict[str, object]:
     return {
         "group": group,
-        "offsets": [{**offset_data(_claim(it)), "before": it.before, "note": it.note} for it in targets],
+        "offsets": [
+            {**offset_data(_claim(offset)), "before": offset.before, "note": offset.note}
+            for offset in offsets
+        ],
         "missed": [
-            {"topic": it.partition.topic, "partition": it.partition.partition, "reason": it.reason}
-            for it in missed
+            {"topic": name.topic, "partition": name.partition, "reason": reason}
+            for name, reason in ((partition.partition, partition.reason) for partition in skipped)
         ],
     }

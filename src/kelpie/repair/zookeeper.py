@@ -15,7 +15,7 @@ from kelpie.client import zookeeper as client_zookeeper
 from kelpie.client.zookeeper import ZooKeeperError, kazoo_exceptions
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.reassignment import Placement
+from kelpie.repair.replica_placement import Placement
 
 REASSIGNMENT = "/admin/reassign_partitions"
 _PAUSE_S = 0.1

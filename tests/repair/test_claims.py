@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Commit, Committed
 from kelpie.observations.positions import NO_OFFSET
-from kelpie.repair.offsets import Claim, Copy, Kind, Sure, carried, of_copies, of_surveys, place_of, settle
+from kelpie.repair.claims import (
+    Certainty,
+    Claim,
+    ClaimKind,
+    CopyRead,
+    of_copies,
+    of_surveys,
+    place_in_copy,
+    settle,
+)
 
 ORDERS = TopicPartition("orders", 0)
 DISK_2 = "disks/broker-2/__consumer_offsets-25/00000000000000000000.log@{}"
@@ -27,9 +36,12 @@ def test_the_newest_commit_of_all_copies_wins() -> None:
         ],
         "billing",
     )
-    standing = settle(claims, [Copy("2", 3), Copy("3", 2)])[ORDERS]
-    assert (standing.offset, standing.sure, standing.why) == (9, Sure.LIKELY, "the newest in 2 copies")
-    assert [it.offset for it in standing.others] == [7]
+    standing = settle(claims, [CopyRead("2", 3), CopyRead("3", 2)])[ORDERS]
+    assert (standing.offset, standing.certainty, standing.why) == (
+        9,
+        Certainty.LIKELY,
+        "the newest in 2 copies",
+    )
     assert "broker-2" in standing.claim.source
 
 
@@ -54,27 +66,27 @@ def test_a_tombstone_without_a_time_removes_what_came_before_it() -> None:
     ]
     standings = settle(of_copies(rows, "billing"))
     assert standings[ORDERS].claim.removed
-    assert carried(standings) == []
+    assert all(standing.claim.removed for standing in standings.values())
 
 
 def test_copies_that_agree_and_all_copies_are_told_apart() -> None:
     """With every replica read there cannot be a newer commit anywhere."""
     claims = of_copies([a_commit(9, 200, DISK_2.format(2))], "billing")
-    assert settle(claims, [Copy("2", 3)])[ORDERS].why == "the newest in the one copy that was read"
-    both = [Copy("2", 3), Copy("3", 3)]
+    assert settle(claims, [CopyRead("2", 3)])[ORDERS].why == "the newest in the one copy that was read"
+    both = [CopyRead("2", 3), CopyRead("3", 3)]
     assert settle(claims, both)[ORDERS].why == "2 copies have it, and none has a newer one"
-    assert settle(claims, both, replicas=3)[ORDERS].sure is Sure.LIKELY
-    assert settle(claims, both, replicas=2)[ORDERS].sure is Sure.CERTAIN
+    assert settle(claims, both, replicas=3)[ORDERS].certainty is Certainty.LIKELY
+    assert settle(claims, both, replicas=2)[ORDERS].certainty is Certainty.CERTAIN
 
 
 def test_the_coordinator_is_believed_before_any_copy() -> None:
     """It answers from the same log, and knows what was committed since the copy was made."""
     claims = [
         *of_copies([a_commit(9, 10**15, DISK_2.format(2))], "billing"),
-        Claim(ORDERS, 8, "broker 1", kind=Kind.COORDINATOR),
+        Claim(ORDERS, 8, "broker 1", kind=ClaimKind.COORDINATOR),
     ]
     standing = settle(claims)[ORDERS]
-    assert (standing.offset, standing.sure) == (8, Sure.CERTAIN)
+    assert (standing.offset, standing.certainty) == (8, Certainty.CERTAIN)
 
 
 def test_an_earlier_survey_counts_where_it_is_newer_than_the_copies() -> None:
@@ -82,7 +94,7 @@ def test_an_earlier_survey_counts_where_it_is_newer_than_the_copies() -> None:
     copies = of_copies([a_commit(9, 200, DISK_2.format(2))], "billing")
     seen = of_surveys([Committed("billing", *ORDERS, 12, at=300, source="a survey")], "billing")
     standing = settle([*copies, *seen])[ORDERS]
-    assert (standing.offset, standing.sure) == (12, Sure.DATED)
+    assert (standing.offset, standing.certainty) == (12, Certainty.DATED)
     older = of_surveys([Committed("billing", *ORDERS, 4, at=100, source="a survey")], "billing")
     assert settle([*copies, *older])[ORDERS].offset == 9
 
@@ -100,20 +112,23 @@ def test_other_groups_of_the_partition_do_not_count() -> None:
 
 def test_a_copy_is_a_folder_of_segments() -> None:
     """Segments of one folder follow each other; the same partition of another broker is another copy."""
-    assert place_of(DISK_2.format(7)) == ("disks/broker-2/__consumer_offsets-25", 7)
-    assert place_of("broker 1 (h:1)@7") == ("broker 1 (h:1)", 7)
-    assert place_of("a table") == ("a table", -1)
+    assert place_in_copy(DISK_2.format(7)) == ("disks/broker-2/__consumer_offsets-25", 7)
+    assert place_in_copy("broker 1 (h:1)@7") == ("broker 1 (h:1)", 7)
+    assert place_in_copy("a table") == ("a table", -1)
 
 
 @given(
     st.lists(
         st.tuples(
-            st.integers(0, 50), st.integers(0, 20), st.sampled_from(["a", "b", ""]), st.sampled_from(Kind)
+            st.integers(0, 50),
+            st.integers(0, 20),
+            st.sampled_from(["a", "b", ""]),
+            st.sampled_from(ClaimKind),
         ),
         min_size=1,
     )
 )
-def test_no_claim_beats_the_winner(made: list[tuple[int, int, str, Kind]]) -> None:
+def test_no_claim_beats_the_winner(made: list[tuple[int, int, str, ClaimKind]]) -> None:
     """By kind first, then by time."""
     claims = [Claim(ORDERS, offset, "s", at, kind, copy) for offset, at, copy, kind in made]
     best = settle(claims)[ORDERS].claim

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from kelpie.model.names import TopicPartition
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.reassignment import Move, Moves, Placement, as_json, from_json, moves_for
+from kelpie.repair.replica_placement import (
+    Placement,
+    ReplicaMove,
+    ReplicaMoves,
+    as_json,
+    from_json,
+    moves_for,
+)
 
 _NODES = st.integers(1, 8)
 
@@ -28,7 +35,7 @@ def placements(draw: st.DrawFn) -> list[Placement]:
 _RACKS = st.dictionaries(_NODES, st.sampled_from([None, "a", "b"]), min_size=2)
 
 
-def applied(before: list[Placement], moves: Moves) -> list[Placement]:
+def applied(before: list[Placement], moves: ReplicaMoves) -> list[Placement]:
     changed = {move.partition: move.after for move in moves.moves}
     return [
         Placement(it.partition, changed[it.partition], it.leader, changed[it.partition])
@@ -94,7 +101,7 @@ def test_new_replicas_are_spread() -> None:
 def test_the_leader_becomes_the_preferred_one_when_that_is_dead() -> None:
     """Else the next preferred election would look for a broker that is gone."""
     (move,) = moves_for([Placement(0, (9, 2, 1), 1, (1,))], _plain(1, 2, 3)).moves
-    assert move == Move(0, (9, 2, 1), (1, 2, 3))
+    assert move == ReplicaMove(0, (9, 2, 1), (1, 2, 3))
     assert (move.added, move.removed) == ((3,), (9,))
 
 
@@ -102,13 +109,13 @@ def test_a_leader_on_a_broker_that_shall_hold_no_replicas_is_still_a_source() ->
     """--brokers empties the others; their data can be copied as long as they live."""
     moves = moves_for([Placement(0, (1, 2), 1, (1, 2))], _plain(3, 4), living=[1, 2])
     assert moves.leaderless == ()
-    assert moves.moves == (Move(0, (1, 2), (3, 4)),)
+    assert moves.moves == (ReplicaMove(0, (1, 2), (3, 4)),)
 
 
 def test_a_partition_without_a_leader_is_left_alone() -> None:
     """A new replica would have nobody to copy from."""
     dead = Placement(0, (8, 9), -1, ())
-    assert moves_for([dead], _plain(1, 2)) == Moves((), (dead,))
+    assert moves_for([dead], _plain(1, 2)) == ReplicaMoves((), (dead,))
 
 
 @pytest.mark.parametrize(

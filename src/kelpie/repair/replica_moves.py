@@ -24,7 +24,7 @@ _PAUSE_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Ongoing:
+class OngoingMove:
     """A move that has not ended."""
 
     partition: int
@@ -49,8 +49,8 @@ class Mover:
             AlterPartitionReassignmentsRequest
         )
 
-    async def ongoing(self, partitions: Sequence[int]) -> dict[int, Ongoing]:
-        """Raises Broken, ClientError."""
+    async def ongoing(self, partitions: Sequence[int]) -> dict[int, OngoingMove]:
+        """Raises StepFailed, ClientError."""
         request = ListPartitionReassignmentsRequest(
             timeout_ms=int(LIMIT_S * 1000),
             topics=[TopicPartitionIndexes(name=OFFSETS_TOPIC, partition_indexes=list(partitions))],
@@ -60,7 +60,7 @@ class Mover:
         )
         check("The moves under way cannot be listed", response.error_code, response.error_message)
         return {
-            it.partition_index: Ongoing(
+            it.partition_index: OngoingMove(
                 it.partition_index,
                 tuple(it.replicas),
                 tuple(it.adding_replicas),
@@ -71,7 +71,7 @@ class Mover:
         }
 
     async def begin(self, goals: Mapping[int, Sequence[int] | None]) -> None:
-        """Hands moves to the controller; None cancels one. Raises Broken, ClientError."""
+        """Hands moves to the controller; None cancels one. Raises StepFailed, ClientError."""
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=int(LIMIT_S * 1000),
             topics=[
@@ -98,7 +98,7 @@ class Mover:
         ]
         check_each(len(goals), refused)
 
-    async def wait(self, partitions: Sequence[int], limit_s: float) -> dict[int, Ongoing]:
+    async def wait(self, partitions: Sequence[int], limit_s: float) -> dict[int, OngoingMove]:
         """Comes back when none of these is moving, or when the time is over: with those that still are."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limit_s

@@ -1,10 +1,10 @@
-"""Where a group's committed offsets can still be had, each place asked for what it knows.
+"""Where a group's committed offsets are still known:
 
 - the coordinator, while it answers;
-- copies of the group's partition of the offsets topic: on living brokers that do not lead it (`survivors`),
-  and in segment files off the disks of brokers, dead or alive;
+- copies of the group's partition of the offsets topic: on living brokers that do not lead it
+  (`replica_copies`), and in segment files from the disks of brokers, dead or alive;
 - earlier surveys, in the store;
-- a CSV that a person gives.
+- a CSV file that a person gives.
 """
 
 import asyncio
@@ -20,28 +20,28 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair import offsets_file
+from kelpie.repair.claims import Claim, ClaimKind, CopyRead, of_copies, of_surveys, place_in_copy
 from kelpie.repair.coordinators import Coordinators, Refused
-from kelpie.repair.offsets import Claim, Copy, Kind, of_copies, of_surveys, place_of
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.survivors import read_copy
+from kelpie.repair.replica_copies import read_copy
 
 COORDINATOR, HISTORY, STORE = "coordinator", "history", "store"
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Which places to ask."""
+    """Which sources to ask."""
 
     coordinator: bool = True
     history: bool = True
-    """The offsets topic itself, where living brokers have it."""
+    """Copies of the offsets topic on living brokers."""
     store: bool = True
     disks: tuple[Path, ...] = ()
     files: tuple[Path, ...] = ()
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> "Sources":
-        """Reads what stands behind --offsets-from; nothing: all that need no path. Raises CannotRepair."""
+        """Reads the words behind --offsets-from. None: all sources that need no path. Raises CannotRepair."""
         if not words:
             return cls()
         disks: list[Path] = []
@@ -61,13 +61,13 @@ class Sources:
 
 @dataclass
 class Gathered:
-    """All claims, the copies that were read, and what came of every place, in words."""
+    """All claims, the copies that were read, and a report on each source, in words."""
 
     claims: list[Claim] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
+    copies: list[CopyRead] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
     by_coordinator: bool = False
-    """Whether the coordinator has answered: then nobody else counts."""
+    """Whether the coordinator has answered: then no other source counts."""
 
 
 async def gather(
@@ -79,7 +79,7 @@ async def gather(
     earlier: Observations | None = None,
     evidence: Observations | None = None,
 ) -> Gathered:
-    """`earlier`: what the store holds; `evidence`: what was read of the disks. Raises CannotRepair."""
+    """`earlier`: what the store holds; `evidence`: what was read from disks. Raises CannotRepair."""
     gathered = Gathered()
     for file in sources.files:
         _take_file(file, group, gathered)
@@ -107,7 +107,7 @@ async def gather_past(
     earlier: Observations | None = None,
     evidence: Observations | None = None,
 ) -> Gathered:
-    """What was ever committed, as far as the offsets topic still holds it; removals do not count."""
+    """All commits that the offsets topic still holds, also those that were removed since."""
     gathered = Gathered()
     partition = home_of(coordinators.cluster, group)
     await _take_copies(nodes, coordinators, group, partition, gathered, removals=False)
@@ -130,13 +130,13 @@ def home_of(cluster: ClusterView, group: str) -> TopicPartition:
 
 
 def claims_in(file: Path, group: str) -> dict[TopicPartition, Claim]:
-    """What a CSV file says of a group. Raises CannotRepair."""
+    """The offsets of a group in a CSV file. Raises CannotRepair."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CannotRepair(f"{file} cannot be read: {error}.") from None
     offsets = offsets_file.read(text, group, str(file))
-    return {it: Claim(it, offset, str(file), kind=Kind.GIVEN) for it, offset in offsets.items()}
+    return {name: Claim(name, offset, str(file), kind=ClaimKind.GIVEN) for name, offset in offsets.items()}
 
 
 def _take_file(file: Path, group: str, gathered: Gathered) -> None:
@@ -171,25 +171,25 @@ async def _take_copies(
     *,
     removals: bool = True,
 ) -> None:
-    """What living brokers have of the partition: its leader alone if it has one, else everybody."""
+    """Reads the copy of the leader; if there is none, the copies of all living replicas."""
     cluster = coordinators.cluster
     leader = cluster.coordinator_of(group)
     living = [leader] if leader is not None else living_replicas(cluster, partition)
     if not living:
         gathered.reports.append(f"living brokers: none has a copy of {partition}")
-    readings = await asyncio.gather(*(read_copy(nodes, cluster, it, partition, [group]) for it in living))
-    for reading in readings:
-        claims = of_copies(reading.commits, group, removals=removals)
-        said = _count(len(claims)) if reading.read_to >= 0 else "nothing"
-        if reading.untold:
-            untold = counted(reading.untold, "record")
-            said += f"; the last of it ({untold}) cannot be read over the network, but its disk has it"
-        if reading.failure:
-            said += f"; {reading.failure}"
-        gathered.reports.append(f"{reading.source}: {said}")
-        if reading.read_to >= 0:
+    copies = await asyncio.gather(*(read_copy(nodes, cluster, node, partition, [group]) for node in living))
+    for copy in copies:
+        claims = of_copies(copy.commits, group, removals=removals)
+        report = _count(len(claims)) if copy.read_to >= 0 else "nothing"
+        if copy.unread:
+            unread = counted(copy.unread, "record")
+            report += f"; the last of it ({unread}) cannot be read over the network, but its disk has it"
+        if copy.failure:
+            report += f"; {copy.failure}"
+        gathered.reports.append(f"{copy.source}: {report}")
+        if copy.read_to >= 0:
             gathered.claims += claims
-            gathered.copies.append(reading.copy)
+            gathered.copies.append(CopyRead(copy.source, copy.read_to))
 
 
 def _take_disks(
@@ -200,7 +200,9 @@ def _take_disks(
     *,
     removals: bool = True,
 ) -> None:
-    copies = [Copy(place_of(it.source)[0], it.latest) for it in evidence.ends if it.name == partition]
+    copies = [
+        CopyRead(place_in_copy(row.source)[0], row.latest) for row in evidence.ends if row.name == partition
+    ]
     claims = [
         *of_copies(evidence.commits, group, removals=removals),
         *of_surveys(evidence.committed, group),
@@ -209,7 +211,9 @@ def _take_disks(
     gathered.copies += copies
     which = f"{len(copies)} cop{'y' if len(copies) == 1 else 'ies'} of {partition}"
     gathered.reports.append(f"disks: {which}, {_count(len(claims))}")
-    gathered.reports += [f"{it.name}: {it.reason}" for it in evidence.unasked if str(partition) in it.name]
+    gathered.reports += [
+        f"{row.name}: {row.reason}" for row in evidence.unasked if str(partition) in row.name
+    ]
 
 
 def _take_surveys(earlier: Observations, group: str, gathered: Gathered) -> None:

@@ -1,8 +1,7 @@
-"""Copies of a leaderless partition that living brokers still hold: behind, but better than nothing.
+"""Copies of a partition that living brokers hold though it has no leader: behind, but better than nothing.
 
-Consumers are served by leaders only. Tools that compare replicas ask as replica −2, whom every replica
-answers, up to its own high watermark, whether the partition has a leader or not. So did Kafka 0.9, and so
-does Kafka 4.
+Only leaders answer consumers. Tools that compare replicas ask as replica −2: every replica answers them, up
+to its own high watermark, whether the partition has a leader or not. Kafka 0.9 and Kafka 4 both do so.
 """
 
 from collections.abc import Collection
@@ -16,7 +15,6 @@ from kelpie.model.names import TopicPartition
 from kelpie.observations import Commit
 from kelpie.observations.offsets_topic import OffsetsPartition
 from kelpie.repair.log_ends import ANY_REPLICA, EARLIEST, LATEST, ask_offsets
-from kelpie.repair.offsets import Copy
 from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 _BY_NAME = 12
@@ -25,37 +23,33 @@ _AT_MOST = 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What was read of one copy. `failure` says why not all of it."""
+class ReplicaCopy:
+    """The part of one copy that was read. `failure` says why it is not all of it."""
 
     node: int
     source: str
     commits: list[Commit] = field(default_factory=list)
     read_to: int = -1
     end: int = -1
-    """Where the copy ends; what lies beyond its high watermark is not told."""
+    """Where the copy ends. No broker gives out records beyond its high watermark."""
     failure: str = ""
 
     @property
-    def untold(self) -> int:
-        """How many offsets of its end were not told."""
+    def unread(self) -> int:
+        """How many offsets at its end could not be read."""
         return max(self.end - self.read_to, 0) if self.read_to >= 0 else 0
-
-    @property
-    def copy(self) -> Copy:
-        return Copy(self.source, self.read_to)
 
 
 async def read_copy(
     nodes: Nodes, cluster: ClusterView, node: int, partition: TopicPartition, groups: Collection[str] = ()
-) -> Reading:
+) -> ReplicaCopy:
     """The commits in one broker's copy of a partition of the offsets topic; of these groups, or of all."""
     source = f"copy of {partition} on {cluster.broker_name(node)}"
     first = (await ask_offsets(nodes, node, {partition: EARLIEST}, ANY_REPLICA))[partition]
     last = (await ask_offsets(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition]
     failure = first.failure or last.failure
     if failure:
-        return Reading(node, source, failure=failure)
+        return ReplicaCopy(node, source, failure=failure)
     reader = OffsetsPartition()
     commits: list[Commit] = []
     at, size = first.offset, 0
@@ -70,15 +64,15 @@ async def read_copy(
             break
         size += len(records)
         rows = [placed.row for placed in reader.read(records, source)]
-        commits += [it for it in rows if isinstance(it, Commit) and (not groups or it.group in groups)]
+        commits += [row for row in rows if isinstance(row, Commit) and (not groups or row.group in groups)]
         if reader.next_offset is None or reader.next_offset <= at:
-            break  # The high watermark: what follows is not certain, and not told.
+            break  # The high watermark: no broker gives out what follows.
         at = reader.next_offset
-    return Reading(node, source, commits, at, last.offset, failure)
+    return ReplicaCopy(node, source, commits, at, last.offset, failure)
 
 
 async def _fetch(nodes: Nodes, node: int, partition: TopicPartition, offset: int) -> bytes | str:
-    """The records from an offset on, or what came instead. Raises ClientError."""
+    """The records from an offset on, or why there are none. Raises ClientError."""
     version = (await nodes.versions(node)).pick(FetchRequest, at_most=_BY_NAME)
     request = FetchRequest(
         replica_id=ANY_REPLICA,
@@ -96,7 +90,7 @@ async def _fetch(nodes: Nodes, node: int, partition: TopicPartition, offset: int
         ],
     )
     response: FetchResponse = await nodes.ask(node, request, version)
-    answers = [it for topic in response.responses for it in topic.partitions]
+    answers = [answer for topic in response.responses for answer in topic.partitions]
     error = answers[0].error_code if answers else response.error_code
     if error != ErrorCode.NONE or not answers:
         return f"broker {node} does not let its copy of {partition} be read: {describe(error)}"

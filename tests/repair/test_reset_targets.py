@@ -8,21 +8,20 @@ from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.observations import PartitionView
 from kelpie.observations.positions import NO_OFFSET
+from kelpie.repair.claims import Claim, ClaimKind
 from kelpie.repair.log_ends import Ends, Found
-from kelpie.repair.offsets import Claim, Kind
-from kelpie.repair.plan import CannotRepair
-from kelpie.repair.targets import (
-    Aim,
-    Missed,
+from kelpie.repair.plan import CannotRepair, SkippedPartition
+from kelpie.repair.reset_targets import (
+    NewOffset,
+    ResetTarget,
     ShiftBy,
-    Target,
     ToEarliest,
     ToGiven,
     ToLatest,
     ToTime,
+    new_offset,
     parse_time,
     scope,
-    target_of,
 )
 
 ORDERS = TopicPartition("orders", 0)
@@ -30,7 +29,7 @@ LOG = Ends(100, 200)
 
 
 def _given(offset: int) -> ToGiven:
-    claim = Claim(ORDERS, offset, "f.csv", kind=Kind.GIVEN, leader_epoch=3, metadata="m")
+    claim = Claim(ORDERS, offset, "f.csv", kind=ClaimKind.GIVEN, leader_epoch=3, metadata="m")
     return ToGiven({ORDERS: claim}, "to what f.csv says")
 
 
@@ -64,10 +63,10 @@ def _given(offset: int) -> ToGiven:
     ],
 )
 def test_each_aim_has_its_offset_within_the_log(
-    aim: Aim, before: int | None, found: Found | None, offset: int, note: str
+    aim: ResetTarget, before: int | None, found: Found | None, offset: int, note: str
 ) -> None:
     """As Kafka's own tool does it, and said where it is not what was asked for."""
-    assert target_of(aim, ORDERS, before, LOG, found) == Target(
+    assert new_offset(aim, ORDERS, before, LOG, found) == NewOffset(
         ORDERS, before, offset, note, aim.claims[ORDERS] if isinstance(aim, ToGiven) and not note else None
     )
 
@@ -82,26 +81,26 @@ def test_each_aim_has_its_offset_within_the_log(
     ],
 )
 def test_a_partition_without_an_offset_to_go_to_stays(
-    aim: Aim, before: int | None, ends: Ends, reason: str
+    aim: ResetTarget, before: int | None, ends: Ends, reason: str
 ) -> None:
     """It is left out, with the reason, and the others are reset all the same."""
-    missed = target_of(aim, ORDERS, before, ends)
-    assert isinstance(missed, Missed)
+    missed = new_offset(aim, ORDERS, before, ends)
+    assert isinstance(missed, SkippedPartition)
     assert reason in missed.reason
 
 
 def test_a_named_offset_is_taken_as_it_is_where_the_log_cannot_be_asked() -> None:
     """The leader may be dead just now; the file says where to go."""
-    target = target_of(_given(10), ORDERS, 5, Ends(failure="orders-0 has no living leader"))
-    assert isinstance(target, Target)
+    target = new_offset(_given(10), ORDERS, 5, Ends(failure="orders-0 has no living leader"))
+    assert isinstance(target, NewOffset)
     assert (target.offset, target.note) == (10, "not checked: orders-0 has no living leader")
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000), st.integers(-2000, 2000))
 def test_no_shift_leaves_the_log(start: int, length: int, before: int, by: int) -> None:
     """An offset outside would make consumers fall back on their reset policy."""
-    target = target_of(ShiftBy(by), ORDERS, before, Ends(start, start + length))
-    assert isinstance(target, Target)
+    target = new_offset(ShiftBy(by), ORDERS, before, Ends(start, start + length))
+    assert isinstance(target, NewOffset)
     assert start <= target.offset <= start + length
 
 

@@ -1,9 +1,9 @@
 """Which replicas to add or move so that every partition of the offsets topic survives the loss of a broker.
 
-A partition is fine when all its replicas live, there are as many as wanted, and they are not all in one rack
-while there are others. What is not fine is changed as little as that takes: the leader stays, replicas that
-live stay in their order, new ones go to the brokers that have the fewest, in racks that the partition does
-not have yet. A partition without a leader cannot be mended so: a new replica has nobody to copy from.
+A partition is well when all its replicas live, there are as many as wanted, and they are in more than one
+rack, if there are several. Any other partition is changed as little as possible: the leader stays, living
+replicas stay in their order, new ones go to the brokers that have the fewest, in racks that the partition
+does not have yet. A partition without a leader is left as it is: a new replica could copy from no broker.
 """
 
 import json
@@ -20,7 +20,7 @@ USUAL_REPLICATION = 3
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one partition is: its replicas in order, who leads it, and who is in sync."""
+    """The replicas of one partition in order, its leader, and those in sync."""
 
     partition: int
     replicas: tuple[int, ...]
@@ -29,7 +29,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ReplicaMove:
     """The replicas of one partition, before and after."""
 
     partition: int
@@ -46,10 +46,18 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
-    moves: tuple[Move, ...]
+class ReplicaMoves:
+    moves: tuple[ReplicaMove, ...]
     leaderless: tuple[Placement, ...]
-    """Left as they are: nobody could be copied from."""
+    """Left as they are: a new replica could copy from no broker."""
+
+    @property
+    def before(self) -> dict[int, tuple[int, ...]]:
+        return {move.partition: move.before for move in self.moves}
+
+    @property
+    def after(self) -> dict[int, tuple[int, ...]]:
+        return {move.partition: move.after for move in self.moves}
 
 
 def moves_for(
@@ -57,14 +65,14 @@ def moves_for(
     racks: Mapping[int, str | None],
     replication: int | None = None,
     living: Collection[int] = (),
-) -> Moves:
-    """`racks`: of every broker that lives and may hold replicas; `living`: further ones, that may lead.
+) -> ReplicaMoves:
+    """`racks`: of every living broker that may hold replicas; `living`: further brokers, that may lead.
 
     Raises CannotRepair.
     """
     wanted = _wanted(racks, replication)
     sources = {*racks, *living}
-    placements = sorted(placements, key=lambda it: it.partition)
+    placements = sorted(placements, key=lambda placement: placement.partition)
     load = dict.fromkeys(racks, 0)
     for placement in placements:
         for node in placement.replicas:
@@ -75,12 +83,12 @@ def moves_for(
         if placement.leader not in sources and sources.isdisjoint(placement.in_sync):
             leaderless.append(placement)
             continue
-        # Nobody asked for fewer replicas than there are.
+        # Without a wish, no replica on a living broker is removed.
         kept = sum(node in racks for node in placement.replicas) if replication is None else 0
         after = _placed(placement, racks, max(wanted, kept), load)
         if after != placement.replicas:
-            moves.append(Move(placement.partition, placement.replicas, after))
-    return Moves(tuple(moves), tuple(leaderless))
+            moves.append(ReplicaMove(placement.partition, placement.replicas, after))
+    return ReplicaMoves(tuple(moves), tuple(leaderless))
 
 
 def _wanted(racks: Mapping[int, str | None], replication: int | None) -> int:
@@ -104,7 +112,7 @@ def _wanted(racks: Mapping[int, str | None], replication: int | None) -> int:
 def _placed(
     placement: Placement, racks: Mapping[int, str | None], wanted: int, load: dict[int, int]
 ) -> tuple[int, ...]:
-    """The replicas that a partition shall have. `load` follows."""
+    """The new replicas of a partition. Counts them in `load`."""
     kept = [node for node in placement.replicas if node in racks]
     while len(kept) > wanted:
         leaving = _superfluous(kept, placement, racks, load)
@@ -115,11 +123,12 @@ def _placed(
         load[kept[-1]] += 1
     if _rack_count(kept, racks) == 1 and len(set(racks.values())) > 1:
         leaving = _superfluous(kept, placement, racks, load)
-        kept[kept.index(leaving)] = coming = _next([it for it in kept if it != leaving], racks, load)
+        coming = _next([node for node in kept if node != leaving], racks, load)
+        kept[kept.index(leaving)] = coming
         load[coming] += 1
         load[leaving] -= 1
     if placement.leader in kept and placement.replicas and placement.replicas[0] not in kept:
-        # The preferred leader is gone; whoever leads now is the natural next one.
+        # The preferred leader is gone; the present leader becomes the preferred one.
         kept.remove(placement.leader)
         kept.insert(0, placement.leader)
     return tuple(kept)
@@ -137,14 +146,14 @@ def _next(kept: Collection[int], racks: Mapping[int, str | None], load: Mapping[
 def _superfluous(
     kept: Sequence[int], placement: Placement, racks: Mapping[int, str | None], load: dict[int, int]
 ) -> int:
-    """The one to go: never the leader, rather one that is not in sync or whose rack is there twice."""
-    there = [racks[node] for node in kept]
+    """The replica to remove: never the leader; best one out of sync, or in a rack that has another."""
+    racks_of_kept = [racks[node] for node in kept]
     stays = placement.leader if placement.leader in kept else kept[0]
     return max(
         (node for node in kept if node != stays),
         key=lambda node: (
             node not in placement.in_sync,
-            there.count(racks[node]),
+            racks_of_kept.count(racks[node]),
             load[node],
             kept.index(node),
         ),
@@ -167,10 +176,9 @@ def as_json(assignment: Mapping[int, Sequence[int]], topic: str = OFFSETS_TOPIC)
 def from_json(text: str, file: str) -> dict[TopicPartition, tuple[int, ...]]:
     """Reads such a file. Raises CannotRepair."""
     try:
-        found = json.loads(text)
         return {
-            TopicPartition(str(it["topic"]), int(it["partition"])): tuple(map(int, it["replicas"]))
-            for it in found["partitions"]
+            TopicPartition(str(row["topic"]), int(row["partition"])): tuple(map(int, row["replicas"]))
+            for row in json.loads(text)["partitions"]
         }
     except (ValueError, KeyError, TypeError) as error:
         raise CannotRepair(

@@ -1,0 +1,120 @@
+"""The plan of a reassignment of the offsets topic: words and data, no questions."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kelpie.cluster import ClusterView
+from kelpie.model.words import counted, listed
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.repair import commands
+from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, Step, Table
+from kelpie.repair.replica_moves import OngoingMove
+from kelpie.repair.replica_placement import Placement, ReplicaMove, ReplicaMoves, as_json
+
+COMMAND = "reassign-offsets-topic"
+_DOCUMENT = "The same for kafka-reassign-partitions.sh --reassignment-json-file"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsTopicState:
+    """The offsets topic now: living brokers, where the partitions are, and what is moving."""
+
+    cluster: ClusterView
+    racks: Mapping[int, str | None]
+    """Of living brokers."""
+    placements: tuple[Placement, ...]
+    moving: tuple[str, ...] = ()
+    """Moves under way, in words."""
+    through: str = "the controller"
+    """Who takes the moves."""
+
+    @property
+    def partitions(self) -> list[int]:
+        return [placement.partition for placement in self.placements]
+
+
+def plan_reassignment(topic: OffsetsTopicState, moves: ReplicaMoves, file: Path, wait_s: float) -> Plan:
+    cluster = topic.cluster
+    back = commands.kelpie(COMMAND, cluster, "--from-file", str(file), "--apply")
+    stop = commands.kelpie(COMMAND, cluster, "--cancel", "--apply")
+    watching = Step(
+        f"Wait until the new replicas are in sync, up to {wait_s:g} s",
+        "Nothing by itself; the brokers copy.",
+        ManualStep("While it copies, cancel it:", (stop,)),
+    )
+    steps: tuple[Step, ...] = (watching,) if topic.moving else ()
+    if moves.moves:
+        steps = (
+            Step(f"Save the replicas as they are to {file}", "A file on this machine.", NOTHING_CHANGES),
+            Step(
+                f"Hand {counted(len(moves.moves), 'move')} to {topic.through}",
+                "New replicas copy from the leaders, which stay; then replicas that are not wanted go.",
+                ManualStep("Move them back:", (back,)),
+            ),
+            watching,
+        )
+    return Plan(
+        COMMAND,
+        f"Move {counted(len(moves.moves), 'partition')} of {OFFSETS_TOPIC}, so that each survives the loss "
+        "of a broker."
+        if moves.moves
+        else f"Nothing to move: {OFFSETS_TOPIC} is as it shall be, as far as it can be.",
+        steps,
+        seen=_seen(topic),
+        tables=(_table(moves.moves),) if moves.moves else (),
+        documents=(Document(_DOCUMENT, as_json(moves.after)),) if moves.moves else (),
+        warnings=tuple(_leaderless(placement, topic) for placement in moves.leaderless),
+        details={
+            "reassignment": json.loads(as_json(moves.after)),
+            "before": json.loads(as_json(moves.before)),
+            "leaderless": [placement.partition for placement in moves.leaderless],
+        },
+    )
+
+
+def _seen(topic: OffsetsTopicState) -> tuple[str, ...]:
+    living = set(topic.racks)
+    dead = sorted({node for placement in topic.placements for node in placement.replicas} - living)
+    single = sum(len(living.intersection(placement.in_sync)) == 1 for placement in topic.placements)
+    seen = [
+        f"{OFFSETS_TOPIC} has {counted(len(topic.placements), 'partition')}. Brokers that are alive: "
+        f"{listed(sorted(topic.racks))}.",
+    ]
+    if dead:
+        seen.append(f"Dead, though they should hold replicas: broker {listed(dead)}.")
+    if single:
+        seen.append(f"With a single living replica in sync: {counted(single, 'partition')}.")
+    return (*seen, *(f"{move}." for move in topic.moving))
+
+
+def _leaderless(placement: Placement, topic: OffsetsTopicState) -> str:
+    name = f"{OFFSETS_TOPIC}-{placement.partition}"
+    dead = [node for node in placement.replicas if node not in topic.racks]
+    line = commands.kelpie("elect", topic.cluster, name, "--unclean")
+    return (
+        f"{name} has no leader, so there is nobody to copy from. Start broker {listed(dead, 'or')}; if "
+        f"that is gone for good, see {line}"
+    )
+
+
+def _table(moves: Sequence[ReplicaMove]) -> Table:
+    rows = [(str(move.partition), _nodes(move.before), _nodes(move.after), _change(move)) for move in moves]
+    return Table(f"Replicas of {OFFSETS_TOPIC}", ("PARTITION", "NOW", "NEW", "CHANGE"), tuple(rows))
+
+
+def _change(move: ReplicaMove) -> str:
+    words = [f"+{node}" for node in move.added] + [f"−{node}" for node in move.removed]
+    return " ".join(words) or "order"
+
+
+def ongoing_table(moves: Iterable[OngoingMove]) -> Table:
+    rows = [
+        (str(move.partition), _nodes(move.goal), _nodes(move.adding), _nodes(move.removing)) for move in moves
+    ]
+    return Table("Moves under way", ("PARTITION", "GOAL", "ADDING", "REMOVING"), tuple(rows))
+
+
+def _nodes(nodes: Iterable[int]) -> str:
+    return ",".join(map(str, nodes))
