@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kelpie.evidence.logs.matching import Found, Message, Pattern, says
+from kelpie.evidence.logs.matching import Found, Message
+from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
 _NO_REPLICA = re.compile(
@@ -56,83 +57,13 @@ def _leader(found: Found, _: Message) -> Sequence[Found]:
     return [replace(found, fields={**found.fields, "node": int(details["leader"])}, details=details)]
 
 
-PATTERNS: tuple[Pattern, ...] = (
-    # Brokers.
-    says(Kind.BROKER_STARTED, "started", within=("Kafka Server", "KafkaServer")),
-    says(Kind.BROKER_STARTED, "Transition from STARTING to STARTED", within="BrokerServer"),
-    says(Kind.BROKER_STOPPED, "shut down completed", within=("Kafka Server", "KafkaServer")),
-    says(Kind.BROKER_STOPPED, "Transition from SHUTTING_DOWN to SHUTDOWN", within="BrokerServer"),
-    says(
-        Kind.PEER_UNREACHABLE,
-        "Error in fetch {*} Possible cause: java.io.IOException: Connection to {node} failed",
-    ),
-    says(
-        Kind.PEER_UNREACHABLE,
-        "Error in fetch {*} Possible cause: java.io.IOException: Connection to {node} was disconnected "
-        "before the response was read",
-    ),
-    says(
-        Kind.PEER_UNREACHABLE,
-        "Connection to node {node} could not be established. Broker may not be available.",
-        within=_WITH_PEER,
-    ),
-    says(
-        Kind.PEER_UNREACHABLE,
-        "Connection to node {node} ({address}) could not be established. {*} may not be available.",
-        within=_WITH_PEER,
-    ),
-    says(Kind.PEER_UNREACHABLE, "Controller {*}'s connection to broker {node} was unsuccessful"),
-    # The controller.
-    says(
-        Kind.BROKER_FENCED,
-        "Newly added brokers: {added}, deleted brokers: {gone}, bounced brokers: {*}, all live brokers: {*}",
-        then=_brokers_changed,
-    ),
-    says(
-        Kind.BROKER_FENCED,
-        "Newly added brokers: {added}, deleted brokers: {gone}, all live brokers: {*}",
-        then=_brokers_changed,
-    ),
-    says(Kind.BROKER_FENCED, "Broker failure callback for {gone}", then=_brokers_changed),
-    says(Kind.BROKER_UNFENCED, "New broker startup callback for {added}", then=_brokers_changed),
-    says(Kind.BROKER_FENCED, "Fencing broker {node} at epoch {*} because {reason}."),
-    says(Kind.BROKER_FENCED, "Fencing broker {node} because {reason}."),
-    says(Kind.BROKER_UNFENCED, "The request from broker {node} to unfence has been granted…"),
-    says(Kind.BROKER_FENCED, "Unregistering broker {node}…", reason="unregistered"),
-    says(Kind.PARTITIONS_CHANGED, "handleBrokerFenced: changing {partitions} partition(s)"),
-    says(Kind.PARTITIONS_CHANGED, "handleBrokerUnfenced: changing {partitions} partition(s)"),
-    says(Kind.PARTITIONS_CHANGED, "handleBrokerUncleanShutdown: changing {partitions} partition(s)"),
-    says(Kind.PARTITIONS_CHANGED, "Shrinking ISR from {before} to {after}{*}", within="Partition"),
-    says(
-        Kind.PARTITIONS_CHANGED,
-        "Partition {*} on broker {*}: Shrinking ISR for partition {tp} from {before} to {after}",
-    ),
-    # Leaders.
-    says(
-        Kind.LEADER_CHANGED,
-        'Selected new leader and ISR {"leader":{leader_id},"leader_epoch":{epoch},"isr":[{isr}]} for offline '
-        "partition {tp}",
-        then=_leader,
-    ),
-    says(
-        Kind.LEADER_CHANGED,
-        "Leader {tp} with topic id {*} starts at leader epoch {epoch} from offset {offset} with {*}ISR "
-        "[{isr}]{*}",
-    ),
-    says(
-        Kind.LEADER_CHANGED,
-        "Leader {tp} starts at leader epoch {epoch} from offset {offset} with {*}ISR [{isr}]{*}",
-    ),
-    says(
-        Kind.LEADER_CHANGED,
-        "Follower {tp} starts at leader epoch {epoch} from offset {offset} with {*}Current leader is "
-        "{leader_id}. {*}",
-        then=_leader,
-    ),
-    says(
-        Kind.LEADER_CHANGED,
-        "Controller {*} initiated state change for partition {tp} from OfflinePartition to OnlinePartition "
-        "failed",
-        then=_no_replica,
-    ),
-)
+PATTERNS = read_templates(
+    "java_broker",
+    (_brokers_changed, _leader, _no_replica),
+    {
+        "broker_server": ("BrokerServer",),
+        "kafka_server": ("Kafka Server", "KafkaServer"),
+        "partition": ("Partition",),
+        "with_peer": _WITH_PEER,
+    },
+)[""]

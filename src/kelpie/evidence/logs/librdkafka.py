@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.logs.matching import Found, Message, Pattern, Table, node_in, says
+from kelpie.evidence.logs.matching import Found, Message, Table, node_in
+from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
 _NEEDS_MEMBER_ID = "Group member needs a valid member ID"
@@ -65,89 +66,10 @@ def _connection(found: Found, _: Message) -> Sequence[Found]:
     return [found if node is None else replace(found, fields={**found.fields, "node": node})]
 
 
-_BY_TAG: dict[str, tuple[Pattern, ...]] = {
-    "MAXPOLL": (
-        says(
-            Kind.POLL_INTERVAL_EXCEEDED,
-            "Application maximum poll interval ({limit_ms}ms) exceeded by {over_ms}ms{*}",
-            then=_paused,
-        ),
-    ),
-    "SESSTMOUT": (
-        says(
-            Kind.SESSION_LOST,
-            "Consumer group session timed out (in join-state {state}) after {silence_ms} ms without a "
-            "successful response from the group coordinator (broker {node}, last error was {reason}): {*}",
-        ),
-    ),
-    "CGRPCOORD": (
-        says(
-            Kind.LOOKUP_FAILED,
-            '{broker}: Group "{group}" FindCoordinator response error: {error}',
-            then=_unless_closing,
-        ),
-        says(Kind.COORDINATOR_FOUND, '{broker}: Group "{group}" coordinator is {address} id {node}'),
-    ),
-    "COORD": (
-        says(Kind.COORDINATOR_LOST, 'Group "{group}": marking the coordinator ({node}) dead: {reason}'),
-    ),
-    "JOIN": (says(Kind.JOINING, '{broker}: Joining group "{group}" with {*} member id "{member}"'),),
-    "JOINGROUP": (
-        says(
-            Kind.JOINED,
-            "JoinGroup response: GenerationId {generation}, Protocol {protocol}, LeaderId {leader}, my "
-            "MemberId {member}, member metadata count {members}: {error}",
-            then=_joined,
-        ),
-    ),
-    "ASSIGN": (
-        says(
-            Kind.ASSIGNED,
-            'Group "{group}": new assignment of {partitions} partition(s) in join-state {*}',
-        ),
-    ),
-    "CGRPJOINSTATE": (
-        says(
-            Kind.REVOKED,
-            'Group "{group}" changed join state wait-unassign-call -> wait-unassign-to-complete{*}',
-        ),
-        says(
-            Kind.REVOKED,
-            'Group "{group}" changed join state wait-incr-unassign-call -> wait-incr-unassign-to-complete{*}',
-        ),
-    ),
-    "LEAVE": (says(Kind.LEAVING, 'Group "{group}": leave (in state {state})'),),
-    "HEARTBEAT": (
-        says(Kind.HEARTBEAT_FAILED, 'Group "{group}" heartbeat error response in state {*}): {error}'),
-    ),
-    "OFFSET": (
-        says(
-            Kind.POSITION_RESET,
-            "{tp}: offset reset (at {*}, broker {node}) to {to}: {reason}",
-            then=_reset,
-        ),
-    ),
-    "COMMIT": (
-        says(
-            Kind.COMMIT_FAILED,
-            "{broker}: OffsetCommit for {*} partition(s) in join-state {*}: returned: {error}",
-            then=_unless_success,
-        ),
-    ),
-    "COMMITFAIL": (says(Kind.COMMIT_FAILED, "Offset commit {*} failed for {*}: {error}"),),
-    "FAIL": (
-        says(Kind.CONNECTION_FAILED, "{broker}: Connect to {address} failed: {reason}", then=_connection),
-        says(
-            Kind.NOT_AUTHORISED,
-            "{broker}: SASL authentication error: {reason}",
-            error=ErrorCode.SASL_AUTHENTICATION_FAILED.value,
-        ),
-        says(Kind.CONNECTION_FAILED, "{broker}: Failed to resolve {address}: {reason}", then=_connection),
-    ),
-    "FATAL": (says(Kind.FENCED, "Fatal error: {error}", then=_refused),),
-    "PARTCNT": (),
+TABLES: dict[str, Table] = {
+    tag: Table(patterns)
+    for tag, patterns in read_templates(
+        "librdkafka", (_connection, _joined, _paused, _refused, _reset, _unless_closing, _unless_success)
+    ).items()
 }
-_BY_TAG["GRPAUTH"] = _BY_TAG["ERROR"] = (says(Kind.NOT_AUTHORISED, "{error}", then=_refused),)
-
-TABLES: dict[str, Table] = {tag: Table(patterns) for tag, patterns in _BY_TAG.items()}
-TABLES["OFFSETRESET"] = TABLES["OFFSET"]
+TABLES["ERROR"], TABLES["OFFSETRESET"] = TABLES["GRPAUTH"], TABLES["OFFSET"]

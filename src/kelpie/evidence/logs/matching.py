@@ -2,7 +2,9 @@
 
 A table is a list of templates, one per wording; a template is the message with names in braces:
 
-    says(JOINED, "Successfully joined group {group} with generation {generation}")
+    pattern(JOINED, "Successfully joined group {group} with generation {generation}")
+
+`templates.py` reads tables from text files.
 
 Names that are fields of an Event fill them; others go to its details. `{*}` is anything, and so is what
 follows a "…" at the end; a final full stop may be missing. `within` is how the bracket before the message
@@ -188,17 +190,17 @@ _FILL: Mapping[str, Fill] = {
 """What a hole of this name fills; others are details."""
 
 
-def says(
+def pattern(
     kind: EventKind,
     template: str,
     *,
-    within: str | tuple[str, ...] = (),
-    not_within: str | tuple[str, ...] = (),
+    within: tuple[str, ...] = (),
+    not_within: tuple[str, ...] = (),
     error: int | None = None,
     reason: str = "",
     then: Also | None = None,
 ) -> Pattern:
-    """A row of a table."""
+    """A row of a table, compiled."""
     open_ended = template.endswith("…")
     text = template.removesuffix("…")
     parts = _HOLE.split(text)
@@ -216,8 +218,8 @@ def says(
         compiled,
         names,
         tuple(map(_FILL.get, names)),
-        (within,) if isinstance(within, str) else within,
-        (not_within,) if isinstance(not_within, str) else not_within,
+        within,
+        not_within,
         error,
         reason,
         then,

@@ -13,7 +13,7 @@ from kelpie.evidence.logs.configurations import BROKER_DUMP, CONSUMER_DUMP, read
 from kelpie.evidence.logs.entries import Entries, Entry
 from kelpie.evidence.logs.exceptions import find_exception
 from kelpie.evidence.logs.hints import NO_HINTS, Hints, Layout
-from kelpie.evidence.logs.matching import Found, Message, Table, says, split_prefix
+from kelpie.evidence.logs.matching import Found, Message, Table, pattern, split_prefix
 from kelpie.evidence.logs.pauses import limits_of, with_pauses
 from kelpie.evidence.logs.prefixes import facts_of
 from kelpie.evidence.logs.times import Clock, Float, Stamp
@@ -35,8 +35,8 @@ def _arrived(found: Found, _: Message) -> Sequence[Found]:
 
 
 _CONSUMED = (
-    says(EventKind.CONSUMED, "Processed a total of {records} messages", then=_arrived),
-    says(
+    pattern(EventKind.CONSUMED, "Processed a total of {records} messages", then=_arrived),
+    pattern(
         EventKind.CONSUMED,
         "Fetch {*} at offset {offset} for partition {tp} returned fetch data {*}recordsSizeInBytes={records}"
         ")",
