@@ -11,14 +11,14 @@ import pytest
 
 from kelpie.cli import probe
 from kelpie.cli.command import CommandError
-from kelpie.client.journey import Consumer
+from kelpie.client.consumer import Consumer
 from kelpie.client.settings import Settings
 from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.real.cluster import RealCluster
-from tests.consumer.producing import produce
-from tests.consumer.reading import read
+from tests.client.consumer.producing import produce
+from tests.client.consumer.reading import read
 
 TOPIC = "orders"
 O0 = TopicPartition(TOPIC, 0)

@@ -7,18 +7,18 @@ from typing import Any, TypeVar
 
 from kelpie.consumer import (
     EARLIEST,
-    Ask,
-    Closed,
     ConsumedRecord,
-    Consumer,
+    ConsumerClosed,
     ConsumerConfig,
-    Delivered,
+    ConsumerMachine,
+    ConsumerStep,
+    Effects,
     Event,
     Failure,
-    Outcome,
+    OutgoingRequest,
     Problem,
-    Raised,
-    Step,
+    ProblemRaised,
+    RecordsDelivered,
 )
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.find_coordinator import AskCoordinator
@@ -36,14 +36,14 @@ class Stand:
         if "partitions" not in settings:
             settings.setdefault("topics", ("t",))
         numbers = iter(range(1, 1000))
-        self.consumer = Consumer(
+        self.consumer = ConsumerMachine(
             ConsumerConfig(**settings),
             [("boot", 9092)],
             draw=lambda below: 0,
             new_id=lambda: f"new-{next(numbers)}",
         )
         self.now = 1_000_000
-        self.open: list[Ask] = []
+        self.open: list[OutgoingRequest] = []
         self.events: list[Event] = []
         self.wake_at: int | None = None
 
@@ -56,8 +56,8 @@ class Stand:
         self._do(self.consumer.poll_ended(self.now))
 
     def commit(self, **options: Any) -> int:
-        commit_id, outcome = self.consumer.commit(self.now, **options)
-        self._do(outcome)
+        commit_id, effects = self.consumer.commit(self.now, **options)
+        self._do(effects)
         return commit_id
 
     def close(self) -> None:
@@ -67,20 +67,22 @@ class Stand:
         """Answer the question of this kind, of which there must be one."""
         self.settle_one(self.asked(kind), answer)
 
-    def settle_one(self, ask: Ask, answer: Any) -> None:
-        self.open.remove(ask)
+    def settle_one(self, request: OutgoingRequest, answer: Any) -> None:
+        self.open.remove(request)
         if isinstance(answer, Failure):
-            self._do(self.consumer.unanswered(ask.token, answer, self.now))
+            self._do(self.consumer.unanswered(request.token, answer, self.now))
         else:
-            self._do(self.consumer.answered(ask.token, answer, self.now))
+            self._do(self.consumer.answered(request.token, answer, self.now))
 
     def run(self, *leave: type[Any]) -> None:
         """Let the world answer everything, in order, but questions of these kinds."""
         for _ in range(_MOST_TURNS):
-            ask = next((ask for ask in self.open if not isinstance(ask.question, leave)), None)
-            if ask is None:
+            request = next(
+                (request for request in self.open if not isinstance(request.question, leave)), None
+            )
+            if request is None:
                 return
-            self.settle_one(ask, self.world.answer(ask))
+            self.settle_one(request, self.world.answer(request))
         raise AssertionError(f"it goes on for ever: {self.open}")
 
     def wait(self, wait_ms: int) -> None:
@@ -108,7 +110,7 @@ class Stand:
         self._do(self.consumer.woken(self.now))
         self.run(*leave)
 
-    def reach(self, kind: type[Any]) -> Ask:
+    def reach(self, kind: type[Any]) -> OutgoingRequest:
         """Poll, and answer in good health, until it asks this."""
         self.poll()
         for _ in range(20):
@@ -120,7 +122,7 @@ class Stand:
 
     # What can be seen.
 
-    def asked(self, kind: type[Any]) -> Ask:
+    def asked(self, kind: type[Any]) -> OutgoingRequest:
         found = self.all_asked(kind)
         assert len(found) == 1, f"{len(found)} questions of kind {kind.__name__} are open: {self.open}"
         return found[0]
@@ -132,10 +134,10 @@ class Stand:
         return question
 
     def questions(self, kind: type[Q]) -> list[Q]:
-        return [ask.question for ask in self.open if isinstance(ask.question, kind)]
+        return [request.question for request in self.open if isinstance(request.question, kind)]
 
-    def all_asked(self, kind: type[Any]) -> list[Ask]:
-        return [ask for ask in self.open if isinstance(ask.question, kind)]
+    def all_asked(self, kind: type[Any]) -> list[OutgoingRequest]:
+        return [request for request in self.open if isinstance(request.question, kind)]
 
     def has_asked(self, kind: type[Any]) -> bool:
         return bool(self.all_asked(kind))
@@ -148,12 +150,12 @@ class Stand:
 
     def problem(self) -> Problem:
         """The one that poll has raised."""
-        (raised,) = self.told(Raised)
+        (raised,) = self.told(ProblemRaised)
         problem: Problem = raised.problem
         return problem
 
     def records(self) -> list[ConsumedRecord]:
-        return [record for event in self.told(Delivered) for record in event.records]
+        return [record for event in self.told(RecordsDelivered) for record in event.records]
 
     def problems_are_final(self) -> bool:
         """Whether poll has raised what stays so for ever: the member was fenced, or cannot be one."""
@@ -161,18 +163,18 @@ class Stand:
         return any(getattr(own, name, None) is not None for name in ("_fenced", "_fatal"))
 
     @property
-    def last_step(self) -> Step:
+    def last_step(self) -> ConsumerStep:
         return self.consumer.steps[-1]
 
-    def _do(self, outcome: Outcome) -> None:
-        self.wake_at = outcome.wake_at
+    def _do(self, effects: Effects) -> None:
+        self.wake_at = effects.wake_at
         assert self.wake_at is None or self.wake_at > self.now, "it wants to be woken in the past"
-        closed = any(isinstance(event, Closed) for event in self.events)
-        assert not (closed and (outcome.asks or outcome.events)), "it goes on after its end"
+        closed = any(isinstance(event, ConsumerClosed) for event in self.events)
+        assert not (closed and (effects.requests or effects.events)), "it goes on after its end"
         owned = set(self.consumer.assignment.partitions)
-        for ask in outcome.asks:
-            if isinstance(ask.question, AskRecords):
-                assert set(ask.question.wanted) <= owned, "it fetches what it does not own"
-        self.open += outcome.asks
+        for request in effects.requests:
+            if isinstance(request.question, AskRecords):
+                assert set(request.question.wanted) <= owned, "it fetches what it does not own"
+        self.open += effects.requests
         assert len(self.all_asked(AskCoordinator)) <= 1, "two lookups are under way"
-        self.events += outcome.events
+        self.events += effects.events

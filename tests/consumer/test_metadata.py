@@ -76,11 +76,11 @@ def test_broker_that_does_not_answer_is_passed_over() -> None:
     stand.reach(AskRecords)
     stand.consumer.metadata.outdated()
     stand.wait(100)
-    first = stand.asked(AskMetadata).place
+    first = stand.asked(AskMetadata).node
     stand.give(AskRecords, GONE)
     stand.give(AskMetadata, GONE)
     stand.wait(100)
-    assert stand.asked(AskMetadata).place != first
+    assert stand.asked(AskMetadata).node != first
 
 
 def test_knowledge_is_renewed_when_it_is_old() -> None:

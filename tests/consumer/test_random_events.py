@@ -14,14 +14,14 @@ from kelpie.consumer import (
     EARLIEST,
     LATEST,
     NONE,
-    Closed,
-    Delivered,
+    ConsumerClosed,
     Failure,
     FailureKind,
     GroupProtocol,
-    Lost,
     OffsetToCommit,
-    Revoked,
+    PartitionsLost,
+    PartitionsRevoked,
+    RecordsDelivered,
 )
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -84,15 +84,15 @@ def _step(stand: Stand, data: st.DataObject) -> None:
     world = stand.world
     match data.draw(st.integers(0, 11)):
         case 0 | 1 | 2 | 3 | 4 if stand.open:
-            ask = data.draw(st.sampled_from(stand.open))
-            if isinstance(ask.question, AskNewerHeartbeat) and data.draw(st.booleans()):
+            request = data.draw(st.sampled_from(stand.open))
+            if isinstance(request.question, AskNewerHeartbeat) and data.draw(st.booleans()):
                 owned = data.draw(st.sampled_from([None, ids(()), ids((T0,)), ids((T0, T1))]))
-                stand.settle_one(ask, Beat(0, None, ask.question.member_id, 3, 1_000, owned))
+                stand.settle_one(request, Beat(0, None, request.question.member_id, 3, 1_000, owned))
             else:
-                stand.settle_one(ask, world.answer(ask))
+                stand.settle_one(request, world.answer(request))
         case 5 if stand.open:
-            ask = data.draw(st.sampled_from(stand.open))
-            stand.settle_one(ask, _refusal(ask.question, data.draw(_errors)))
+            request = data.draw(st.sampled_from(stand.open))
+            stand.settle_one(request, _refusal(request.question, data.draw(_errors)))
         case 6 if stand.open:
             stand.settle_one(data.draw(st.sampled_from(stand.open)), data.draw(_failures))
         case 7:
@@ -127,10 +127,10 @@ def test_no_order_of_events_breaks_it(name: str, data: st.DataObject) -> None:
         _step(stand, data)
         for event in stand.events:
             match event:
-                case Delivered(records):
+                case RecordsDelivered(records):
                     got = {TopicPartition(record.topic, record.partition) for record in records}
                     assert got <= owned, "records of a partition that it was not told to own"
-                case Revoked(partitions) | Lost(partitions):
+                case PartitionsRevoked(partitions) | PartitionsLost(partitions):
                     owned -= set(partitions)
                 case _ if hasattr(event, "partitions"):
                     owned |= set(event.partitions)
@@ -138,7 +138,7 @@ def test_no_order_of_events_breaks_it(name: str, data: st.DataObject) -> None:
         assert set(stand.consumer.assignment.partitions) == owned, "the application was not told"
     stand.close()
     for _ in range(200):
-        if stand.told(Closed):
+        if stand.told(ConsumerClosed):
             return
         if stand.open:
             stand.settle_one(stand.open[0], stand.world.answer(stand.open[0]))
@@ -165,8 +165,8 @@ def test_it_recovers_when_the_cluster_does(name: str, data: st.DataObject) -> No
         if stand.problems_are_final():
             return
         stand.run_for(2_000, AskRecords)
-        for ask in stand.all_asked(AskRecords):
-            stand.settle_one(ask, healthy.answer(ask))
+        for request in stand.all_asked(AskRecords):
+            stand.settle_one(request, healthy.answer(request))
         if stand.records():
             return
     raise AssertionError(f"no record came: {stand.consumer.steps[-10:]}")

@@ -9,7 +9,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from kelpie.assignors import assignment
-from kelpie.consumer import Ask, Failure, FailureKind
+from kelpie.consumer import Failure, FailureKind, OutgoingRequest
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
@@ -57,12 +57,12 @@ class World:
     """What a follower, or a member of the newer protocol, gets."""
     _handed_in: dict[str, bytes] = field(default_factory=dict)
 
-    def answer(self, ask: Ask) -> Any:
+    def answer(self, request: OutgoingRequest) -> Any:
         """An answer, or a Failure."""
-        waiting = self.instead[type(ask.question)]
+        waiting = self.instead[type(request.question)]
         if waiting:
             return waiting.pop(0)
-        return self._healthy(ask.question)
+        return self._healthy(request.question)
 
     def log(self, partition: TopicPartition) -> tuple[int, int]:
         return self.logs.get(partition, (0, 10))

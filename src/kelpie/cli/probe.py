@@ -13,12 +13,12 @@ from typing import Any
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.client.journey.probe import Chapter, Journey, Probe, Verdict, Wish
-from kelpie.consumer import LATEST, ResetPolicy, Step
+from kelpie.client.probe import ChapterStatus, Probe, ProbeChapter, ProbeReport, ProbeTarget
+from kelpie.consumer import LATEST, ConsumerStep, ResetPolicy
 from kelpie.model.quoting import harmless
 
 _WIDTH = 80
-_MARKS = {Verdict.OK: "ok", Verdict.FAILED: "FAILED", Verdict.SKIPPED: "not done"}
+_MARKS = {ChapterStatus.OK: "ok", ChapterStatus.FAILED: "FAILED", ChapterStatus.SKIPPED: "not done"}
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -63,7 +63,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.group == "":
         raise CommandError("The empty group cannot be joined, so there is no way to walk.")
     settings = replace(settings_from(arguments), client_id="kelpie-probe")
-    wish = Wish(arguments.group, arguments.topic, arguments.join, not arguments.no_join, arguments.reset)
+    wish = ProbeTarget(
+        arguments.group, arguments.topic, arguments.join, not arguments.no_join, arguments.reset
+    )
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     teller = _Teller(arguments.verbose) if not arguments.json else None
@@ -90,7 +92,7 @@ class _Teller:
         self._verbose = verbose
         self._number = 0
 
-    def chapter(self, chapter: Chapter) -> None:
+    def chapter(self, chapter: ProbeChapter) -> None:
         self._number += 1
         head = f"{self._number}. {chapter.title}"
         mark = _MARKS[chapter.verdict]
@@ -100,14 +102,14 @@ class _Teller:
         if self._verbose:
             for step in chapter.steps:
                 self._step(step)
-        if chapter.verdict is Verdict.FAILED:
+        if chapter.verdict is ChapterStatus.FAILED:
             self._say(chapter.why, "Why: ")
             self._say(chapter.needed, "What it would take: ")
             for step in chapter.steps[-3:] if not self._verbose else ():
                 self._step(step)
         print(flush=True)
 
-    def end(self, journey: Journey) -> None:
+    def end(self, journey: ProbeReport) -> None:
         who = "A consumer" if journey.group is None else f"A consumer of {journey.group}"
         if journey.reached:
             partitions = len(journey.stands)
@@ -118,9 +120,9 @@ class _Teller:
         title = failure.title if failure is not None else "the way"
         self._print(f'{who} gets no further than "{title}".')
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: ConsumerStep) -> None:
         times = f", {step.times} times" if step.times > 1 else ""
-        asked = f"{step.request} to {step.asked_of}{times}" if step.asked_of else step.what.value
+        asked = f"{step.request} to {step.asked_of}{times}" if step.asked_of else step.kind.value
         answer = f": {step.answer} ({step.elapsed_ms} ms)" if step.asked_of else f": {step.follows}"
         self._say(f"{asked}{answer}", "- ")
 
@@ -142,7 +144,7 @@ class _Teller:
         )
 
 
-def _as_data(journey: Journey) -> dict[str, Any]:
+def _as_data(journey: ProbeReport) -> dict[str, Any]:
     failure = journey.failure
     return {
         "group": journey.group,
@@ -176,10 +178,10 @@ def _as_data(journey: Journey) -> dict[str, Any]:
     }
 
 
-def _step_data(step: Step) -> dict[str, Any]:
+def _step_data(step: ConsumerStep) -> dict[str, Any]:
     return {
         "at": step.at,
-        "what": step.what.value,
+        "what": step.kind.value,
         "asked_of": step.asked_of,
         "request": step.request,
         "answer": step.answer,

@@ -1,77 +1,78 @@
 """The client side of consumer groups, as machines without input or output.
 
-    consumer = Consumer(config, addresses, draw=random.randrange, new_id=…)      # consumer.py, config.py
-    outcome = consumer.poll(now)                                                 # outcome.py
+    consumer = ConsumerMachine(config, addresses, draw=random.randrange, new_id=…)
+    effects = consumer.poll(now)
 
-`kelpie.client.journey` drives it over real connections. From the outside in:
+`kelpie.client.consumer` drives it over real connections. From the outside in:
 
-    consumer.py      puts the parts together; every event is a method
-    lookup.py        finds the coordinator
-    membership/      classic.py (join, sync, heartbeats, eager and cooperative, static), newer.py (KIP-848)
-    positions/       update.py: where to begin: committed offsets, reset policy, validation, in Kafka's order
-    fetching.py      records (unpacking.py reads them)
-    committing.py    offsets, on demand and automatic
-    metadata.py      leaders; nodes.py: which broker to ask
-    desk.py          requests under way; machine.py: how their answers come in
-    steps.py         what was asked, answered and done, step by step
-    questions/       what is asked of brokers: a request in any version, and an answer without one
+    consumer_machine.py     puts the parts together; every event is a method
+    coordinator_lookup.py   finds the coordinator
+    membership/             classic.py: JoinGroup, SyncGroup, heartbeats; eager, cooperative, static
+                            consumer_group.py: KIP-848
+    positions/              fetch_positions.py: committed offsets, reset policy, validation
+    fetcher.py              records (completed_fetch.py reads them)
+    offset_commits.py       commits, on demand and automatic
+    metadata.py             leaders; broker_connections.py: which broker to ask
+    pending_requests.py     requests without an answer; machine.py: how their answers come in
+    effects.py              what follows from an event
+    steps.py                what was asked, answered and done, step by step
 
 Each part says at its top what it follows and, in a table, what it does with each error.
 """
 
 from kelpie.consumer.config import BadConfig, ConsumerConfig, GroupProtocol, IsolationLevel
-from kelpie.consumer.consumer import Consumer
-from kelpie.consumer.outcome import (
-    Ask,
-    Assigned,
-    Closed,
-    CommitRefused,
-    Committed,
+from kelpie.consumer.consumer_machine import ConsumerMachine
+from kelpie.consumer.effects import (
+    BrokerNode,
+    CommitFailed,
     ConsumedRecord,
-    Delivered,
+    ConsumerClosed,
+    Effects,
     Event,
     Failure,
     FailureKind,
-    Lost,
+    OffsetsCommitted,
     OffsetToCommit,
-    Outcome,
-    Place,
+    OutgoingRequest,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
     Problem,
     ProblemKind,
-    Raised,
-    Revoked,
+    ProblemRaised,
+    RecordsDelivered,
 )
-from kelpie.consumer.positions.policy import EARLIEST, LATEST, NONE, ResetPolicy
-from kelpie.consumer.steps import Step, What
+from kelpie.consumer.positions.reset_policy import EARLIEST, LATEST, NONE, ResetPolicy
+from kelpie.consumer.steps import ConsumerStep, StepKind
 
 __all__ = [
     "EARLIEST",
     "LATEST",
     "NONE",
-    "Ask",
-    "Assigned",
     "BadConfig",
-    "Closed",
-    "CommitRefused",
-    "Committed",
+    "BrokerNode",
+    "CommitFailed",
     "ConsumedRecord",
-    "Consumer",
+    "ConsumerClosed",
     "ConsumerConfig",
-    "Delivered",
+    "ConsumerMachine",
+    "ConsumerStep",
+    "Effects",
     "Event",
     "Failure",
     "FailureKind",
     "GroupProtocol",
     "IsolationLevel",
-    "Lost",
     "OffsetToCommit",
-    "Outcome",
-    "Place",
+    "OffsetsCommitted",
+    "OutgoingRequest",
+    "PartitionsAssigned",
+    "PartitionsLost",
+    "PartitionsRevoked",
     "Problem",
     "ProblemKind",
-    "Raised",
+    "ProblemRaised",
+    "RecordsDelivered",
     "ResetPolicy",
-    "Revoked",
-    "Step",
-    "What",
+    "StepKind",
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from kelpie.assignors import ASSIGNORS
-from kelpie.consumer.positions.policy import LATEST, ResetPolicy
+from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
 from kelpie.model.names import TopicPartition
 
 

@@ -11,9 +11,9 @@ broker that lags behind must not lead back to a former leader (KIP-320). A topic
 from dataclasses import dataclass
 
 from kelpie.consumer.backoff import Backoff
-from kelpie.consumer.desk import Desk, Turn
-from kelpie.consumer.outcome import Failure, Problem, ProblemKind
-from kelpie.consumer.steps import Follows, What
+from kelpie.consumer.effects import Effects, Failure, Problem, ProblemKind
+from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.steps import Consequence, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -37,10 +37,10 @@ class Leader:
 NO_LEADER = Leader(None, None)
 
 
-class Metadata:
-    def __init__(self, desk: Desk, topics: frozenset[str]) -> None:
-        config = desk.config
-        self._desk = desk
+class ConsumerMetadata:
+    def __init__(self, requests: PendingRequests, topics: frozenset[str]) -> None:
+        config = requests.config
+        self._requests = requests
         self._own = topics
         self._others: frozenset[str] = frozenset()
         self._may_create = config.allow_auto_create_topics
@@ -96,57 +96,59 @@ class Metadata:
 
     # What it does.
 
-    def advance(self, turn: Turn) -> None:
-        due = self._wanted or turn.now >= self._fresh_until
-        if not due or self._desk.is_under_way(self._token) or not self._backoff.over(turn.now):
+    def advance(self, effects: Effects) -> None:
+        due = self._wanted or effects.now >= self._fresh_until
+        if not due or self._requests.is_pending(self._token) or not self._backoff.over(effects.now):
             return
-        node = self._desk.nodes.least_loaded(turn.now)
+        node = self._requests.nodes.least_loaded(effects.now)
         if node is None:
             return
         self._wanted = False
         self._asked = self._own | self._others
         question = AskMetadata(tuple(sorted(self._asked)), self._may_create)
-        self._token = self._desk.ask(
-            turn, What.METADATA, node, question, then=self._learned, otherwise=self._not_learned
+        self._token = self._requests.send(
+            effects, StepKind.METADATA, node, question, on_answer=self._on_answer, on_failure=self._on_failure
         )
 
     def deadline(self, now: Instant) -> Instant | None:
-        if self._desk.is_under_way(self._token):
+        if self._requests.is_pending(self._token):
             return None
         if not self._wanted:
             return self._fresh_until
         if not self._backoff.over(now):
             return self._backoff.until
-        return self._desk.nodes.next_free(now)
+        return self._requests.nodes.next_free(now)
 
-    def _learned(self, turn: Turn, facts: ClusterFacts) -> Follows:
+    def _on_answer(self, effects: Effects, facts: ClusterFacts) -> Consequence:
         if facts.error:
-            return self._again(turn, f"The broker could not tell: {info(facts.error).meaning}")
-        self._desk.nodes.heard_of(facts.brokers)
+            return self._retry(effects, f"The broker could not tell: {info(facts.error).meaning}")
+        self._requests.nodes.update(facts.brokers)
         self.topics = {name: self._newest(name, topic) for name, topic in facts.topics.items()}
         self.answers += 1
         self._wanted = False  # Whoever found it out of date while this was on its way has news now.
-        self._fresh_until = turn.now + self._max_age_ms
-        self._raise_what_is_fatal(turn)
+        self._fresh_until = effects.now + self._max_age_ms
+        self._raise_what_is_fatal(effects)
         lacking = self._lacking()
         if lacking:
-            return self._again(turn, f"{lacking}.")
+            return self._retry(effects, f"{lacking}.")
         self._backoff.succeeded()
-        self._backoff.until = turn.now + self._desk.config.retry_backoff_ms  # Not more often, in any case.
+        self._backoff.until = (
+            effects.now + self._requests.config.retry_backoff_ms
+        )  # Not more often, in any case.
         if self._asked != self._own | self._others:
             self._wanted = True  # More is wanted since it was asked.
-        return Follows("The brokers are known, and who leads which partition.")
+        return Consequence("The brokers are known, and who leads which partition.")
 
-    def _not_learned(self, turn: Turn, failure: Failure) -> Follows:
+    def _on_failure(self, effects: Effects, failure: Failure) -> Consequence:
         del failure
         self._wanted = True
-        wait_ms = self._backoff.failed(turn.now)
-        return Follows(f"Another broker is asked, in {wait_ms} ms.", failed=True, needed=_NEEDED)
+        wait_ms = self._backoff.failed(effects.now)
+        return Consequence(f"Another broker is asked, in {wait_ms} ms.", failed=True, needed=_NEEDED)
 
-    def _again(self, turn: Turn, why: str) -> Follows:
+    def _retry(self, effects: Effects, why: str) -> Consequence:
         self._wanted = True
-        wait_ms = self._backoff.failed(turn.now)
-        return Follows(f"{why} It is asked again in {wait_ms} ms.", failed=True, needed=_NEEDED)
+        wait_ms = self._backoff.failed(effects.now)
+        return Consequence(f"{why} It is asked again in {wait_ms} ms.", failed=True, needed=_NEEDED)
 
     def _newest(self, name: str, topic: TopicFacts) -> TopicFacts:
         before = self.topics.get(name)
@@ -166,12 +168,12 @@ class Metadata:
                 partitions[number] = before.partitions[number]
         return TopicFacts(topic.error, topic.topic_id, partitions)
 
-    def _raise_what_is_fatal(self, turn: Turn) -> None:
+    def _raise_what_is_fatal(self, effects: Effects) -> None:
         for name, topic in sorted(self.topics.items()):
             kind = _FATAL.get(topic.error)
             if kind is not None and name in self._own:
                 text = f"Topic {name} cannot be read: {describe(topic.error)}. {info(topic.error).meaning}"
-                turn.fail(Problem(kind, text, topic.error))
+                effects.fail(Problem(kind, text, topic.error))
 
     def _lacking(self) -> str:
         """What is wanted and not there, in words; empty when all is."""

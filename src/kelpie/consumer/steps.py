@@ -1,7 +1,7 @@
-"""What a consumer did, step by step: asked what of whom, what came, how long it took, what follows from it.
+"""The steps of a consumer: which request it sent to which broker, the answer, its time, and the consequence.
 
-Steps are data. Nothing here knows how they are shown. A consumer that asks the same again and again, and
-always hears the same, has one step for it, which counts.
+Steps are data. Nothing here knows how they are shown. When a consumer repeats a request and gets the same
+answer, there is one step for it, with a count.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ MOST_KEPT = 2000
 _SAME_WITHIN = 8
 
 
-class What(StrEnum):
+class StepKind(StrEnum):
     METADATA = "learn of brokers and topics"
     LOOKUP = "find the coordinator"
     DESCRIBE = "ask about the group"
@@ -32,22 +32,22 @@ class What(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Follows:
-    """What an answer leads to."""
+class Consequence:
+    """The consequence of an answer, in words."""
 
     text: str
     failed: bool = False
-    """The consumer cannot go on by this answer: it asks again, or gives up."""
+    """The consumer cannot go on with this answer: it retries, or gives up."""
     needed: str = ""
     """Of a failure: what the answer would have to be."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ConsumerStep:
     at: Instant
-    what: What
+    kind: StepKind
     asked_of: str
-    """Empty: nobody was asked; the consumer concluded it by itself."""
+    """Empty: there was no request; the consumer decided by itself."""
     request: str
     answer: str
     elapsed_ms: int
@@ -55,21 +55,21 @@ class Step:
     failed: bool = False
     needed: str = ""
     times: int = 1
-    """How often it came to the same."""
+    """How often it happened."""
     last_at: Instant = 0
 
-    def same_as(self, other: "Step") -> bool:
-        """Asked the same of the same, and heard the same; what follows may be another time to wait."""
-        mine = (self.what, self.asked_of, self.request, self.answer, self.failed)
-        heard = (other.what, other.asked_of, other.request, other.answer, other.failed)
-        return mine == heard and (bool(self.asked_of) or self.follows == other.follows)
+    def same_as(self, other: "ConsumerStep") -> bool:
+        """Whether request, broker and answer are the same; the time to wait may differ."""
+        mine = (self.kind, self.asked_of, self.request, self.answer, self.failed)
+        heartbeat_answered = (other.kind, other.asked_of, other.request, other.answer, other.failed)
+        return mine == heartbeat_answered and (bool(self.asked_of) or self.follows == other.follows)
 
 
-class Journal:
+class StepHistory:
     def __init__(self) -> None:
-        self._steps: deque[Step] = deque(maxlen=MOST_KEPT)
+        self._steps: deque[ConsumerStep] = deque(maxlen=MOST_KEPT)
 
-    def add(self, step: Step) -> None:
+    def add(self, step: ConsumerStep) -> None:
         for back in range(1, min(_SAME_WITHIN, len(self._steps)) + 1):
             before = self._steps[-back]
             if before.same_as(step):
@@ -80,5 +80,5 @@ class Journal:
         self._steps.append(replace(step, last_at=step.at))
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ConsumerStep, ...]:
         return tuple(self._steps)

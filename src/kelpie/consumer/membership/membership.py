@@ -1,20 +1,20 @@
-"""What the consumer wants of its membership, whichever protocol it speaks."""
+"""What the other parts of a consumer need of its membership, whichever protocol it uses."""
 
 from enum import Enum
 from typing import Protocol
 
-from kelpie.consumer.desk import Turn
-from kelpie.consumer.membership.identity import Member, Outsider
+from kelpie.consumer.effects import Effects, Problem
+from kelpie.consumer.membership.identity import NOT_A_MEMBER, Identity
 from kelpie.model.time import Instant
 
 
 class Reach(Enum):
-    """How far a poll may go on."""
+    """How far a poll may go."""
 
     NOTHING = 0
     """There is no coordinator."""
     FETCHES = 1
-    """It is joining: partitions that have a position may be read."""
+    """The member is joining: partitions that have a position may be read."""
     ALL = 2
 
 
@@ -24,56 +24,72 @@ class Commits(Protocol):
     @property
     def is_settled(self) -> bool: ...
 
-    def commit_before_leaving(self, turn: Turn, limit_ms: int) -> None: ...
+    def commit_before_leaving(self, effects: Effects, limit_ms: int) -> None: ...
 
 
-class Membership(Member, Protocol):
+class Membership(Protocol):
     commits: Commits
     muted: bool
-    """Heartbeats are held back: for experiments."""
+    """No heartbeats are sent: for experiments."""
 
-    def background(self, turn: Turn) -> None:
-        """What happens whether or not the application polls: heartbeats, and what they lead to."""
-
-    def advance(self, turn: Turn) -> Reach:
-        """What happens in polls: joining, taking on partitions."""
-
-    def polled(self, turn: Turn) -> None:
-        """The application polls."""
-
-    def close(self, turn: Turn) -> None:
-        """Reach the group, if it is to be left."""
+    @property
+    def identity(self) -> Identity: ...
 
     @property
     def is_joined(self) -> bool:
-        """Whether it is a member and has taken on its assignment."""
+        """Whether the consumer is a member and has taken on its assignment."""
 
     @property
     def is_closed(self) -> bool: ...
 
+    def committer(self) -> Identity | Problem:
+        """The identity to commit with, or why a commit is not possible now."""
+
+    def refused(self, effects: Effects, error: int, sent: Identity) -> None:
+        """The coordinator refused a request of `sent`: 22, 25, 27, 82, 110 or 113."""
+
+    def background(self, effects: Effects) -> None:
+        """What happens with and without polls: heartbeats, and what they lead to."""
+
+    def advance(self, effects: Effects) -> Reach:
+        """What happens in polls: joining, taking on partitions."""
+
+    def polled(self, effects: Effects) -> None:
+        """The application polls."""
+
+    def close(self, effects: Effects) -> None:
+        """Leave the group, if the consumer is a member."""
+
     def deadline(self, now: Instant, polling: bool) -> Instant | None: ...
 
 
-class NoMembership(Outsider):
-    """Partitions are taken by hand; a group, if there is one, is not joined."""
+class NoMembership:
+    """The application chooses the partitions. A group, if there is one, is not joined."""
 
     commits: Commits
     muted = False
     is_joined = False
     is_closed = True
+    identity = NOT_A_MEMBER
 
-    def background(self, turn: Turn) -> None:
-        """Nothing."""
+    def committer(self) -> Identity | Problem:
+        return NOT_A_MEMBER
 
-    def advance(self, turn: Turn) -> Reach:
-        del turn
+    def refused(self, effects: Effects, error: int, sent: Identity) -> None:
+        """There is no membership to lose."""
+
+    def background(self, effects: Effects) -> None:
+        """There are no heartbeats."""
+
+    def advance(self, effects: Effects) -> Reach:
+        del effects
         return Reach.ALL
 
-    def polled(self, turn: Turn) -> None:
-        """Nothing."""
+    def polled(self, effects: Effects) -> None:
+        """No group watches the polls."""
 
-    def close(self, turn: Turn) -> None:
-        """Nothing."""
+    def close(self, effects: Effects) -> None:
+        """There is no group to leave."""
 
     def deadline(self, now: Instant, polling: bool) -> Instant | None:
         del now, polling

@@ -19,7 +19,7 @@
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from kelpie.consumer.outcome import ProblemKind
+from kelpie.consumer.effects import ProblemKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.questions.join_group import Joined
 
@@ -31,7 +31,7 @@ class Retry(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class GroupRefusal:
     error: int
     retry: Retry
     reason: str = "the coordinator refused it"
@@ -56,32 +56,32 @@ _E = ErrorCode
 _KNOWN = {
     refusal.error: refusal
     for refusal in (
-        Refusal(_E.COORDINATOR_LOAD_IN_PROGRESS, Retry.LATER, "the coordinator was loading"),
-        Refusal(
+        GroupRefusal(_E.COORDINATOR_LOAD_IN_PROGRESS, Retry.LATER, "the coordinator was loading"),
+        GroupRefusal(
             _E.COORDINATOR_NOT_AVAILABLE, Retry.LATER, "the coordinator was not available", rediscover=True
         ),
-        Refusal(_E.NOT_COORDINATOR, Retry.LATER, "the coordinator has changed", rediscover=True),
-        Refusal(_E.ILLEGAL_GENERATION, Retry.AT_ONCE, "the generation is over", forget_generation=True),
-        Refusal(
+        GroupRefusal(_E.NOT_COORDINATOR, Retry.LATER, "the coordinator has changed", rediscover=True),
+        GroupRefusal(_E.ILLEGAL_GENERATION, Retry.AT_ONCE, "the generation is over", forget_generation=True),
+        GroupRefusal(
             _E.UNKNOWN_MEMBER_ID,
             Retry.AT_ONCE,
             "the coordinator does not know the member",
             forget_generation=True,
             forget_member=True,
         ),
-        Refusal(_E.REBALANCE_IN_PROGRESS, Retry.AT_ONCE, "group is already rebalancing"),
-        Refusal(_E.MEMBER_ID_REQUIRED, Retry.AT_ONCE, "need to re-join with the given member-id"),
-        Refusal(_E.FENCED_INSTANCE_ID, Retry.NEVER, kind=ProblemKind.FENCED, fenced=True),
-        Refusal(_E.GROUP_AUTHORIZATION_FAILED, Retry.NEVER, kind=ProblemKind.NOT_AUTHORISED),
-        Refusal(_E.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER, kind=ProblemKind.REFUSED),
-        Refusal(_E.INVALID_GROUP_ID, Retry.NEVER, kind=ProblemKind.REFUSED),
-        Refusal(_E.INVALID_SESSION_TIMEOUT, Retry.NEVER, kind=ProblemKind.REFUSED),
-        Refusal(_E.GROUP_MAX_SIZE_REACHED, Retry.NEVER, kind=ProblemKind.REFUSED),
-        Refusal(_E.UNSUPPORTED_VERSION, Retry.NEVER, kind=ProblemKind.UNSUPPORTED),
+        GroupRefusal(_E.REBALANCE_IN_PROGRESS, Retry.AT_ONCE, "group is already rebalancing"),
+        GroupRefusal(_E.MEMBER_ID_REQUIRED, Retry.AT_ONCE, "need to re-join with the given member-id"),
+        GroupRefusal(_E.FENCED_INSTANCE_ID, Retry.NEVER, kind=ProblemKind.FENCED, fenced=True),
+        GroupRefusal(_E.GROUP_AUTHORIZATION_FAILED, Retry.NEVER, kind=ProblemKind.NOT_AUTHORISED),
+        GroupRefusal(_E.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER, kind=ProblemKind.REFUSED),
+        GroupRefusal(_E.INVALID_GROUP_ID, Retry.NEVER, kind=ProblemKind.REFUSED),
+        GroupRefusal(_E.INVALID_SESSION_TIMEOUT, Retry.NEVER, kind=ProblemKind.REFUSED),
+        GroupRefusal(_E.GROUP_MAX_SIZE_REACHED, Retry.NEVER, kind=ProblemKind.REFUSED),
+        GroupRefusal(_E.UNSUPPORTED_VERSION, Retry.NEVER, kind=ProblemKind.UNSUPPORTED),
     )
 }
 
-OF_MEMBERSHIP: dict[int, Refusal] = {
+OF_MEMBERSHIP: dict[int, GroupRefusal] = {
     error: _KNOWN[error]
     for error in (
         _E.ILLEGAL_GENERATION,
@@ -93,16 +93,16 @@ OF_MEMBERSHIP: dict[int, Refusal] = {
 """What any request of a member may be refused for."""
 
 
-def of_join(joined: Joined) -> Refusal:
+def of_join(joined: Joined) -> GroupRefusal:
     refusal = _of(joined.error)
     if joined.error == _E.MEMBER_ID_REQUIRED:
         return replace(refusal, adopt=joined.member_id)
     return refusal
 
 
-def of_sync(error: int) -> Refusal:
-    return _of(error) if error != _E.MEMBER_ID_REQUIRED else Refusal(error, Retry.NEVER)
+def of_sync(error: int) -> GroupRefusal:
+    return _of(error) if error != _E.MEMBER_ID_REQUIRED else GroupRefusal(error, Retry.NEVER)
 
 
-def _of(error: int) -> Refusal:
-    return _KNOWN.get(error) or Refusal(error, Retry.NEVER)
+def _of(error: int) -> GroupRefusal:
+    return _KNOWN.get(error) or GroupRefusal(error, Retry.NEVER)

@@ -2,34 +2,34 @@
 
 from collections.abc import Iterable
 
-from kelpie.consumer.desk import Desk, Turn
-from kelpie.consumer.metadata import Metadata
-from kelpie.consumer.outcome import Place
-from kelpie.consumer.positions.assignment import Assignment
+from kelpie.consumer.effects import BrokerNode, Effects
+from kelpie.consumer.metadata import ConsumerMetadata
+from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.positions.subscription_state import SubscriptionState
 from kelpie.model.names import TopicPartition
 
 
 def by_leader(
-    turn: Turn,
-    desk: Desk,
-    metadata: Metadata,
-    assignment: Assignment,
+    effects: Effects,
+    requests: PendingRequests,
+    metadata: ConsumerMetadata,
+    assignment: SubscriptionState,
     partitions: Iterable[TopicPartition],
-) -> dict[Place, list[TopicPartition]]:
+) -> dict[BrokerNode, list[TopicPartition]]:
     """Partitions by the broker that leads them.
 
     One without a leader waits for metadata, one whose leader has just failed for the back-off.
     """
-    grouped: dict[Place, list[TopicPartition]] = {}
+    grouped: dict[BrokerNode, list[TopicPartition]] = {}
     later = []
     for partition in partitions:
-        place = desk.nodes.broker(metadata.leader(partition).node_id)
-        if place is None:
+        node = requests.nodes.broker(metadata.leader(partition).node_id)
+        if node is None:
             metadata.outdated()
-        elif desk.nodes.is_unavailable(place, turn.now):
+        elif requests.nodes.is_unavailable(node, effects.now):
             metadata.outdated()  # Perhaps another one leads by now.
             later.append(partition)
         else:
-            grouped.setdefault(place, []).append(partition)
-    assignment.not_before(later, turn.now + desk.config.retry_backoff_ms)
+            grouped.setdefault(node, []).append(partition)
+    assignment.not_before(later, effects.now + requests.config.retry_backoff_ms)
     return grouped

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
-from kelpie.client.journey import Consumer, ConsumerProblem
+from kelpie.client.consumer import Consumer, ConsumerError
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios.java_log import JavaLog
@@ -97,7 +97,7 @@ class Application:
         offsets = None if offset is None else dict.fromkeys(self.assignment, offset)
         try:
             await self._consumer.commit(offsets)
-        except ConsumerProblem as raised:
+        except ConsumerError as raised:
             return ErrorCode(raised.problem.error or ErrorCode.UNKNOWN_SERVER_ERROR)
         return ErrorCode.NONE
 
@@ -188,6 +188,6 @@ class Application:
                 self.read += len(records)
                 if records:
                     await asyncio.sleep(len(records) * self.seconds_per_record)
-        except ConsumerProblem as raised:
+        except ConsumerError as raised:
             self.refused = ErrorCode(raised.problem.error or ErrorCode.UNKNOWN_SERVER_ERROR)
             await self._consumer.crash()

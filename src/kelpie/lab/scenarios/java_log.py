@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kelpie.consumer import Ask, Assigned, Event, Revoked
+from kelpie.consumer import Event, OutgoingRequest, PartitionsAssigned, PartitionsRevoked
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
@@ -54,8 +54,8 @@ class JavaLog:
         self._coordinator = ""
         self._protocol = ""
 
-    def sent(self, ask: Ask, now: Instant) -> None:
-        match ask.question:
+    def sent(self, request: OutgoingRequest, now: Instant) -> None:
+        match request.question:
             case AskToJoin():
                 self._write("(Re-)joining group", now)
             case AskForAssignment(generation=generation, assignments=assignments) if assignments:
@@ -70,8 +70,8 @@ class JavaLog:
                 to = f"to coordinator {self._coordinator} due to {reason}"
                 self._write(f"Member {member_id} sending LeaveGroup request {to}", now)
 
-    def answered(self, ask: Ask, answer: Any, now: Instant) -> None:
-        match ask.question:
+    def answered(self, request: OutgoingRequest, answer: Any, now: Instant) -> None:
+        match request.question:
             case AskCoordinator() if not answer.error:
                 self._coordinator = _node(answer)
                 self._write(f"Discovered group coordinator {self._coordinator}", now)
@@ -91,10 +91,10 @@ class JavaLog:
 
     def happened(self, event: Event, now: Instant) -> None:
         match event:
-            case Assigned(partitions):
+            case PartitionsAssigned(partitions):
                 listed = ", ".join(map(str, partitions))
                 self._write(f"Adding newly assigned partitions: {listed}", now)
-            case Revoked(partitions):
+            case PartitionsRevoked(partitions):
                 listed = ", ".join(map(str, partitions))
                 self._write(f"Revoke previously assigned partitions [{listed}]", now)
 

@@ -1,0 +1,115 @@
+"""The probe's join: JoinGroup, SyncGroup, a heartbeat, LeaveGroup, and nothing left behind."""
+
+import asyncio
+
+from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, Unsupported
+from kelpie.client.connection import Connection
+from kelpie.client.consumer.consumer import Consumer
+from kelpie.client.consumer.consumer_errors import ConsumerError
+from kelpie.client.memory import Memory
+from kelpie.client.probe.group_description import AskToDelete
+from kelpie.client.probe.report import ChapterStatus, ProbeChapter
+from kelpie.client.settings import Settings
+from kelpie.consumer import BrokerNode, ConsumerStep, StepKind
+from kelpie.errors import ErrorCode, describe
+
+_STEPS = (
+    StepKind.LOOKUP,
+    StepKind.JOIN,
+    StepKind.SYNC,
+    StepKind.ASSIGNMENT,
+    StepKind.HEARTBEAT,
+    StepKind.LEAVE,
+)
+_GONE = (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND)
+_POLL_S = 0.2
+_CLOSE_S = 3.0
+
+
+class JoinProbe:
+    def __init__(
+        self,
+        settings: Settings,
+        memory: Memory,
+        group: str,
+        topics: tuple[str, ...],
+    ) -> None:
+        self._settings = settings
+        self._memory = memory
+        self._group = group
+        self._patience_s = settings.request_timeout_s
+        self._consumer = Consumer(
+            settings,
+            group,
+            topics,
+            memory=memory,
+            client_id="kelpie-probe",
+            assignors=("range", "roundrobin", "sticky", "cooperative-sticky"),
+            session_timeout_ms=10_000,
+            heartbeat_interval_ms=200,
+            max_poll_interval_ms=30_000,
+            request_timeout_ms=max(1, int(settings.request_timeout_s * 1000)),
+        )
+
+    async def run(self, coordinator: BrokerNode, *, is_scratch: bool) -> ProbeChapter:
+        title = "Join and take the assignment" if not is_scratch else "Join, as a scratch group beside it"
+        problem = ""
+        try:
+            problem = await self._join()
+        finally:
+            left = await self._leave(coordinator, is_scratch)
+        steps = tuple(step for step in self._consumer.steps if step.kind in _STEPS)
+        beaten = _last(steps, StepKind.HEARTBEAT, failed=False)
+        synced = _last(steps, StepKind.SYNC, failed=False)
+        if beaten is not None and synced is not None and not problem:
+            joined = _last(steps, StepKind.JOIN, failed=False)
+            took_ms = sum(step.elapsed_ms for step in (joined, synced) if step is not None)
+            said = (f"{self._group}: joined and synced in {took_ms} ms, heartbeat answered. {left}",)
+            return ProbeChapter("join", title, ChapterStatus.OK, said, steps=steps)
+        last = next((step for step in reversed(steps) if step.failed), None)
+        why = problem or ("It was not done in time." if last is None else f"{last.answer}. {last.follows}")
+        needed = "a generation, an assignment, and a heartbeat answered 0" if last is None else last.needed
+        said = (f"{self._group}: {left}",)
+        return ProbeChapter("join", title, ChapterStatus.FAILED, said, why, needed, steps)
+
+    async def _join(self) -> str:
+        """Until a heartbeat has been answered; what poll raised before that, if it did."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience_s
+        try:
+            while not self._heard(StepKind.SYNC) and loop.time() < deadline:
+                await self._consumer.poll(min(_POLL_S, max(0.01, deadline - loop.time())))
+        except ConsumerError as raised:
+            # It goes on to its positions in the same poll. They are looked at later, for the group itself.
+            if not self._heard(StepKind.SYNC):
+                return str(raised)
+        while not self._heard(StepKind.HEARTBEAT) and loop.time() < deadline:
+            await asyncio.sleep(0.01)  # Heartbeats need no poll.
+        return ""
+
+    def _heard(self, kind: StepKind) -> bool:
+        return _last(self._consumer.steps, kind, failed=False) is not None
+
+    async def _leave(self, coordinator: BrokerNode, is_scratch: bool) -> str:
+        place = self._consumer.coordinator or coordinator
+        await self._consumer.close(_CLOSE_S)
+        if not is_scratch:
+            return "It has left again."
+        if not any(step.kind is StepKind.JOIN for step in self._consumer.steps):
+            return "Nothing was left behind."
+        try:
+            address = Address(place.host, place.port)
+            async with await Connection.open(address, self._settings, memory=self._memory) as connection:
+                error = await connection.put(AskToDelete(self._group))
+        except Unsupported:
+            return "It has left; this release forgets an empty group by itself."
+        except ClientError as failure:
+            return f"It could not be deleted ({failure.reason.rstrip('.')}); empty, it is forgotten one day."
+        if error in _GONE:
+            return "It has left and is deleted."
+        return f"It could not be deleted ({describe(error)}); empty, it is forgotten one day."
+
+
+def _last(steps: tuple[ConsumerStep, ...], kind: StepKind, *, failed: bool) -> ConsumerStep | None:
+    return next((step for step in reversed(steps) if step.kind is kind and step.failed == failed), None)

@@ -1,0 +1,388 @@
+"""The way of a consumer to its first record, walked step by step, without touching the user's group.
+
+    cluster             reach a broker; who is there
+    offsets-partition   which partition of __consumer_offsets the group belongs to, and who leads it
+    coordinator         find it, as a consumer does
+    group               what the coordinator says of the group
+    join                join and sync, as a scratch group on the same partition, or under a name given for it
+    positions           committed offsets, reset policy, validation
+    records             a fetch from there
+
+The group is only read: FindCoordinator, DescribeGroups, OffsetFetch. FindCoordinator would create
+__consumer_offsets where it does not exist; so that is looked for first, in metadata, which does not.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from kelpie.client.address import Address
+from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsupported
+from kelpie.client.connection import Connection
+from kelpie.client.nodes import Nodes
+from kelpie.client.probe.coordinator_finder import find_coordinator
+from kelpie.client.probe.group_description import AskConsumerGroup, AskGroup, GroupSeen
+from kelpie.client.probe.join_probe import JoinProbe
+from kelpie.client.probe.read_probe import ReadProbe
+from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport
+from kelpie.client.probe.scratch_group import scratch_name
+from kelpie.client.settings import Settings
+from kelpie.consumer import LATEST, BrokerNode, ConsumerStep, ResetPolicy, StepKind
+from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
+from kelpie.model.partitioning import partition_for
+from kelpie.questions.metadata import AskMetadata, ClusterFacts, TopicFacts
+from kelpie.questions.offset_fetch import AskCommitted
+from kelpie.questions.question import Question
+from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse
+
+OFFSETS_TOPIC = "__consumer_offsets"
+_DRAW_PARTITIONS = 1 << 16
+_AGAIN_S = 0.1
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTarget:
+    """What is to be probed: a group, or a topic, or a group's way to one topic."""
+
+    group: str | None
+    topic: str | None = None
+    join_as: str | None = None
+    """Join under this very name, instead of as a scratch group."""
+    joins: bool = True
+    policy: ResetPolicy = LATEST
+
+
+class Probe:
+    """`tell` hears of each chapter as soon as it is over."""
+
+    def __init__(
+        self, settings: Settings, wish: ProbeTarget, tell: Callable[[ProbeChapter], None] | None = None
+    ) -> None:
+        assert wish.group is not None or wish.topic is not None, "nothing to probe"
+        self._settings = settings
+        self._wish = wish
+        self._tell = tell
+        self._patience_s = settings.request_timeout_s
+        self._token = secrets.token_hex(4)
+        self.journey = ProbeReport(wish.group)
+        self._nodes: Nodes
+        self._scratch: str | None = None
+        self._partitions: tuple[TopicPartition, ...] = ()
+
+    async def run(self) -> ProbeReport:
+        """Walk until something fails, or the end."""
+        nodes = await self._reach()
+        if nodes is None:
+            return self.journey
+        async with nodes:
+            self._nodes = nodes
+            await self._walk()
+        return self.journey
+
+    async def _walk(self) -> None:
+        goes_on = await self._look_at_offsets_topic()
+        coordinator = await self._find_coordinator() if goes_on else None
+        if goes_on and coordinator is None:
+            return
+        if coordinator is not None and not await self._look_at_group(coordinator):
+            return
+        if not await self._choose_partitions():
+            return
+        if coordinator is not None and not await self._join(coordinator):
+            return
+        await self._read(coordinator)
+
+    # The cluster.
+
+    async def _reach(self) -> Nodes | None:
+        addresses = ", ".join(map(str, self._settings.bootstrap))
+        title = "Reach the cluster"
+        try:
+            nodes = await Nodes.open(self._settings)
+        except ClientError as error:
+            causes = error.causes if isinstance(error, NoBroker) else (error,)
+            self._add(
+                ProbeChapter(
+                    "cluster",
+                    title,
+                    ChapterStatus.FAILED,
+                    (f"Tried {addresses}.",),
+                    " ".join(dict.fromkeys(cause.reason for cause in causes)),
+                    "one broker that answers at one of these addresses",
+                )
+            )
+            return None
+        brokers = sorted(nodes.brokers)
+        named = ", ".join(f"{node} at {nodes.brokers[node].address}" for node in brokers[:6])
+        more = f" and {len(brokers) - 6} more" if len(brokers) > 6 else ""
+        self._add(
+            ProbeChapter(
+                "cluster", title, ChapterStatus.OK, (f"{_count(brokers, 'broker')}: {named}{more}.",)
+            )
+        )
+        return nodes
+
+    async def _look_at_offsets_topic(self) -> bool:
+        """Whether there is one, so that the coordinator may be asked for."""
+        title = "Find the group's partition of the offsets topic"
+        group = self._wish.group
+        try:
+            facts = await self._ask_any(AskMetadata((OFFSETS_TOPIC,)))
+        except ClientError as error:
+            self._add(_failed("offsets-partition", title, error.reason, "the metadata of __consumer_offsets"))
+            return False
+        topic = facts.topics[OFFSETS_TOPIC]
+        if not topic.partitions:
+            self._add(self._without_offsets_topic(title, topic))
+            return False
+        count = len(topic.partitions)
+        if group is None:
+            self._scratch = scratch_name(self._token, secrets.randbelow(_DRAW_PARTITIONS) % count, count)
+        name = group if group is not None else self._scratch
+        assert name is not None
+        number = partition_for(name, count)
+        if self._scratch is None:
+            self._scratch = scratch_name(self._token, number, count)
+        self._add(_offsets_partition(title, name, number, topic, facts))
+        return True
+
+    def _without_offsets_topic(self, title: str, topic: TopicFacts) -> ProbeChapter:
+        if topic.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            why = f"{OFFSETS_TOPIC}: {describe(topic.error)}. {info(topic.error).meaning}"
+            return _failed("offsets-partition", title, why, f"a topic {OFFSETS_TOPIC} with partitions")
+        said = (
+            f"There is no topic {OFFSETS_TOPIC}: no group has been used on this cluster yet. It is created "
+            "when a consumer first asks for its coordinator; looking does not ask."
+        )
+        if self._wish.group is None:
+            return ProbeChapter("offsets-partition", title, ChapterStatus.SKIPPED, (said,))
+        why = "Without the offsets topic a group has no coordinator, and nothing committed."
+        needed = f"a topic {OFFSETS_TOPIC} with partitions"
+        return ProbeChapter("offsets-partition", title, ChapterStatus.FAILED, (said,), why, needed)
+
+    # The coordinator.
+
+    async def _find_coordinator(self) -> BrokerNode | None:
+        title = "Find the coordinator"
+        name = self._wish.group if self._wish.group is not None else self._scratch
+        assert name is not None
+        finder = await find_coordinator(self._settings, self._nodes.memory, name, self._patience_s)
+        place = finder.coordinator
+        if place is not None:
+            self._forgive("offsets-partition", f"A moment later broker {place.node_id} led it.")
+            said = (f"It is broker {place.node_id} at {place.address}.",)
+            self._add(ProbeChapter("coordinator", title, ChapterStatus.OK, said, steps=finder.steps))
+            return place
+        last = next((step for step in reversed(finder.steps) if step.failed), None)
+        why = "No broker has told it." if last is None else f"{last.answer}. {last.follows}"
+        if finder.problem is not None:
+            why = finder.problem.text
+        needed = "a broker" if last is None else last.needed
+        self._add(ProbeChapter("coordinator", title, ChapterStatus.FAILED, (), why, needed, finder.steps))
+        return None
+
+    async def _look_at_group(self, coordinator: BrokerNode) -> bool:
+        title = "Ask the coordinator about the group"
+        group = self._wish.group
+        if group is None:
+            return True
+        try:
+            async with await self._connect(coordinator) as connection:
+                seen, step = await self._describe(connection, coordinator, group)
+                topics = set(seen.topics)
+                if seen.is_of_consumers and (not seen.error or not seen.exists):
+                    topics |= await self._committed_topics(connection, group)
+        except ClientError as error:
+            needed = f"an answer from broker {coordinator.node_id} at {coordinator.address}"
+            self._add(_failed("group", title, error.reason, needed))
+            return False
+        if seen.error and seen.error != ErrorCode.GROUP_ID_NOT_FOUND:
+            why = f"{step.request} was answered {describe(seen.error)}. {info(seen.error).meaning}"
+            self._add(_failed("group", title, why, "the group's state and members"))
+            return False
+        if not seen.is_of_consumers:
+            why = f"Group {group} is of type {seen.protocol_type}; its members are no consumers."
+            self._add(_failed("group", title, why, "a group of type consumer"))
+            return False
+        self.journey.topics = tuple(sorted(topics))
+        told = _group_told(group, seen, self.journey.topics)
+        self._add(ProbeChapter("group", title, ChapterStatus.OK, (told,), steps=(step,)))
+        return True
+
+    async def _describe(
+        self, connection: Connection, place: BrokerNode, group: str
+    ) -> tuple[GroupSeen, ConsumerStep]:
+        """While it loads, or has moved, it is asked again, as long as patience lasts."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience_s
+        times = 0
+        while True:
+            times += 1
+            begun, begun_at = loop.time(), int(time.time() * 1000)
+            question: Question[GroupSeen] = AskGroup(group)
+            seen = await connection.put(question)
+            if not seen.exists and connection.versions.speaks(AskConsumerGroup.api):
+                newer = await connection.put(AskConsumerGroup(group))
+                if not newer.error:
+                    seen, question = newer, AskConsumerGroup(group)
+            again = seen.error and info(seen.error).retriable
+            if not again or loop.time() > deadline:
+                took_ms = int((loop.time() - begun) * 1000)
+                answer = question.tell(seen)
+                step = ConsumerStep(
+                    begun_at, StepKind.DESCRIBE, str(place), str(question), answer, took_ms, "", times=times
+                )
+                return seen, step
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _committed_topics(self, connection: Connection, group: str) -> set[str]:
+        try:
+            committed = await connection.put(AskCommitted(group, None, require_stable=False))
+        except Unsupported:  # Kafka 0.9 tells of partitions that are named only; so all are named.
+            everything: MetadataResponse = await connection.ask(MetadataRequest(topics=[]), 0)
+            named = tuple(
+                TopicPartition(topic.name or "", row.partition_index)
+                for topic in everything.topics
+                for row in topic.partitions
+            )
+            committed = await connection.put(AskCommitted(group, named))
+        return {partition.topic for partition, row in committed.partitions.items() if row.offset >= 0}
+
+    # The topics.
+
+    async def _choose_partitions(self) -> bool:
+        title = "Choose what to read"
+        topics = (self._wish.topic,) if self._wish.topic is not None else self.journey.topics
+        if not topics:
+            why = (
+                f"Group {self._wish.group} has no members and has committed nothing, so nothing tells which "
+                "topics it reads. Name one with --topic."
+            )
+            self._add(_failed("topics", title, why, "a topic"))
+            return False
+        try:
+            facts = await self._ask_any(AskMetadata(topics))
+        except ClientError as error:
+            self._add(_failed("topics", title, error.reason, "the metadata of the topics"))
+            return False
+        self.journey.topics = topics
+        self._partitions = tuple(
+            TopicPartition(name, number)
+            for name, topic in facts.topics.items()
+            for number in topic.partitions
+        )
+        wrong = {name: topic.error for name, topic in facts.topics.items() if not topic.partitions}
+        if self._partitions and (not wrong or self._wish.topic is None):
+            return True
+        name, code = next(iter(wrong.items()))
+        why = f"Topic {name}: {describe(code)}. {info(code).meaning}"
+        self._add(_failed("topics", title, why, "partitions with leaders"))
+        return False
+
+    # Joining and reading.
+
+    async def _join(self, coordinator: BrokerNode) -> bool:
+        wish = self._wish
+        if not wish.joins:
+            said = ("Not tried: only reading was asked for.",)
+            self._add(ProbeChapter("join", "Join", ChapterStatus.SKIPPED, said))
+            return True
+        name = wish.join_as if wish.join_as is not None else self._scratch
+        assert name is not None
+        joining = JoinProbe(self._settings, self._nodes.memory, name, self.journey.topics)
+        chapter = await joining.run(coordinator, is_scratch=wish.join_as is None)
+        self._add(chapter)
+        return chapter.verdict is ChapterStatus.OK
+
+    async def _read(self, coordinator: BrokerNode | None) -> None:
+        group = None
+        if coordinator is not None:
+            group = self._wish.group if self._wish.group is not None else self._scratch
+        reading = ReadProbe(
+            self._settings, self._nodes.memory, group, self._partitions, policy=self._wish.policy
+        )
+        for chapter in await reading.run():
+            self._add(chapter)
+        self.journey.stands = reading.stands
+        self.journey.reached = self.journey.failure is None
+
+    # Asking.
+
+    async def _ask_any(self, question: Question[A]) -> A:
+        """The answer of any broker that gives one, the known-good first."""
+        failures: list[ClientError] = []
+        for node_id in sorted(self._nodes.brokers):
+            try:
+                return await self._nodes.put(node_id, question)
+            except ClientError as error:
+                failures.append(error)
+        for introduction in self._nodes.introduced():  # Reached, though not by the address it announces.
+            try:
+                return await introduction.connection.put(question)
+            except ClientError as error:
+                failures.append(error)
+        raise failures[0] if failures else Unreachable("The cluster names no broker.")
+
+    async def _connect(self, place: BrokerNode) -> Connection:
+        address = Address(place.host, place.port)
+        return await Connection.open(address, self._settings, memory=self._nodes.memory)
+
+    def _forgive(self, name: str, said: str) -> None:
+        """What a chapter found wrong has come right since."""
+        for at, chapter in enumerate(self.journey.chapters):
+            if chapter.name == name and chapter.verdict is ChapterStatus.FAILED:
+                told = (*chapter.said, chapter.why, said)
+                self.journey.chapters[at] = replace(
+                    chapter, verdict=ChapterStatus.OK, said=told, why="", needed=""
+                )
+
+    def _add(self, chapter: ProbeChapter) -> None:
+        self.journey.chapters.append(chapter)
+        if self._tell is not None:
+            self._tell(chapter)
+
+
+def _failed(name: str, title: str, why: str, needed: str) -> ProbeChapter:
+    return ProbeChapter(name, title, ChapterStatus.FAILED, (), why, needed)
+
+
+def _offsets_partition(
+    title: str, name: str, number: int, topic: TopicFacts, facts: ClusterFacts
+) -> ProbeChapter:
+    rows = topic.partitions[number]
+    place = f"{name} belongs to partition {number} of {len(topic.partitions)} of {OFFSETS_TOPIC}"
+    replicas = ", ".join(map(str, rows.replicas)) or "none"
+    isr = ", ".join(map(str, rows.isr)) or "none"
+    if rows.leader is not None and rows.leader in facts.brokers:
+        said = f"{place}. Broker {rows.leader} leads it; replicas {replicas}, in sync {isr}."
+        return ProbeChapter("offsets-partition", title, ChapterStatus.OK, (said,))
+    leader = "No broker" if rows.leader is None else f"Broker {rows.leader}, which is not there,"
+    if not rows.replicas:  # Kafka 0.9 names living ones only.
+        why = f"{leader} leads it, and no replica of it is alive."
+        needed = f"a leader for {OFFSETS_TOPIC}-{number}: a broker that holds a replica of it back in service"
+    else:
+        why = f"{leader} leads it; replicas {replicas}, in sync {isr}."
+        dead = [node for node in rows.replicas if node not in facts.brokers]
+        if dead:
+            why += f" Not among the brokers of the cluster: {', '.join(map(str, dead))}."
+        needed = f"a leader for {OFFSETS_TOPIC}-{number}: one of brokers {replicas} back in service"
+    return ProbeChapter("offsets-partition", title, ChapterStatus.FAILED, (f"{place}.",), why, needed)
+
+
+def _group_told(group: str, seen: GroupSeen, topics: tuple[str, ...]) -> str:
+    shown = ", ".join(topics[:6]) + (" …" if len(topics) > 6 else "")
+    if not seen.exists:
+        told = f"It lists no group {group}: nobody is a member."
+        return f"{told} Offsets are committed for {shown}." if topics else f"{told} Nothing is committed."
+    told = f"{group} is {seen.state}, with {_count(range(seen.members), 'member')}"
+    told += f" and the assignor {seen.protocol}." if seen.protocol else "."
+    return f"{told} It reads {shown}." if topics else told
+
+
+def _count(things: "range | list[int]", name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"

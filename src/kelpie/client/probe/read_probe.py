@@ -1,0 +1,147 @@
+"""The probe's positions and its fetch: the consumer's own way, without joining, and without committing."""
+
+import asyncio
+from collections.abc import Sequence
+
+from kelpie.client.consumer.consumer import Consumer
+from kelpie.client.consumer.consumer_errors import ConsumerError
+from kelpie.client.memory import Memory
+from kelpie.client.probe.report import ChapterStatus, PartitionStart, ProbeChapter
+from kelpie.client.settings import Settings
+from kelpie.consumer import ConsumerStep, Problem, ProblemKind, ResetPolicy, StepKind
+from kelpie.model.names import TopicPartition
+from kelpie.questions.question import listed
+
+_POSITION_STEPS = (
+    StepKind.METADATA,
+    StepKind.COMMITTED,
+    StepKind.RESET,
+    StepKind.VALIDATE,
+    StepKind.POSITION,
+)
+_POLL_S = 0.2
+_SHOWN = 12
+
+
+class ReadProbe:
+    def __init__(
+        self,
+        settings: Settings,
+        memory: Memory,
+        group: str | None,
+        partitions: Sequence[TopicPartition],
+        *,
+        policy: ResetPolicy,
+    ) -> None:
+        self._partitions = tuple(partitions)
+        self._patience_s = settings.request_timeout_s
+        self._policy = policy
+        self._group = group
+        self._problem: Problem | None = None
+        self._consumer = Consumer(
+            settings,
+            group,
+            partitions=partitions,
+            memory=memory,
+            client_id="kelpie-probe",
+            auto_offset_reset=policy,
+            request_timeout_ms=max(1, int(settings.request_timeout_s * 1000)),
+            fetch_max_wait_ms=100,
+            max_partition_fetch_bytes=65_536,
+        )
+
+    async def run(self) -> list[ProbeChapter]:
+        deadline = asyncio.get_running_loop().time() + self._patience_s
+        try:
+            while self._problem is None and len(self._fetched()) < len(self._partitions):
+                left_s = deadline - asyncio.get_running_loop().time()
+                if left_s <= 0:
+                    break
+                await self._poll(min(_POLL_S, left_s))
+        finally:
+            await self._consumer.crash()  # It has joined nothing, so there is nothing to leave.
+        positions = self._tell_positions()
+        if positions.verdict is ChapterStatus.FAILED:
+            return [positions]
+        return [positions, self._tell_fetch()]
+
+    @property
+    def stands(self) -> tuple[PartitionStart, ...]:
+        """Where each partition that has a position would be read from."""
+        found = []
+        for partition, state in self._consumer.machine.assignment:
+            if state.began is not None:
+                offset, origin = state.began
+                found.append(
+                    PartitionStart(partition, offset, origin.value, state.high_watermark, state.unusable)
+                )
+        return tuple(sorted(found, key=lambda stand: stand.partition))
+
+    async def _poll(self, limit_s: float) -> None:
+        try:
+            await self._consumer.poll(limit_s)
+        except ConsumerError as raised:
+            if raised.problem.kind is not ProblemKind.TOO_LARGE:  # There is a record, after all.
+                self._problem = raised.problem
+
+    def _fetched(self) -> set[TopicPartition]:
+        return {
+            partition
+            for partition, state in self._consumer.machine.assignment
+            if state.high_watermark is not None
+        }
+
+    def _tell_positions(self) -> ProbeChapter:
+        title = "Take up the positions"
+        steps = tuple(step for step in self._consumer.steps if step.kind in _POSITION_STEPS)
+        stands = {stand.partition: stand for stand in self.stands}
+        missing = [partition for partition in self._partitions if partition not in stands]
+        if not missing:
+            said = tuple(self._told(stand) for stand in list(stands.values())[:_SHOWN])
+            if len(stands) > _SHOWN:
+                said += (f"… and {len(stands) - _SHOWN} more partitions.",)
+            return ProbeChapter("positions", title, ChapterStatus.OK, said, steps=steps)
+        last = _last_failure(steps)
+        why = f"No position for {listed(missing)}. "
+        if self._problem is not None:
+            why += self._problem.text
+        elif last is not None:
+            why += f"{last.asked_of} answered {last.request}: {last.answer}. {last.follows}"
+        else:
+            why += "The answers did not come in time."
+        needed = "an offset for each partition" if last is None else last.needed
+        return ProbeChapter("positions", title, ChapterStatus.FAILED, (), why, needed, steps)
+
+    def _told(self, stand: PartitionStart) -> str:
+        before = "nothing committed" if stand.unusable is None else f"no record at {stand.unusable}"
+        where = {
+            "committed": "the committed offset",
+            "reset": f"{before}; auto.offset.reset={self._policy}",
+            "truncated": "the log was cut back to here",
+        }.get(stand.origin, stand.origin)
+        return f"{stand.partition} at {stand.offset} ({where})."
+
+    def _tell_fetch(self) -> ProbeChapter:
+        title = "Fetch from there"
+        steps = tuple(step for step in self._consumer.steps if step.kind is StepKind.FETCH)
+        unfetched = [partition for partition in self._partitions if partition not in self._fetched()]
+        if not unfetched and self._problem is None:
+            behind = sum(stand.behind or 0 for stand in self.stands)
+            waiting = [stand for stand in self.stands if stand.behind]
+            told = f"All {len(self._partitions)} partitions answer."
+            if len(self._partitions) == 1:
+                told = "The partition answers."
+            told += f" {behind} offsets to come in {len(waiting)} of them." if behind else " Nothing new yet."
+            return ProbeChapter("records", title, ChapterStatus.OK, (told,), steps=steps)
+        last = _last_failure(steps)
+        why = f"No answer for {listed(unfetched)}. " if unfetched else ""
+        if self._problem is not None:
+            why += self._problem.text
+        elif last is not None:
+            why += f"{last.answer}. {last.follows}"
+        needed = "records, or none yet, from the position on"
+        return ProbeChapter("records", title, ChapterStatus.FAILED, (), why.strip(), needed, steps)
+
+
+def _last_failure(steps: Sequence[ConsumerStep]) -> ConsumerStep | None:
+    return next((step for step in reversed(steps) if step.failed), None)

@@ -1,0 +1,386 @@
+"""A member of a group of the newer protocol (KIP-848): one request for everything, and no leader.
+
+The coordinator shares the partitions out. A member says in its heartbeats what it subscribes to and what it
+owns, and hears what it should own. What is no longer its own it gives up first, and says so; what it gains it
+gets once the others have given it up.
+
+UNSUBSCRIBED   no member
+JOINING        a heartbeat with epoch 0 is on its way, or due
+STABLE         owns what it should
+RECONCILING    another assignment has come: giving up (committing first), then taking on, in a poll
+ACKNOWLEDGING  done; the next heartbeat, due at once, says what it owns
+STALE          the application did not poll in time: it has left, and joins again with the next poll
+LEAVING        the last heartbeat, of epoch −1, is on its way
+FATAL          poll raises why
+
+| error                                          | what follows                                              |
+|------------------------------------------------|-----------------------------------------------------------|
+| 14 COORDINATOR_LOAD_IN_PROGRESS                | again after the back-off                                  |
+| 15, 16, no answer                              | find the coordinator anew; the next heartbeat tells all   |
+| 25 UNKNOWN_MEMBER_ID, 110 FENCED_MEMBER_EPOCH  | its partitions are lost; join again                       |
+| 29 TOPIC_AUTHORIZATION_FAILED                  | poll raises it; heartbeats go on                          |
+| 30, 35, 42, 81, 82, 111, 112, 128, any other   | poll raises it, and that is the end                       |
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from kelpie.consumer.backoff import Backoff
+from kelpie.consumer.coordinator_lookup import CoordinatorLookup
+from kelpie.consumer.effects import (
+    BrokerNode,
+    Effects,
+    Failure,
+    FailureKind,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+    Problem,
+    ProblemKind,
+)
+from kelpie.consumer.membership.deadlines import MemberDeadlines
+from kelpie.consumer.membership.identity import Identity
+from kelpie.consumer.membership.membership import Commits, Reach
+from kelpie.consumer.metadata import ConsumerMetadata
+from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.positions.subscription_state import SubscriptionState
+from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat, OwnedIds
+from kelpie.questions.question import listed
+
+NEEDED = "an epoch above 0 and the partitions of this member"
+_LEAVE = -1
+_LEAVE_FOR_A_WHILE = -2
+_FIND_COORDINATOR = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
+_FENCED = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH)
+_KINDS: dict[int, ProblemKind] = {
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,
+    ErrorCode.FENCED_INSTANCE_ID: ProblemKind.FENCED,
+    ErrorCode.UNRELEASED_INSTANCE_ID: ProblemKind.FENCED,
+    ErrorCode.UNSUPPORTED_VERSION: ProblemKind.UNSUPPORTED,
+    ErrorCode.UNSUPPORTED_ASSIGNOR: ProblemKind.REFUSED,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: ProblemKind.REFUSED,
+    ErrorCode.INVALID_REQUEST: ProblemKind.REFUSED,
+}
+
+
+class MemberState(Enum):
+    UNSUBSCRIBED = "UNSUBSCRIBED"
+    JOINING = "JOINING"
+    STABLE = "STABLE"
+    RECONCILING = "RECONCILING"
+    ACKNOWLEDGING = "ACKNOWLEDGING"
+    STALE = "STALE"
+    LEAVING = "LEAVING"
+    FATAL = "FATAL"
+
+
+_SENDS_HEARTBEATS = (
+    MemberState.JOINING,
+    MemberState.STABLE,
+    MemberState.RECONCILING,
+    MemberState.ACKNOWLEDGING,
+)
+
+
+class ConsumerGroupMembership:
+    commits: Commits
+
+    def __init__(
+        self,
+        requests: PendingRequests,
+        metadata: ConsumerMetadata,
+        lookup: CoordinatorLookup,
+        assignment: SubscriptionState,
+        new_id: Callable[[], str],
+    ) -> None:
+        config = requests.config
+        assert config.group_id is not None
+        self._requests = requests
+        self._config = config
+        self._group_id = config.group_id
+        self._metadata = metadata
+        self._lookup = lookup
+        self._assignment = assignment
+        self._deadlines = MemberDeadlines(config)
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
+        self.muted = False
+        self.state = MemberState.JOINING
+        self.identity = Identity(new_id(), 0, config.group_instance_id, uses_consumer_protocol=True)
+        self._target: OwnedIds | None = None
+        """What it should own."""
+        self._owned: OwnedIds = ()
+        self._reported: OwnedIds | None = None
+        """What the coordinator has last been told; None: nothing, so the next heartbeat tells all."""
+        self._giving_up = False
+        self._interval_ms = config.heartbeat_interval_ms
+        self._token: int | None = None
+        self._fatal: Problem | None = None
+
+    # What others ask and tell.
+
+    @property
+    def is_joined(self) -> bool:
+        return self.state is MemberState.STABLE and self.identity.generation > 0
+
+    @property
+    def is_closed(self) -> bool:
+        return self.state in (MemberState.UNSUBSCRIBED, MemberState.FATAL)
+
+    def committer(self) -> Identity | Problem:
+        if self.identity.generation > 0 and self.state in _SENDS_HEARTBEATS:
+            return self.identity
+        text = "The offsets were not committed: this consumer is no member of the group (any more)."
+        return Problem(ProblemKind.COMMIT_FAILED, text)
+
+    def refused(self, effects: Effects, error: int, sent: Identity) -> None:
+        """A commit or an offset request was refused: the next heartbeat, sent at once, brings the truth."""
+        if error != ErrorCode.REBALANCE_IN_PROGRESS and sent == self.identity:
+            self._deadlines.next_heartbeat_in(0, effects.now)
+
+    def polled(self, effects: Effects) -> None:
+        self._deadlines.polled(effects.now)
+        if self._fatal is not None:
+            effects.fail(self._fatal)
+        if self.state is MemberState.STALE and not self._requests.is_pending(self._token):
+            self._start_over(effects)
+
+    # What happens in any case.
+
+    @property
+    def _sends_heartbeats(self) -> bool:
+        """It does not join before the application has polled once."""
+        return self.state in _SENDS_HEARTBEATS and self._deadlines.poll_ends_at is not None
+
+    def background(self, effects: Effects) -> None:
+        if self.muted or not self._sends_heartbeats:
+            return
+        coordinator = self._lookup.ready(effects)
+        if coordinator is None:
+            return
+        if self._deadlines.poll_expired(effects.now):
+            self._leave_for_late_poll(effects, coordinator)
+            return
+        due = effects.now >= self._deadlines.next_heartbeat_at or self.state is MemberState.ACKNOWLEDGING
+        if due and self._backoff.over(effects.now) and not self._requests.is_pending(self._token):
+            self._send_heartbeat(effects, coordinator)
+
+    def advance(self, effects: Effects) -> Reach:
+        if self.state is MemberState.RECONCILING:
+            self._reconcile(effects)
+        return Reach.NOTHING if self.state in (MemberState.FATAL, MemberState.LEAVING) else Reach.ALL
+
+    def deadline(self, now: Instant, polling: bool) -> Instant | None:
+        del polling
+        if self.muted or not self._sends_heartbeats:
+            return None
+        if self._lookup.coordinator is None:
+            return self._lookup.deadline(now)
+        due = [] if self._deadlines.poll_ends_at is None else [self._deadlines.poll_ends_at]
+        if not self._requests.is_pending(self._token):
+            due.append(max(self._deadlines.next_heartbeat_at, self._backoff.until))
+        return min(due, default=None)
+
+    def _send_heartbeat(self, effects: Effects, node: BrokerNode) -> None:
+        sent = self.identity
+        owned = self._owned
+        whole = self._reported is None  # After a join, and whenever an answer went missing.
+        config = self._config
+        question = AskNewerHeartbeat(
+            self._group_id,
+            sent.member_id,
+            sent.generation,
+            sent.instance_id,
+            config.max_poll_interval_ms if whole else -1,
+            config.topics if whole else None,
+            config.group_remote_assignor if whole else None,
+            owned if whole or owned != self._reported else None,
+        )
+        if self.state is MemberState.ACKNOWLEDGING:
+            self.state = MemberState.STABLE
+        self._deadlines.next_heartbeat_in(self._interval_ms, effects.now)
+        what = StepKind.JOIN if sent.generation == 0 else StepKind.HEARTBEAT
+        self._token = self._requests.send(
+            effects,
+            what,
+            node,
+            question,
+            on_answer=lambda effects, heartbeat: self._on_answer(effects, node, sent, owned, heartbeat),
+            on_failure=lambda effects, failure: self._on_failure(effects, node, failure),
+        )
+
+    def _on_answer(
+        self, effects: Effects, node: BrokerNode, sent: Identity, owned: OwnedIds, heartbeat: Beat
+    ) -> Consequence:
+        if sent != self.identity or self.state not in _SENDS_HEARTBEATS:
+            return Consequence("It no longer matters.")
+        if heartbeat.error:
+            return self._refused(effects, node, heartbeat)
+        self._backoff.succeeded()
+        self._reported = owned
+        self._interval_ms = max(heartbeat.interval_ms, 1)
+        self._deadlines.next_heartbeat_in(self._interval_ms, effects.now)
+        member_id = heartbeat.member_id or sent.member_id
+        self.identity = Identity(member_id, heartbeat.epoch, sent.instance_id, uses_consumer_protocol=True)
+        if heartbeat.assignment is None:
+            if self.state is MemberState.JOINING:
+                self.state = MemberState.STABLE
+            return Consequence(f"It is a member, of epoch {heartbeat.epoch}.")
+        self._target = heartbeat.assignment
+        if self._target != self._owned:
+            self.state = MemberState.RECONCILING
+            return Consequence(
+                "Another assignment: what goes is given up first, then what comes is taken on."
+            )
+        # Nothing changes, and yet it must be said: the first assignment may be empty.
+        self.state = (
+            MemberState.STABLE
+            if self._reported == self._target and sent.generation
+            else MemberState.ACKNOWLEDGING
+        )
+        return Consequence("It owns what it should.")
+
+    def _reconcile(self, effects: Effects) -> None:
+        """Come from what is owned to what should be, as far as the topics' names are known."""
+        assert self._target is not None
+        named: list[TopicPartition] = []
+        known: list[tuple[bytes, tuple[int, ...]]] = []
+        for topic_id, numbers in self._target:
+            name = self._metadata.name_of(topic_id)
+            if name is None:
+                self._metadata.outdated()  # It has been created since; what is known is taken on already.
+                continue
+            known.append((topic_id, numbers))
+            named += (TopicPartition(name, number) for number in numbers)
+        owned = self._assignment.partitions
+        revoked = tuple(partition for partition in owned if partition not in named)
+        if revoked and not self._giving_up:
+            self._giving_up = True
+            self._assignment.revoking(revoked)
+            self.commits.commit_before_leaving(effects, self._config.max_poll_interval_ms)
+        if revoked and not self.commits.is_settled:
+            return
+        self._giving_up = False
+        added = tuple(partition for partition in named if partition not in owned)
+        if revoked:
+            effects.emit(PartitionsRevoked(revoked))
+        if added or revoked:
+            self._assignment.assign(named)
+            effects.emit(PartitionsAssigned(added))
+            gives = f", and gives up {listed(revoked)}" if revoked else ""
+            self._requests.record(
+                effects, StepKind.ASSIGNMENT, Consequence(f"It takes on {listed(added)}{gives}.")
+            )
+        before, self._owned = self._owned, tuple(known)
+        if self._owned != before or self._owned == self._target:
+            self.state = MemberState.ACKNOWLEDGING if self._owned == self._target else MemberState.RECONCILING
+            self._deadlines.next_heartbeat_in(0, effects.now)
+
+    # When it does not work.
+
+    def _refused(self, effects: Effects, node: BrokerNode, heartbeat: Beat) -> Consequence:
+        meaning = info(heartbeat.error).meaning
+        if heartbeat.error in _FIND_COORDINATOR:
+            self._reported = None
+            self._deadlines.next_heartbeat_in(0, effects.now)
+            self._lookup.lost(effects, node)
+            return Consequence(f"{meaning} The coordinator is looked for anew.", failed=True, needed=NEEDED)
+        if heartbeat.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            wait_ms = self._backoff.failed(effects.now)
+            self._deadlines.next_heartbeat_in(wait_ms, effects.now)
+            return Consequence(f"{meaning} It is tried again in {wait_ms} ms.", failed=True, needed=NEEDED)
+        if heartbeat.error in _FENCED:
+            self._backoff.failed(effects.now)
+            self._start_over(effects)
+            return Consequence(
+                f"{meaning} Its partitions are lost, and it joins again.", failed=True, needed=NEEDED
+            )
+        kind = _KINDS.get(heartbeat.error, ProblemKind.UNEXPECTED)
+        said = heartbeat.message or meaning
+        problem = Problem(
+            kind, f"Group {self._group_id}: {describe(heartbeat.error)}. {said}", heartbeat.error
+        )
+        if heartbeat.error == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            effects.fail(problem)
+            return Consequence(f"{said} Heartbeats go on.", failed=True, needed=NEEDED)
+        return self._end(effects, problem)
+
+    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> Consequence:
+        if self.state not in _SENDS_HEARTBEATS:
+            return Consequence("It no longer matters.")
+        if failure.kind is FailureKind.UNSUPPORTED:
+            return self._end(effects, Problem(ProblemKind.UNSUPPORTED, failure.text))
+        self._reported = None
+        self._lookup.lost(effects, node)
+        wait_ms = self._backoff.failed(effects.now)
+        self._deadlines.next_heartbeat_in(wait_ms, effects.now)
+        return Consequence("The coordinator is looked for anew.", failed=True, needed=NEEDED)
+
+    def _end(self, effects: Effects, problem: Problem) -> Consequence:
+        self.state = MemberState.FATAL
+        self._fatal = problem
+        self._release_all(effects, lost=True)
+        effects.fail(problem)
+        return Consequence(f"{problem.text} The consumer gives up.", failed=True, needed=NEEDED)
+
+    def _start_over(self, effects: Effects) -> None:
+        self._release_all(effects, lost=True)
+        self.identity = Identity(
+            self.identity.member_id, 0, self.identity.instance_id, uses_consumer_protocol=True
+        )
+        self.state = MemberState.JOINING
+        self._deadlines.next_heartbeat_in(0, effects.now)
+
+    def _release_all(self, effects: Effects, *, lost: bool) -> None:
+        owned = self._assignment.partitions
+        self._assignment.assign(())
+        self._target, self._owned, self._reported, self._giving_up = None, (), None, False
+        if owned:
+            effects.emit(PartitionsLost(owned) if lost else PartitionsRevoked(owned))
+
+    # Leaving.
+
+    def _leave_for_late_poll(self, effects: Effects, node: BrokerNode) -> None:
+        interval_ms = self._config.max_poll_interval_ms
+        follows = Consequence(
+            f"The application has not polled for {interval_ms} ms: the member leaves the group.",
+            failed=True,
+            needed="a poll within max.poll.interval.ms",
+        )
+        self._requests.record(effects, StepKind.HEARTBEAT, follows)
+        self.state = MemberState.STALE
+        self._send_leave(effects, node)
+        self._release_all(effects, lost=True)
+
+    def close(self, effects: Effects) -> None:
+        if self.state in (MemberState.LEAVING, MemberState.UNSUBSCRIBED, MemberState.FATAL):
+            return
+        joined = self.identity.generation > 0 and self.state in _SENDS_HEARTBEATS
+        self._release_all(effects, lost=not joined)
+        node = self._lookup.coordinator
+        self.state = MemberState.UNSUBSCRIBED
+        if joined and node is not None:
+            self.state = MemberState.LEAVING
+            self._send_leave(effects, node)
+
+    def _send_leave(self, effects: Effects, node: BrokerNode) -> None:
+        """A static member goes for a while: its partitions wait for it until its session ends."""
+        epoch = _LEAVE if self.identity.instance_id is None else _LEAVE_FOR_A_WHILE
+        question = AskNewerHeartbeat(
+            self._group_id, self.identity.member_id, epoch, self.identity.instance_id
+        )
+        self._token = self._requests.send(
+            effects, StepKind.LEAVE, node, question, on_answer=self._left, on_failure=self._left
+        )
+
+    def _left(self, effects: Effects, answer: object) -> Consequence:
+        del answer  # Whatever it is: if it did not work, the session ends it.
+        if self.state is MemberState.LEAVING:
+            self.state = MemberState.UNSUBSCRIBED
+        elif self.state is MemberState.STALE and not self._deadlines.poll_expired(effects.now):
+            self._start_over(effects)  # A poll came while it was leaving.
+        return Consequence("The group goes on without it.")

@@ -1,0 +1,38 @@
+"""What the leader of a classic group does: share the partitions out."""
+
+from dataclasses import dataclass
+
+from kelpie.assignors import ASSIGNORS, Member, assignment, member_of
+from kelpie.questions.join_group import Joined
+from kelpie.wire.malformed import Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderTask:
+    """The members, as the leader has heard of them, and the topics that it must know for it."""
+
+    protocol: str
+    members: tuple[Member, ...]
+    topics: frozenset[str]
+
+    @classmethod
+    def of(cls, joined: Joined) -> "LeaderTask":
+        protocol = joined.protocol or ""
+        members = []
+        for row in joined.members:
+            try:
+                members.append(member_of(protocol, row.member_id, row.instance_id, row.subscription))
+            except Malformed:
+                # What a member says of itself cannot be read: it gets nothing, and the others go on.
+                members.append(Member(row.member_id, (), row.instance_id))
+        topics = frozenset(topic for member in members for topic in member.topics)
+        return cls(protocol, tuple(members), topics)
+
+    @property
+    def is_possible(self) -> bool:
+        return self.protocol in ASSIGNORS
+
+    def done(self, partition_counts: dict[str, int]) -> tuple[tuple[str, bytes], ...]:
+        """For each member its assignment."""
+        plan = ASSIGNORS[self.protocol].assign(self.members, partition_counts)
+        return tuple((member_id, assignment(partitions)) for member_id, partitions in plan.items())

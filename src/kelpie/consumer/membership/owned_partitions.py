@@ -1,0 +1,78 @@
+"""What a rebalance of a classic group does to the partitions that a member holds.
+
+An eager member gives up everything before it joins. A cooperative one keeps it, and gives up afterwards what
+the new assignment no longer has; then it must join again, so that others can have that (KIP-429). Either
+commits first, if it commits by itself. If the coordinator has dropped the member in the meantime, its
+partitions are lost, not revoked: another may have them already.
+"""
+
+from collections.abc import Sequence
+
+from kelpie.consumer.config import ConsumerConfig
+from kelpie.consumer.effects import Effects, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from kelpie.consumer.membership.identity import NO_GENERATION, Identity
+from kelpie.consumer.membership.membership import Commits
+from kelpie.consumer.positions.subscription_state import SubscriptionState
+from kelpie.model.names import TopicPartition
+
+
+class OwnedPartitions:
+    commits: Commits
+
+    def __init__(self, config: ConsumerConfig, assignment: SubscriptionState) -> None:
+        self._config = config
+        self._assignment = assignment
+        self._giving_up = False
+        self._given_up = False
+        self.granted: tuple[TopicPartition, ...] | None = None
+        """An assignment that has come, and waits for a poll."""
+        self.remembered: tuple[TopicPartition, ...] = ()
+        self.remembered_in = NO_GENERATION
+        """The last assignment, and its generation, for sticky assignors."""
+
+    def revoke_before_join(self, effects: Effects, identity: Identity) -> bool:
+        """Give up what must be given up before a join; whether that is done."""
+        if self._given_up:
+            return True
+        keeps = self._config.is_cooperative and identity.is_member
+        if not self._giving_up:
+            self._giving_up = True
+            if identity.is_member:
+                if not keeps:
+                    self._assignment.revoking(self._assignment.partitions)
+                self.commits.commit_before_leaving(effects, self._config.max_poll_interval_ms)
+        if identity.is_member and not self.commits.is_settled:
+            return False
+        if not keeps:
+            self.release_all(effects, identity)
+        self._giving_up = False
+        self._given_up = True
+        return True
+
+    def release_all(self, effects: Effects, identity: Identity) -> None:
+        """Of everything."""
+        owned = self._assignment.partitions
+        self._assignment.assign(())
+        if owned:
+            effects.emit(PartitionsRevoked(owned) if identity.is_member else PartitionsLost(owned))
+
+    def coordinator_dropped_member(self) -> None:
+        """The coordinator has taken the member out: what it still holds is lost with the next join."""
+        self.granted = None
+        self._given_up = False
+
+    def accept(
+        self, effects: Effects, granted: Sequence[TopicPartition], generation: int
+    ) -> tuple[tuple[TopicPartition, ...], tuple[TopicPartition, ...]]:
+        """The new assignment: what was added, and what was given up for it."""
+        self.granted = None
+        self._given_up = False
+        self.remembered, self.remembered_in = tuple(granted), generation
+        owned = self._assignment.partitions
+        revoked = tuple(partition for partition in owned if partition not in granted)
+        added = tuple(partition for partition in granted if partition not in owned)
+        if revoked:
+            effects.emit(PartitionsRevoked(revoked))
+        self._assignment.assign(granted)
+        effects.emit(PartitionsAssigned(added))
+        return added, revoked

@@ -1,0 +1,263 @@
+"""Committing offsets: OffsetCommit, of the coordinator, one request at a time.
+
+| error of a partition                   | what follows                                                    |
+|----------------------------------------|-----------------------------------------------------------------|
+| 3, 14                                  | again after the back-off                                        |
+| 7, 15, 16, or no answer                | find the coordinator anew, and again                            |
+| 113 STALE_MEMBER_EPOCH                 | again, with the epoch that the next heartbeat brings            |
+| 22, 25, 69, 110                        | commit failed: the group goes on without this member            |
+| 27 REBALANCE_IN_PROGRESS               | refused: join first; what was not committed may be read twice   |
+| 82 FENCED_INSTANCE_ID                  | refused: another process has this group.instance.id             |
+| 12, 28, 29, 30, and any other          | refused                                                         |
+
+An automatic commit never raises anything: what can be tried again is tried soon, all else at the next
+interval. It commits what has been handed out, and is sent from polls, as in Kafka, so a consumer that does
+not poll does not commit either.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kelpie.consumer.backoff import Backoff
+from kelpie.consumer.coordinator_lookup import CoordinatorLookup
+from kelpie.consumer.effects import (
+    BrokerNode,
+    CommitFailed,
+    Effects,
+    Failure,
+    FailureKind,
+    OffsetsCommitted,
+    OffsetToCommit,
+    Problem,
+    ProblemKind,
+)
+from kelpie.consumer.membership.identity import Identity
+from kelpie.consumer.membership.membership import Membership
+from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.positions.subscription_state import SubscriptionState
+from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.questions.offset_commit import AskToCommit
+
+NEEDED = "0 for each partition"
+Offsets = Mapping[TopicPartition, OffsetToCommit]
+
+_FIND_COORDINATOR = frozenset(
+    {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
+_RETRIABLE = _FIND_COORDINATOR | {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.STALE_MEMBER_EPOCH,
+}
+_OF_MEMBERSHIP: dict[int, ProblemKind] = {
+    ErrorCode.ILLEGAL_GENERATION: ProblemKind.COMMIT_FAILED,
+    ErrorCode.UNKNOWN_MEMBER_ID: ProblemKind.COMMIT_FAILED,
+    ErrorCode.FENCED_MEMBER_EPOCH: ProblemKind.COMMIT_FAILED,
+    ErrorCode.REBALANCE_IN_PROGRESS: ProblemKind.REBALANCING,
+    ErrorCode.FENCED_INSTANCE_ID: ProblemKind.FENCED,
+}
+_OTHERS: dict[int, ProblemKind] = {
+    ErrorCode.GROUP_ID_NOT_FOUND: ProblemKind.COMMIT_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: ProblemKind.REFUSED,
+    ErrorCode.INVALID_COMMIT_OFFSET_SIZE: ProblemKind.REFUSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    commit_id: int
+    offsets: Offsets
+    automatic: bool
+    until: Instant
+    """It is not tried again after this."""
+
+
+class OffsetCommits:
+    def __init__(
+        self,
+        requests: PendingRequests,
+        lookup: CoordinatorLookup | None,
+        assignment: SubscriptionState,
+        membership: Membership,
+    ) -> None:
+        config = requests.config
+        self._requests = requests
+        self._lookup = lookup
+        self._assignment = assignment
+        self._membership = membership
+        self._group_id = config.group_id or ""
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
+        self._waiting: deque[_Commit] = deque()
+        self._token: int | None = None
+        self._last_id = 0
+        self._automatic = config.enable_auto_commit and lookup is not None
+        self._next_automatic: Instant | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing waits to be committed."""
+        return not self._waiting
+
+    def commit(self, effects: Effects, offsets: Offsets | None = None, limit_ms: int | None = None) -> int:
+        """Commit these, or all positions. Its end is an event with the id given here."""
+        self._last_id += 1
+        if offsets is None:
+            offsets = self._consumed()
+        limit = self._requests.config.request_timeout_ms if limit_ms is None else limit_ms
+        self._add(effects, _Commit(self._last_id, offsets, automatic=False, until=effects.now + limit))
+        return self._last_id
+
+    def commit_before_leaving(self, effects: Effects, limit_ms: int) -> None:
+        """With automatic commits: what was handed out, before the partitions are given up."""
+        offsets = self._consumed()
+        if self._automatic and offsets:
+            self._last_id += 1
+            self._add(effects, _Commit(self._last_id, offsets, automatic=True, until=effects.now + limit_ms))
+
+    def polled(self, effects: Effects) -> None:
+        """A poll is under way: perhaps an automatic commit is due."""
+        if not self._automatic:
+            return
+        interval = self._requests.config.auto_commit_interval_ms
+        if self._next_automatic is None:
+            self._next_automatic = effects.now + interval
+        if effects.now >= self._next_automatic and self.is_settled:
+            self._next_automatic = effects.now + interval
+            self.commit_before_leaving(effects, interval)
+
+    def advance(self, effects: Effects) -> None:
+        if not self._waiting or self._requests.is_pending(self._token):
+            return
+        commit = self._waiting[0]
+        if self._lookup is None:
+            self._end(
+                effects, commit, Problem(ProblemKind.REFUSED, "There is no group to commit offsets for.")
+            )
+            return
+        committer = self._membership.committer()
+        if isinstance(committer, Problem):
+            self._end(effects, commit, committer)
+            return
+        if effects.now >= commit.until:
+            text = "The offsets could not be committed in time: the coordinator is not to be had."
+            self._end(effects, commit, Problem(ProblemKind.COMMIT_FAILED, text))
+            return
+        if not self._backoff.over(effects.now):
+            return
+        coordinator = self._lookup.ready(effects)
+        if coordinator is not None:
+            self._send(effects, coordinator, commit, committer)
+
+    def deadline(self, now: Instant, polling: bool) -> Instant | None:
+        due = []
+        if self._waiting and not self._requests.is_pending(self._token):
+            due.append(self._waiting[0].until)
+            ready = self._lookup.deadline(now) if self._lookup is not None else None
+            if not self._backoff.over(now):
+                due.append(self._backoff.until)
+            elif ready is not None:
+                due.append(ready)
+        if polling and self._next_automatic is not None and self.is_settled:
+            due.append(self._next_automatic)
+        return min(due, default=None)
+
+    def _consumed(self) -> dict[TopicPartition, OffsetToCommit]:
+        positions = self._assignment.positions()
+        return {
+            partition: OffsetToCommit(position.offset, position.epoch)
+            for partition, position in positions.items()
+        }
+
+    def _add(self, effects: Effects, commit: _Commit) -> None:
+        if commit.offsets:
+            self._waiting.append(commit)
+        else:
+            effects.emit(OffsetsCommitted(commit.commit_id, {}))  # Nothing to commit is committed at once.
+
+    def _send(self, effects: Effects, node: BrokerNode, commit: _Commit, committer: Identity) -> None:
+        question = AskToCommit(
+            self._group_id,
+            committer.generation,
+            committer.member_id,
+            committer.instance_id,
+            {
+                partition: (each.offset, each.leader_epoch, each.metadata)
+                for partition, each in commit.offsets.items()
+            },
+            committer.uses_consumer_protocol and committer.is_member,
+        )
+
+        def on_answer(effects: Effects, rows: dict[TopicPartition, int]) -> Consequence:
+            return self._on_answer(effects, node, commit, committer, rows)
+
+        def on_failure(effects: Effects, failure: Failure) -> Consequence:
+            return self._on_failure(effects, node, commit, failure)
+
+        self._token = self._requests.send(
+            effects, StepKind.COMMIT, node, question, on_answer=on_answer, on_failure=on_failure
+        )
+
+    def _on_answer(
+        self,
+        effects: Effects,
+        node: BrokerNode,
+        commit: _Commit,
+        sent: Identity,
+        rows: Mapping[TopicPartition, int],
+    ) -> Consequence:
+        errors = {rows.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR) for partition in commit.offsets} - {0}
+        if not errors:
+            self._backoff.succeeded()
+            self._end(effects, commit, None)
+            return Consequence("The offsets are stored.")
+        fatal = sorted(errors - _RETRIABLE)
+        if not fatal:
+            if errors & _FIND_COORDINATOR:
+                self._lost(effects, node)
+            if ErrorCode.STALE_MEMBER_EPOCH in errors:
+                self._membership.refused(effects, ErrorCode.STALE_MEMBER_EPOCH, sent)
+            return self._retry(effects, commit, info(min(errors)).meaning)
+        error = fatal[0]
+        if error in _OF_MEMBERSHIP:
+            self._membership.refused(effects, error, sent)
+        kind = _OF_MEMBERSHIP.get(error) or _OTHERS.get(error, ProblemKind.UNEXPECTED)
+        hit = tuple(sorted(partition for partition, code in rows.items() if code == error))
+        meaning = info(error).meaning
+        text = f"The offsets were not committed: {describe(error)}. {meaning}"
+        self._end(effects, commit, Problem(kind, text, error, hit))
+        return Consequence(f"{meaning} The commit is given up.", failed=True, needed=NEEDED)
+
+    def _on_failure(
+        self, effects: Effects, node: BrokerNode, commit: _Commit, failure: Failure
+    ) -> Consequence:
+        if failure.kind is FailureKind.UNSUPPORTED:
+            self._end(effects, commit, Problem(ProblemKind.UNSUPPORTED, failure.text))
+            return Consequence("The commit is given up.", failed=True, needed=NEEDED)
+        self._lost(effects, node)
+        return self._retry(effects, commit, "The coordinator is looked for anew.")
+
+    def _lost(self, effects: Effects, node: BrokerNode) -> None:
+        assert self._lookup is not None
+        self._lookup.lost(effects, node)
+
+    def _retry(self, effects: Effects, commit: _Commit, why: str) -> Consequence:
+        wait_ms = self._backoff.failed(effects.now)
+        if effects.now + wait_ms >= commit.until:
+            text = f"The offsets could not be committed in time. {why}"
+            self._end(effects, commit, Problem(ProblemKind.COMMIT_FAILED, text))
+            return Consequence(f"{why} Time is up: the commit is given up.", failed=True, needed=NEEDED)
+        return Consequence(f"{why} It is tried again in {wait_ms} ms.", failed=True, needed=NEEDED)
+
+    def _end(self, effects: Effects, commit: _Commit, problem: Problem | None) -> None:
+        if self._waiting and self._waiting[0] is commit:
+            self._waiting.popleft()
+        if problem is None:
+            effects.emit(OffsetsCommitted(commit.commit_id, commit.offsets))
+        elif not commit.automatic:
+            effects.emit(CommitFailed(commit.commit_id, problem))

@@ -1,0 +1,99 @@
+"""The requests that have no answer yet. All parts of a consumer send their requests here.
+
+A part sends with `send`, and gives two functions: one for the answer, one for the failure. Both return the
+consequence, as text: that is how each step is recorded.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kelpie.consumer.broker_connections import BrokerConnections
+from kelpie.consumer.config import ConsumerConfig
+from kelpie.consumer.effects import BrokerNode, Effects, Failure, OutgoingRequest
+from kelpie.consumer.steps import Consequence, ConsumerStep, StepHistory, StepKind
+from kelpie.model.time import Instant
+from kelpie.questions.question import Question
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    request: OutgoingRequest
+    kind: StepKind
+    sent_at: Instant
+    on_answer: Callable[[Effects, Any], Consequence]
+    on_failure: Callable[[Effects, Failure], Consequence]
+
+
+class PendingRequests:
+    def __init__(self, config: ConsumerConfig, nodes: BrokerConnections) -> None:
+        self.config = config
+        self.nodes = nodes
+        self.history = StepHistory()
+        self._pending: dict[int, _Pending] = {}
+        self._last_token = 0
+
+    def send(
+        self,
+        effects: Effects,
+        kind: StepKind,
+        node: BrokerNode,
+        question: Question[A],
+        *,
+        on_answer: Callable[[Effects, A], Consequence],
+        on_failure: Callable[[Effects, Failure], Consequence],
+        timeout_ms: int | None = None,
+    ) -> int:
+        """The token of the request. It is pending until one of the two functions is called."""
+        self._last_token += 1
+        timeout_ms = timeout_ms or self.config.request_timeout_ms
+        request = OutgoingRequest(self._last_token, node, question, timeout_ms)
+        self._pending[request.token] = _Pending(request, kind, effects.now, on_answer, on_failure)
+        self.nodes.asked(node, effects.now)
+        effects.requests.append(request)
+        return request.token
+
+    def answered(self, effects: Effects, token: int, answer: Any) -> None:
+        pending = self._pending.pop(token, None)
+        if pending is None:
+            return  # The request is no longer pending.
+        self.nodes.answered(pending.request.node)
+        text = pending.request.question.tell(answer)
+        self._record_answer(effects, pending, text, pending.on_answer(effects, answer))
+
+    def unanswered(self, effects: Effects, token: int, failure: Failure) -> None:
+        pending = self._pending.pop(token, None)
+        if pending is None:
+            return
+        self.nodes.unanswered(pending.request.node, failure, effects.now)
+        self._record_answer(effects, pending, failure.text, pending.on_failure(effects, failure))
+
+    def record(self, effects: Effects, kind: StepKind, consequence: Consequence) -> None:
+        """A step without a request."""
+        self.history.add(
+            ConsumerStep(
+                effects.now, kind, "", "", "", 0, consequence.text, consequence.failed, consequence.needed
+            )
+        )
+
+    def is_pending(self, token: int | None) -> bool:
+        return token is not None and token in self._pending
+
+    def _record_answer(
+        self, effects: Effects, pending: _Pending, answer: str, consequence: Consequence
+    ) -> None:
+        self.history.add(
+            ConsumerStep(
+                pending.sent_at,
+                pending.kind,
+                str(pending.request.node),
+                str(pending.request.question),
+                answer,
+                effects.now - pending.sent_at,
+                consequence.text,
+                consequence.failed,
+                consequence.needed,
+            )
+        )

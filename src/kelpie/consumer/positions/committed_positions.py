@@ -1,0 +1,190 @@
+"""Committed offsets for partitions that have just been assigned: OffsetFetch, of the coordinator.
+
+| error of the group                | what follows                                                     |
+|-----------------------------------|------------------------------------------------------------------|
+| 15, 16                            | find the coordinator anew, ask again                             |
+| 14, and other retriable ones      | ask again                                                        |
+| 25, 113 (newer protocol)          | the membership hears of it; ask again                            |
+| 30, and any other                 | poll raises it                                                   |
+
+| error of a partition              | what follows                                                     |
+|-----------------------------------|------------------------------------------------------------------|
+| none, offset 0 or above           | go on there                                                      |
+| none, offset −1                   | nothing committed: the reset policy decides                      |
+| 88 UNSTABLE_OFFSET_COMMIT         | a transaction will decide: ask again, for all                    |
+| 3, 29, and any other              | poll raises it                                                   |
+| before v2: 14; 15, 16; 22, 25     | ask again; find the coordinator; join again                      |
+
+−1 may mean three things, and the answer does not tell them apart: the group is new, the topic is new to it,
+or its offsets have expired.
+"""
+
+from collections.abc import Mapping
+
+from kelpie.consumer.backoff import Backoff
+from kelpie.consumer.coordinator_lookup import CoordinatorLookup
+from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
+from kelpie.consumer.membership.identity import Identity
+from kelpie.consumer.membership.membership import Membership
+from kelpie.consumer.metadata import ConsumerMetadata
+from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.positions.fetch_state import FetchState
+from kelpie.consumer.positions.partition_state import FetchPosition, PositionOrigin
+from kelpie.consumer.positions.subscription_state import SubscriptionState
+from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
+from kelpie.questions.question import listed
+
+NEEDED = "an offset, or −1 for none, for each partition"
+_FIND_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+_OF_MEMBERSHIP = frozenset(
+    {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH}
+)
+
+
+class CommittedPositions:
+    def __init__(
+        self,
+        requests: PendingRequests,
+        metadata: ConsumerMetadata,
+        lookup: CoordinatorLookup,
+        assignment: SubscriptionState,
+        membership: Membership,
+    ) -> None:
+        config = requests.config
+        self._requests = requests
+        self._metadata = metadata
+        self._lookup = lookup
+        self._assignment = assignment
+        self._membership = membership
+        self._group_id = config.group_id or ""
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
+        self._token: int | None = None
+        self.absent: set[TopicPartition] = set()
+        """Partitions for which the coordinator has said that nothing is committed."""
+
+    def refresh(self, effects: Effects) -> bool:
+        """Whether the coordinator has told of every partition that has just been assigned."""
+        initializing = self._assignment.in_state(FetchState.INITIALIZING)
+        self.absent &= set(initializing)
+        wanted = [partition for partition in initializing if partition not in self.absent]
+        if not wanted:
+            return True
+        if self._requests.is_pending(self._token) or not self._backoff.over(effects.now):
+            return False
+        coordinator = self._lookup.ready(effects)
+        if coordinator is not None:
+            self._send(effects, coordinator, tuple(wanted))
+        return False
+
+    def deadline(self, now: Instant) -> Instant | None:
+        wanted = set(self._assignment.in_state(FetchState.INITIALIZING)) - self.absent
+        if not wanted or self._requests.is_pending(self._token):
+            return None
+        if not self._backoff.over(now):
+            return self._backoff.until
+        return self._lookup.deadline(now)
+
+    def _send(self, effects: Effects, node: BrokerNode, partitions: tuple[TopicPartition, ...]) -> None:
+        identity = self._membership.identity
+        newer = identity.uses_consumer_protocol and identity.is_member
+        question = AskCommitted(
+            self._group_id,
+            partitions,
+            member_id=identity.member_id if newer else None,
+            member_epoch=identity.generation if newer else -1,
+        )
+
+        def on_answer(effects: Effects, answer: CommittedOffsets) -> Consequence:
+            return self._on_answer(effects, node, identity, answer)
+
+        def on_failure(effects: Effects, failure: Failure) -> Consequence:
+            return self._on_failure(effects, node, failure)
+
+        self._token = self._requests.send(
+            effects, StepKind.COMMITTED, node, question, on_answer=on_answer, on_failure=on_failure
+        )
+
+    def _on_answer(
+        self, effects: Effects, node: BrokerNode, sent: Identity, answer: CommittedOffsets
+    ) -> Consequence:
+        errors = {row.error for row in answer.partitions.values() if row.error}
+        if answer.error:
+            errors = {answer.error}
+        if not errors:
+            self._backoff.succeeded()
+            return self._take(answer.partitions)
+        return self._refused(effects, node, sent, answer.partitions, errors)
+
+    def _take(self, rows: Mapping[TopicPartition, CommittedOffset]) -> Consequence:
+        taken, absent, gone = [], [], []
+        for partition, row in sorted(rows.items()):
+            state = self._assignment.get(partition)
+            if state is None or state.fetch_state is not FetchState.INITIALIZING:
+                gone.append(partition)  # Taken away, or sought elsewhere, while the answer was on its way.
+            elif row.offset < 0:
+                self.absent.add(partition)
+                absent.append(partition)
+            else:
+                self._metadata.seen(partition, row.epoch)
+                position = FetchPosition(row.offset, row.epoch, self._metadata.leader(partition))
+                state.seek_unvalidated(position, PositionOrigin.COMMITTED)
+                taken.append(f"{partition} at {row.offset}")
+        told = [f"It goes on with {', '.join(taken[:8])}{' …' if len(taken) > 8 else ''}."] if taken else []
+        if absent:
+            told.append(f"Nothing is committed for {listed(absent)}: auto.offset.reset decides.")
+        if gone:
+            told.append(f"{listed(gone)} no longer concerns it.")
+        return Consequence(" ".join(told))
+
+    def _refused(
+        self,
+        effects: Effects,
+        node: BrokerNode,
+        sent: Identity,
+        rows: Mapping[TopicPartition, CommittedOffset],
+        errors: set[int],
+    ) -> Consequence:
+        wait_ms = self._backoff.failed(effects.now)
+        again = f"They are asked for again in {wait_ms} ms."
+        fatal = [error for error in sorted(errors) if not self._is_retriable(error)]
+        if fatal:
+            self._raise(effects, fatal[0], rows)
+            return Consequence(f"{info(fatal[0]).meaning} The consumer gives up.", failed=True, needed=NEEDED)
+        if errors & _FIND_COORDINATOR:
+            self._lookup.lost(effects, node)
+            again = f"The coordinator is looked for anew; then {again[0].lower()}{again[1:]}"
+        for error in errors & _OF_MEMBERSHIP:
+            self._membership.refused(effects, error, sent)
+        return Consequence(f"{info(min(errors)).meaning} {again}", failed=True, needed=NEEDED)
+
+    @staticmethod
+    def _is_retriable(error: int) -> bool:
+        """Whether asking again may help. A topic that does not exist counts as hopeless, as in Kafka."""
+        if error in _OF_MEMBERSHIP:
+            return True
+        return info(error).retriable and error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def _raise(self, effects: Effects, error: int, rows: Mapping[TopicPartition, CommittedOffset]) -> None:
+        hit = tuple(partition for partition, row in sorted(rows.items()) if row.error == error)
+        of = listed(hit) if hit else f"group {self._group_id}"
+        kind = ProblemKind.UNEXPECTED
+        if error in (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
+            kind = ProblemKind.NOT_AUTHORISED
+        text = f"The committed offsets of {of} cannot be had: {describe(error)}. {info(error).meaning}"
+        effects.fail(Problem(kind, text, error, hit))
+
+    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> Consequence:
+        wait_ms = self._backoff.failed(effects.now)
+        if failure.kind is FailureKind.UNSUPPORTED:
+            effects.fail(Problem(ProblemKind.UNSUPPORTED, failure.text))
+            return Consequence("The consumer gives up.", failed=True, needed=NEEDED)
+        self._lookup.lost(effects, node)
+        return Consequence(
+            f"The coordinator is looked for anew, and asked again in {wait_ms} ms.",
+            failed=True,
+            needed=NEEDED,
+        )

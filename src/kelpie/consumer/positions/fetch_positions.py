@@ -1,0 +1,95 @@
+"""Taking up positions: updateFetchPositions, in its order.
+
+1. Positions are checked where the leader has changed (validation.py).
+2. If all partitions have a position, that is all.
+3. Committed offsets are asked for, for partitions that have just been assigned (committed.py). This needs the
+   coordinator; until it has answered, nothing further is done.
+4. What is still without a position goes to the reset policy; with the policy none, poll raises it.
+5. The leaders are asked where the policy begins (reset.py).
+
+Kafka 0.9 did the same, one partition after the other, and waited for each.
+"""
+
+from kelpie.consumer.coordinator_lookup import CoordinatorLookup
+from kelpie.consumer.effects import Effects, Problem, ProblemKind
+from kelpie.consumer.membership.membership import Membership
+from kelpie.consumer.metadata import ConsumerMetadata
+from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.positions.committed_positions import CommittedPositions
+from kelpie.consumer.positions.fetch_state import FetchState
+from kelpie.consumer.positions.position_resets import PositionResets
+from kelpie.consumer.positions.position_validation import PositionValidation
+from kelpie.consumer.positions.subscription_state import SubscriptionState
+from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.questions.question import listed
+
+_WAITING = (FetchState.AWAIT_RESET, FetchState.AWAIT_VALIDATION)
+
+
+class FetchPositions:
+    def __init__(
+        self,
+        requests: PendingRequests,
+        metadata: ConsumerMetadata,
+        lookup: CoordinatorLookup | None,
+        assignment: SubscriptionState,
+        membership: Membership,
+    ) -> None:
+        self._requests = requests
+        self._metadata = metadata
+        self._assignment = assignment
+        self._validation = PositionValidation(requests, metadata, assignment)
+        self._committed = (
+            None if lookup is None else CommittedPositions(requests, metadata, lookup, assignment, membership)
+        )
+        """None: no group, so nothing is committed."""
+        self._resets = PositionResets(requests, metadata, assignment)
+
+    def update(self, effects: Effects) -> None:
+        self._validation.advance(effects)
+        if self._assignment.all_have_positions:
+            return
+        if self._committed is not None and not self._committed.refresh(effects):
+            return
+        self._reset_initializing(effects)
+        self._resets.advance(effects)
+
+    def reset(self, partition: TopicPartition) -> bool:
+        """The position is of no use (out of range); whether there is a policy that finds another."""
+        state = self._assignment.get(partition)
+        policy = self._requests.config.auto_offset_reset
+        return state is not None and policy.resets and state.reset(policy)
+
+    def deadline(self, now: Instant) -> Instant | None:
+        due = [
+            state.not_before
+            for partition, state in self._assignment
+            if state.fetch_state in _WAITING and state.not_before > now
+        ]
+        committed = None if self._committed is None else self._committed.deadline(now)
+        if committed is not None:
+            due.append(committed)
+        return min(due, default=None)
+
+    def _reset_initializing(self, effects: Effects) -> None:
+        left = self._assignment.in_state(FetchState.INITIALIZING)
+        policy = self._requests.config.auto_offset_reset
+        if not left:
+            return
+        if not policy.resets:
+            if self._committed is not None:
+                self._committed.absent.clear()  # The next poll asks again: someone may have committed.
+            text = (
+                f"Nothing is committed for {listed(left)}, and auto.offset.reset is none, so nobody says "
+                "where to begin."
+            )
+            effects.fail(Problem(ProblemKind.NO_OFFSET, text, partitions=tuple(left)))
+            needed = "a committed offset for each partition, or another reset policy"
+            self._requests.record(effects, StepKind.POSITION, Consequence(text, failed=True, needed=needed))
+            return
+        for partition in left:
+            state = self._assignment.get(partition)
+            assert state is not None
+            state.reset(policy)

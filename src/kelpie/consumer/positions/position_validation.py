@@ -1,0 +1,164 @@
+"""Is what was read still there? After a change of leader, positions are checked (KIP-320).
+
+A new leader may have lost the end of the log (an unclean election). OffsetForLeaderEpoch tells where, in its
+log, the epoch of the last record read ends:
+
+| answer                                    | what follows                                              |
+|-------------------------------------------|-----------------------------------------------------------|
+| the epoch ends at or behind the position  | all is well: FETCHING                                     |
+| it ends before the position               | records read are gone. With a reset policy: go on where   |
+|                                           | it ends, not where the policy would; without: poll raises |
+| the leader knows no such epoch            | the reset policy decides; without one, poll raises it     |
+| 29 TOPIC_AUTHORIZATION_FAILED             | poll raises it                                            |
+| any other error: 3, 5, 6, 9, 56, 74, 75,… | ask for metadata, and again after the back-off            |
+| the broker is older than 2.3              | no check                                                  |
+
+An answer counts only if the position is still the one that was asked about.
+"""
+
+from collections.abc import Mapping
+
+from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
+from kelpie.consumer.metadata import ConsumerMetadata
+from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.positions.fetch_state import FetchState
+from kelpie.consumer.positions.leaders import by_leader
+from kelpie.consumer.positions.partition_state import FetchPosition, PositionOrigin
+from kelpie.consumer.positions.subscription_state import SubscriptionState
+from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
+from kelpie.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
+from kelpie.questions.question import listed
+
+NEEDED = "where the epoch of the last record ends"
+
+
+class PositionValidation:
+    def __init__(
+        self, requests: PendingRequests, metadata: ConsumerMetadata, assignment: SubscriptionState
+    ) -> None:
+        self._requests = requests
+        self._metadata = metadata
+        self._assignment = assignment
+
+    def advance(self, effects: Effects) -> None:
+        for partition, state in self._assignment:
+            state.meet_leader(self._metadata.leader(partition))
+            if not self._requests.config.validate_positions:
+                state.validated()
+        due = self._assignment.due(FetchState.AWAIT_VALIDATION, effects.now)
+        for node, partitions in by_leader(
+            effects, self._requests, self._metadata, self._assignment, due
+        ).items():
+            self._send(effects, node, partitions)
+
+    def _send(self, effects: Effects, node: BrokerNode, partitions: list[TopicPartition]) -> None:
+        positions: dict[TopicPartition, FetchPosition] = {}
+        wanted: dict[TopicPartition, tuple[int, int]] = {}
+        for partition in partitions:
+            state = self._assignment.get(partition)
+            assert state is not None
+            position = state.position
+            assert position is not None
+            assert position.epoch is not None
+            assert position.leader.epoch is not None
+            positions[partition] = position
+            wanted[partition] = (position.leader.epoch, position.epoch)
+        self._assignment.not_before(partitions, effects.now + self._requests.config.request_timeout_ms)
+        self._requests.send(
+            effects,
+            StepKind.VALIDATE,
+            node,
+            AskEpochEnds(wanted),
+            on_answer=lambda effects, rows: self._on_answer(effects, positions, rows),
+            on_failure=lambda effects, failure: self._on_failure(effects, partitions, failure),
+        )
+
+    def _on_answer(
+        self,
+        effects: Effects,
+        positions: Mapping[TopicPartition, FetchPosition],
+        rows: Mapping[TopicPartition, EpochEnd],
+    ) -> Consequence:
+        told: list[str] = []
+        again, forbidden = [], []
+        reasons: set[int] = set()
+        for partition, position in positions.items():
+            row = rows.get(partition, EpochEnd(ErrorCode.UNKNOWN_SERVER_ERROR))
+            if row.error == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                forbidden.append(partition)
+            elif row.error:
+                again.append(partition)
+                reasons.add(row.error)
+            else:
+                told += self._compare(effects, partition, position, row)
+        wait_ms = self._requests.config.retry_backoff_ms
+        self._assignment.not_before(again + forbidden, effects.now + wait_ms)
+        if again:
+            self._metadata.outdated()
+            told.append(f"{info(min(reasons)).meaning} {listed(again)}: asked again in {wait_ms} ms.")
+        if forbidden:
+            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            text = f"{listed(forbidden)} cannot be read: {describe(error)}. {info(error).meaning}"
+            effects.fail(Problem(ProblemKind.NOT_AUTHORISED, text, error, tuple(forbidden)))
+            told.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
+        failed = bool(again or forbidden)
+        return Consequence(
+            " ".join(told) or "All is as it was.", failed=failed, needed=NEEDED if failed else ""
+        )
+
+    def _compare(
+        self, effects: Effects, partition: TopicPartition, asked: FetchPosition, row: EpochEnd
+    ) -> list[str]:
+        state = self._assignment.get(partition)
+        if state is None or state.fetch_state is not FetchState.AWAIT_VALIDATION or state.position != asked:
+            return []
+        policy = self._requests.config.auto_offset_reset
+        if row.end_offset < 0 or row.epoch < 0:
+            if policy.resets:
+                state.reset(policy)
+                return [f"{partition}: the leader knows no epoch {asked.epoch}; it is reset to {policy}."]
+            self._truncated(effects, partition, asked, None)
+            return [f"{partition}: the leader knows no epoch {asked.epoch}, and nothing says where to begin."]
+        if row.end_offset >= asked.offset:
+            state.validated()
+            return []
+        if policy.resets:
+            state.seek_validated(
+                FetchPosition(row.end_offset, row.epoch, asked.leader), PositionOrigin.TRUNCATED
+            )
+            lost = asked.offset - row.end_offset
+            return [
+                f"{partition}: the log was cut back to {row.end_offset}; {lost} offsets before "
+                f"{asked.offset} are gone, and it goes on where the log ends."
+            ]
+        self._truncated(effects, partition, asked, row.end_offset)
+        return [f"{partition}: the log was cut back to {row.end_offset}, and there is no reset policy."]
+
+    def _truncated(
+        self, effects: Effects, partition: TopicPartition, at: FetchPosition, end_offset: int | None
+    ) -> None:
+        until = "somewhere before it" if end_offset is None else f"at {end_offset}"
+        text = (
+            f"The log of {partition} was truncated: the consumer stands at {at.offset}, and what it has read "
+            f"ends {until} in the leader's log. auto.offset.reset is none, so it must be told where to go on."
+        )
+        effects.fail(Problem(ProblemKind.TRUNCATED, text, partitions=(partition,)))
+        self._assignment.not_before([partition], effects.now + self._requests.config.retry_backoff_ms)
+
+    def _on_failure(
+        self, effects: Effects, partitions: list[TopicPartition], failure: Failure
+    ) -> Consequence:
+        if failure.kind is FailureKind.UNSUPPORTED:
+            for partition in partitions:
+                state = self._assignment.get(partition)
+                if state is not None:
+                    state.validated()
+            return Consequence("The broker cannot tell; the positions are used unchecked.")
+        wait_ms = self._requests.config.retry_backoff_ms
+        self._assignment.not_before(partitions, effects.now + wait_ms)
+        self._metadata.outdated()
+        return Consequence(
+            f"It is asked again in {wait_ms} ms, with new metadata.", failed=True, needed=NEEDED
+        )
