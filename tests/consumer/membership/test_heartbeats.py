@@ -19,7 +19,7 @@ from kelpie.questions.join_group import AskToJoin
 from kelpie.questions.leave_group import AskToLeave
 from kelpie.questions.metadata import AskMetadata
 from tests.consumer.stand import Stand
-from tests.consumer.test_classic_membership import (
+from tests.consumer.membership.test_classic import (
     ELSEWHERE,
     ERRORS,
     JOIN_AT_ONCE,
