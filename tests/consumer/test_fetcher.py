@@ -19,8 +19,8 @@ from kelpie.wire.records import (
     write_control_batch,
     write_message_set,
 )
+from tests.consumer.positions.test_fetch_positions import by_hand, offsets
 from tests.consumer.stand import Stand
-from tests.consumer.test_positions import by_hand, offsets
 from tests.consumer.world import GONE, T0, T1
 
 _E = ErrorCode

@@ -8,8 +8,8 @@ from kelpie.consumer import ProblemKind
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts
+from tests.consumer.positions.test_fetch_positions import by_hand
 from tests.consumer.stand import Stand
-from tests.consumer.test_positions import by_hand
 from tests.consumer.world import GONE, T0, World
 
 _E = ErrorCode

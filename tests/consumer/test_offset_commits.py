@@ -19,9 +19,9 @@ from kelpie.questions.heartbeat import AskHeartbeat
 from kelpie.questions.join_group import AskToJoin
 from kelpie.questions.leave_group import AskToLeave
 from kelpie.questions.offset_commit import AskToCommit
+from tests.consumer.membership.test_classic import beating, stable
+from tests.consumer.positions.test_fetch_positions import by_hand
 from tests.consumer.stand import Stand
-from tests.consumer.test_classic_membership import beating, stable
-from tests.consumer.test_positions import by_hand
 from tests.consumer.world import GONE, T0, T1, TOO_OLD, World
 
 _E = ErrorCode

@@ -18,7 +18,6 @@ from kelpie.questions.heartbeat import AskHeartbeat
 from kelpie.questions.join_group import AskToJoin
 from kelpie.questions.leave_group import AskToLeave
 from kelpie.questions.metadata import AskMetadata
-from tests.consumer.stand import Stand
 from tests.consumer.membership.test_classic import (
     ELSEWHERE,
     ERRORS,
@@ -28,6 +27,7 @@ from tests.consumer.membership.test_classic import (
     membership,
     stable,
 )
+from tests.consumer.stand import Stand
 from tests.consumer.world import GONE, T0, T1
 
 _E = ErrorCode
