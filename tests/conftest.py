@@ -14,7 +14,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from kelpie.real.cluster import RealCluster
-from kelpie.real.failures import Unavailable
+from kelpie.real.cluster_errors import Unavailable
 from kelpie.real.pool import Pool
 from kelpie.real.zookeeper import RealZooKeeper
 

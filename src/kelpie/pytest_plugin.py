@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kelpie.lab.failures import LabError
+from kelpie.lab.lab_errors import LabError
 
 if TYPE_CHECKING:
     from kelpie.lab.synchronous import SyncCluster

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from kelpie.assignors import Member, Plan
+from kelpie.assignors import MemberSubscription, Plan
 from kelpie.model.names import TopicPartition
 
 TOPICS = ("apples", "bees", "clover", "dew")
@@ -14,7 +14,7 @@ _NAMES = st.text(alphabet="abZ09-_.é\uffee\U0001f40e", min_size=1, max_size=4)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    members: tuple[Member, ...]
+    members: tuple[MemberSubscription, ...]
     counts: dict[str, int]
 
     @property
@@ -43,7 +43,7 @@ def groups(draw: st.DrawFn, *, equal: bool | None = None, owning: str = "nothing
         owned = tuple(partition for partition in claimed[at] if partition.topic in topics)
         generation = draw(st.integers(3, 5)) if owning == "anything" else 3
         instance = f"i-{names[-at - 1]}" if draw(st.booleans()) else None
-        members.append(Member(name, topics, instance, owned, generation))
+        members.append(MemberSubscription(name, topics, instance, owned, generation))
     return Group(tuple(members), counts)
 
 

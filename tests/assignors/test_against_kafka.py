@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kelpie.assignors import ASSIGNORS, Member, Plan, assignment, member_of, subscription
+from kelpie.assignors import ASSIGNORS, MemberSubscription, Plan, assignment, member_of, subscription
 from kelpie.model.names import TopicPartition
 from kelpie.wire.consumer_protocol import partitions_in
 from tests.assignors.subscriptions import Group, groups, unevenness
@@ -43,7 +43,7 @@ def _kafkas(java: KafkaJvm, name: str, group: Group) -> Plan:
     return {member_id: sorted(_read(found)) for member_id, found in plan.items()}
 
 
-def _told(name: str, member: Member) -> bytes:
+def _told(name: str, member: MemberSubscription) -> bytes:
     return subscription(
         name, member.topics, member.owned, member.generation, member.owned, remembered_in=member.generation
     )

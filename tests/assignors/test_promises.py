@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kelpie.assignors import ASSIGNORS, Member, member_of, subscription
+from kelpie.assignors import ASSIGNORS, MemberSubscription, member_of, subscription
 from kelpie.assignors.sticky import StickyUserData, previous
 from kelpie.model.names import TopicPartition
 from kelpie.wire import compiler, consumer_protocol
@@ -83,7 +83,9 @@ def test_cooperative_rebalances_come_to_rest(group: Group) -> None:
         plans.append(plan)
         # A member keeps what it owned and was given, and takes what was added.
         members = tuple(
-            Member(each.member_id, each.topics, each.instance_id, tuple(plan[each.member_id]), generation)
+            MemberSubscription(
+                each.member_id, each.topics, each.instance_id, tuple(plan[each.member_id]), generation
+            )
             for each in members
         )
     assert owners(plans[3]).keys() == group.partitions
@@ -92,29 +94,29 @@ def test_cooperative_rebalances_come_to_rest(group: Group) -> None:
 
 def test_extra_partitions_of_range_go_to_the_first_members_of_every_topic() -> None:
     """The known weakness: two topics of three partitions give the first member four, the second two."""
-    members = [Member("b", ("s", "t")), Member("a", ("s", "t"))]
+    members = [MemberSubscription("b", ("s", "t")), MemberSubscription("a", ("s", "t"))]
     plan = ASSIGNORS["range"].assign(members, {"s": 3, "t": 3})
     assert {member: len(own) for member, own in plan.items()} == {"a": 4, "b": 2}
 
 
 def test_static_members_come_first() -> None:
     """They keep their places when others come, whatever member id they have just been given."""
-    members = [Member("a", ("t",)), Member("z", ("t",), instance_id="i")]
+    members = [MemberSubscription("a", ("t",)), MemberSubscription("z", ("t",), instance_id="i")]
     plan = ASSIGNORS["range"].assign(members, {"t": 3})
     assert plan == {"z": [TopicPartition("t", 0), TopicPartition("t", 1)], "a": [TopicPartition("t", 2)]}
 
 
 def test_member_ids_are_sorted_as_java_sorts_them() -> None:
     """A horse is above U+FFFF, where Java compares surrogates: it comes before U+FFEE."""
-    members = [Member("\uffee", ("t",)), Member("\U0001f40e", ("t",))]
+    members = [MemberSubscription("\uffee", ("t",)), MemberSubscription("\U0001f40e", ("t",))]
     plan = ASSIGNORS["range"].assign(members, {"t": 1})
     assert plan == {"\U0001f40e": [TopicPartition("t", 0)], "\uffee": []}
 
 
 def test_later_generation_wins_a_disputed_partition() -> None:
     """A zombie comes back and claims what has been given to another since."""
-    zombie = Member("a", ("t",), owned=(TopicPartition("t", 0),), generation=4)
-    owner = Member("b", ("t",), owned=(TopicPartition("t", 0),), generation=5)
+    zombie = MemberSubscription("a", ("t",), owned=(TopicPartition("t", 0),), generation=4)
+    owner = MemberSubscription("b", ("t",), owned=(TopicPartition("t", 0),), generation=5)
     plan = ASSIGNORS["sticky"].assign([zombie, owner], {"t": 1})
     assert plan == {"a": [], "b": [TopicPartition("t", 0)]}
 
@@ -124,9 +126,9 @@ def test_uneven_start_is_evened_out_along_a_chain() -> None:
     had = tuple(TopicPartition("s", number) for number in range(3))
     kept = tuple(TopicPartition("t", number) for number in range(2))
     members = [
-        Member("a", ("s",), owned=had, generation=1),
-        Member("b", ("s", "t"), owned=kept, generation=1),
-        Member("c", ("t",), generation=1),
+        MemberSubscription("a", ("s",), owned=had, generation=1),
+        MemberSubscription("b", ("s", "t"), owned=kept, generation=1),
+        MemberSubscription("c", ("t",), generation=1),
     ]
     plan = ASSIGNORS["sticky"].assign(members, {"s": 3, "t": 2})
     assert sorted(map(len, plan.values())) == [1, 2, 2]
@@ -150,8 +152,8 @@ def test_user_data_of_older_members_is_read() -> None:
     assert member_of("range", "m", None, subscription("range", ["t"], [], -1)).topics == ("t",)
 
 
-def _after(group: Group, plan: dict[str, list[TopicPartition]]) -> list[Member]:
+def _after(group: Group, plan: dict[str, list[TopicPartition]]) -> list[MemberSubscription]:
     return [
-        Member(each.member_id, each.topics, each.instance_id, tuple(plan[each.member_id]), 1)
+        MemberSubscription(each.member_id, each.topics, each.instance_id, tuple(plan[each.member_id]), 1)
         for each in group.members
     ]

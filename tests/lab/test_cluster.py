@@ -13,7 +13,7 @@ import pytest
 
 from kelpie.client.loop_thread import LoopThread
 from kelpie.lab import Cluster, LabError, SyncCluster, virtual_time
-from kelpie.lab.clock import Clock
+from kelpie.lab.clock import ClusterClock
 from kelpie.lab.memory_network import MemoryNetwork
 from kelpie.model.time import Instant
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
@@ -275,7 +275,7 @@ def test_a_topic_made_by_hand_is_there(persona: str) -> None:
 def test_the_clock_never_runs_backwards() -> None:
     """Somebody sets the machine's clock; sessions do not notice."""
     wall, monotonic = [1_000_000.0], [50.0]
-    clock = Clock(lambda: wall[0], lambda: monotonic[0])
+    clock = ClusterClock(lambda: wall[0], lambda: monotonic[0])
     assert clock.now() == 1_000_000_000
     wall[0] -= 3600
     monotonic[0] += 1.5

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.real import fetch, releases
-from kelpie.real.identity import Identity
+from kelpie.real.identity import ProcessIdentity
 from kelpie.real.keeper import Keeper
 
 Kelpie = Callable[..., subprocess.CompletedProcess[str]]
@@ -51,9 +51,9 @@ def keeper(available: Callable[[], AbstractContextManager[None]], state: Path) -
     keeper.clean()
 
 
-def _processes(state: Path, name: str) -> dict[str, Identity]:
+def _processes(state: Path, name: str) -> dict[str, ProcessIdentity]:
     document = json.loads((state / "real" / name / "cluster.json").read_text())
-    return {node["name"]: Identity(node["pid"], node["start"]) for node in document["nodes"]}
+    return {node["name"]: ProcessIdentity(node["pid"], node["start"]) for node in document["nodes"]}
 
 
 def _fits(run: subprocess.CompletedProcess[str]) -> bool:

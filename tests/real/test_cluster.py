@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 import pytest
 from tests.lab.clients.clusters import BROKERS, SETTINGS
 
-from kelpie.real import metadata, ports
+from kelpie.real import metadata_probe, ports
 from kelpie.real.cluster import RealCluster
-from kelpie.real.failures import NodeDied, RealError, Refused
+from kelpie.real.cluster_errors import ClusterRefused, NodeDied, RealError
 
 RealKafka = Callable[..., RealCluster]
 
@@ -28,20 +28,20 @@ def test_killed_broker_comes_back_on_its_port_with_its_data(
     everybody = {int(node.name): node.port for node in cluster.brokers}
     create = ("--create", "--topic", "hay", "--partitions", "2", "--replication-factor", str(len(everybody)))
     assert cluster.tool("kafka-topics", *create).status == 0
-    assert metadata.brokers(survivor.port, 10) == everybody
+    assert metadata_probe.brokers(survivor.port, 10) == everybody
     wait_until(lambda: list(victim.data.glob("hay-*")))
 
     cluster.kill(2)
 
     assert not victim.up
     with pytest.raises(OSError, match="refused"):
-        metadata.brokers(victim.port, 10)
-    wait_until(lambda: 2 not in metadata.brokers(survivor.port, 10))
+        metadata_probe.brokers(victim.port, 10)
+    wait_until(lambda: 2 not in metadata_probe.brokers(survivor.port, 10))
 
     cluster.start(2)
 
-    assert metadata.brokers(victim.port, 10)[2] == victim.port
-    assert metadata.brokers(survivor.port, 10) == everybody
+    assert metadata_probe.brokers(victim.port, 10)[2] == victim.port
+    assert metadata_probe.brokers(survivor.port, 10) == everybody
     assert list(victim.data.glob("hay-*"))
 
 
@@ -52,19 +52,19 @@ def test_stopped_and_paused_nodes(fresh_real_kafka: RealKafka) -> None:
 
     cluster.pause(1)
     with pytest.raises(TimeoutError):
-        metadata.brokers(cluster.brokers[0].port, 0.2)
+        metadata_probe.brokers(cluster.brokers[0].port, 0.2)
     cluster.resume(1)
-    assert 1 in metadata.brokers(cluster.brokers[0].port, 30)
+    assert 1 in metadata_probe.brokers(cluster.brokers[0].port, 30)
 
     cluster.stop(1)
 
     assert not cluster.brokers[0].up
     assert "shut down completed" in cluster.brokers[0].log.read_text()
-    with pytest.raises(Refused, match=r"broker 1 is not up\."):
+    with pytest.raises(ClusterRefused, match=r"broker 1 is not up\."):
         cluster.kill(1)
-    with pytest.raises(Refused, match=r"no node '7'\. Nodes: zookeeper, 1\."):
+    with pytest.raises(ClusterRefused, match=r"no node '7'\. Nodes: zookeeper, 1\."):
         cluster.start(7)
-    with pytest.raises(Refused, match=r"zookeeper is already up\."):
+    with pytest.raises(ClusterRefused, match=r"zookeeper is already up\."):
         cluster.start("zookeeper")
 
 
@@ -86,9 +86,9 @@ def test_chosen_port_is_used_or_refused(available: Callable[[], AbstractContextM
 
     with available(), RealCluster("0.9.0.1", port=port) as cluster:
         assert cluster.bootstrap_servers == f"127.0.0.1:{port}"
-        with pytest.raises(Refused, match=rf"Port {port} of 127\.0\.0\.1 cannot be had"):
+        with pytest.raises(ClusterRefused, match=rf"Port {port} of 127\.0\.0\.1 cannot be had"):
             RealCluster("0.9.0.1", port=port).open()
-    with pytest.raises(Refused, match=r"Port 65536 does not exist"):
+    with pytest.raises(ClusterRefused, match=r"Port 65536 does not exist"):
         RealCluster("0.9.0.1", brokers=2, port=65_535).open()
 
 
@@ -157,18 +157,18 @@ def test_tool_runs_beside_the_cluster(real_kafka: RealKafka, wait_until: Callabl
 )
 def test_settings_that_would_break_the_cluster_are_refused(settings: dict[str, object], words: str) -> None:
     """Before anything is started."""
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(ClusterRefused, match=words):
         RealCluster(config=settings)
 
 
 @pytest.mark.parametrize("brokers", [0, -1, 17])
 def test_impossible_numbers_of_brokers_are_refused(brokers: int) -> None:
     """Before anything is started."""
-    with pytest.raises(Refused, match="1 to 16 brokers"):
+    with pytest.raises(ClusterRefused, match="1 to 16 brokers"):
         RealCluster(brokers=brokers)
 
 
 def test_unknown_tool_is_refused_with_the_known_ones() -> None:
     """A typing error must not cost a search in a manual."""
-    with pytest.raises(Refused, match=r"no tool 'kafka-topic'\. It has .*kafka-topics"):
+    with pytest.raises(ClusterRefused, match=r"no tool 'kafka-topic'\. It has .*kafka-topics"):
         RealCluster("0.9.0.1").tool_command("kafka-topic", [])

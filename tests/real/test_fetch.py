@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.real import fetch, java, ports
-from kelpie.real.failures import Unavailable
+from kelpie.real.cluster_errors import Unavailable
 from kelpie.real.releases import Jar
 
 pytestmark = pytest.mark.real

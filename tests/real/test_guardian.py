@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.real.identity import Identity
+from kelpie.real.identity import ProcessIdentity
 from kelpie.real.keeper import Keeper
 from kelpie.real.zookeeper import RealZooKeeper
 
@@ -45,7 +45,7 @@ def test_killed_owner_leaves_no_server_behind(
     with subprocess.Popen([sys.executable, "-c", _OWNER, way], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         pid, fork, root = owner.stdout.readline().split(maxsplit=2)
-        server = Identity.of(int(pid))
+        server = ProcessIdentity.of(int(pid))
         assert server is not None
 
         owner.kill()
@@ -66,7 +66,7 @@ def test_guardian_spares_a_stranger_with_the_same_number(
     keeper = Keeper()
     keeper.own(tmp_path / "folder")
     (tmp_path / "folder").mkdir()
-    keeper.watch(Identity(sleeper.pid, "another start"))
+    keeper.watch(ProcessIdentity(sleeper.pid, "another start"))
 
     keeper.clean()
 
@@ -77,7 +77,7 @@ def test_guardian_spares_a_stranger_with_the_same_number(
 def test_guardian_ends_what_it_was_told_of(sleeper: subprocess.Popen[bytes]) -> None:
     """The counterpart: the right start time, and the process is ended."""
     keeper = Keeper()
-    identity = Identity.of(sleeper.pid)
+    identity = ProcessIdentity.of(sleeper.pid)
     assert identity is not None
     keeper.watch(identity)
 
@@ -88,7 +88,7 @@ def test_guardian_ends_what_it_was_told_of(sleeper: subprocess.Popen[bytes]) -> 
 
 def test_released_and_forgotten_processes_live_on(sleeper: subprocess.Popen[bytes]) -> None:
     """A cluster that a person started outlives the command; one that ended is nobody's business."""
-    identity = Identity.of(sleeper.pid)
+    identity = ProcessIdentity.of(sleeper.pid)
     assert identity is not None
     released, forgetful = Keeper(), Keeper()
     released.watch(identity)
@@ -103,12 +103,12 @@ def test_released_and_forgotten_processes_live_on(sleeper: subprocess.Popen[byte
 
 def test_a_zombie_is_dead_and_a_stranger_gets_no_signal(sleeper: subprocess.Popen[bytes]) -> None:
     """Signals go to a process, not to whoever has its number."""
-    identity = Identity.of(sleeper.pid)
+    identity = ProcessIdentity.of(sleeper.pid)
     assert identity is not None
 
-    assert not Identity(sleeper.pid, "another start").signal(signal.SIGKILL)
+    assert not ProcessIdentity(sleeper.pid, "another start").signal(signal.SIGKILL)
     assert identity.alive
     assert identity.signal(signal.SIGKILL)
     os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)  # Dead, and not yet reaped.
     assert not identity.alive
-    assert Identity.of(sleeper.pid) is None
+    assert ProcessIdentity.of(sleeper.pid) is None

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from kelpie.real import metadata, releases
+from kelpie.real import metadata_probe, releases
 from kelpie.real.cluster import RealCluster
-from kelpie.real.failures import Refused
+from kelpie.real.cluster_errors import ClusterRefused
 
 RealKafka = Callable[..., RealCluster]
 
@@ -27,7 +27,9 @@ def test_release_serves_and_its_own_tool_creates_a_topic(
     data = cluster.brokers[0].data
     wait_until(lambda: (data / "hay-0").is_dir() and (data / "hay-1").is_dir())
     port = cluster.brokers[0].port
-    wait_until(lambda: metadata.brokers(port, timeout_s=10) == {1: port})  # 0.8 hears of itself by the topic.
+    wait_until(
+        lambda: metadata_probe.brokers(port, timeout_s=10) == {1: port}
+    )  # 0.8 hears of itself by the topic.
 
 
 @pytest.mark.real
@@ -65,7 +67,9 @@ def test_kcat_lists_the_broker(kcat: str, real_kafka: RealKafka) -> None:
 
 def test_unknown_version_is_refused_with_the_known_ones() -> None:
     """A typing error must not cost a search in a manual."""
-    with pytest.raises(Refused, match=r"no Kafka '4\.9'.* 4\.3\.1, 3\.9\.2, 2\.8\.2, 0\.9\.0\.1, 0\.8\.2\.2"):
+    with pytest.raises(
+        ClusterRefused, match=r"no Kafka '4\.9'.* 4\.3\.1, 3\.9\.2, 2\.8\.2, 0\.9\.0\.1, 0\.8\.2\.2"
+    ):
         RealCluster("4.9")
 
 

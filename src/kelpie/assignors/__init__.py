@@ -1,10 +1,10 @@
-"""Who reads which partition: Kafka's client-side assignors, as pure functions.
+"""Kafka's client-side assignors, as pure functions: they decide which member reads which partition.
 
     plan = ASSIGNORS["range"].assign(members, {"orders": 6})      # member id -> partitions
 
-`Member` is a member as its subscription describes it (`member_of` reads that out of a JoinGroup answer),
-`subscription` and `assignment` write what goes into JoinGroup and SyncGroup. Racks are not looked at: members
-of Kelpie have none, and Kafka's assignors look at racks only where members have some.
+`MemberSubscription` is a member as its subscription describes it (`member_of` reads one from a JoinGroup
+answer); `subscription` and `assignment` write the blobs of JoinGroup and SyncGroup. Racks are ignored, since
+members of Kelpie have none.
 """
 
 from kelpie.assignors.blobs import (
@@ -15,13 +15,20 @@ from kelpie.assignors.blobs import (
     subscription,
     topics_in,
 )
-from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Plan, in_order, java_order
+from kelpie.assignors.members import (
+    NO_GENERATION,
+    MemberSubscription,
+    PartitionCounts,
+    Plan,
+    in_order,
+    java_order,
+)
 
 __all__ = [
     "ASSIGNORS",
     "NO_GENERATION",
     "Assignor",
-    "Member",
+    "MemberSubscription",
     "PartitionCounts",
     "Plan",
     "assignment",

@@ -16,11 +16,11 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 from kelpie.assignors.claims import Claims
-from kelpie.assignors.members import Member, PartitionCounts, Plan, java_order, subscribers
+from kelpie.assignors.members import MemberSubscription, PartitionCounts, Plan, java_order, subscribers
 from kelpie.model.names import TopicPartition
 
 
-def target(members: Sequence[Member], counts: PartitionCounts, claims: Claims) -> Plan:
+def target(members: Sequence[MemberSubscription], counts: PartitionCounts, claims: Claims) -> Plan:
     ordered = sorted(members, key=lambda member: java_order(member.member_id))
     readers = {
         topic: [reader.member_id for reader in reading]

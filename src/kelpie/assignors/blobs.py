@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kelpie.assignors import cooperative_sticky, roundrobin, sticky
-from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Plan
+from kelpie.assignors.members import NO_GENERATION, MemberSubscription, PartitionCounts, Plan
 from kelpie.assignors.range import assign as assign_ranges
 from kelpie.model.names import TopicPartition
 from kelpie.wire import consumer_protocol
 from kelpie.wire.consumer_protocol import Subscription
 from kelpie.wire.structs import TopicPartitions
 
-Assign = Callable[[Sequence[Member], PartitionCounts], Plan]
+Assign = Callable[[Sequence[MemberSubscription], PartitionCounts], Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def subscription(
     return consumer_protocol.encode(message, consumer_protocol.NEWEST)
 
 
-def member_of(name: str, member_id: str, instance_id: str | None, blob: bytes) -> Member:
+def member_of(name: str, member_id: str, instance_id: str | None, blob: bytes) -> MemberSubscription:
     """A member as the assignor of this name sees it. Raises Malformed."""
     version, read = consumer_protocol.decode_subscription(blob)
     owned = _partitions(read.owned_partitions)
@@ -70,7 +70,7 @@ def member_of(name: str, member_id: str, instance_id: str | None, blob: bytes) -
         owned, generation = sticky.previous(read.user_data)
     elif name == "cooperative-sticky" and (version < 2 or generation < 0):
         generation = cooperative_sticky.generation_in(read.user_data)
-    return Member(member_id, tuple(read.topics), instance_id, owned, generation)
+    return MemberSubscription(member_id, tuple(read.topics), instance_id, owned, generation)
 
 
 def topics_in(blob: bytes) -> list[str]:

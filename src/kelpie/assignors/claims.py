@@ -8,7 +8,7 @@ exists.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kelpie.assignors.members import Member, PartitionCounts
+from kelpie.assignors.members import MemberSubscription, PartitionCounts
 from kelpie.model.names import TopicPartition
 
 
@@ -20,7 +20,7 @@ class Claims:
     """Everyone who holds that it owns the partition, rightly or not."""
 
 
-def settle(members: Sequence[Member], counts: PartitionCounts) -> Claims:
+def settle(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Claims:
     owner: dict[TopicPartition, str] = {}
     claimed_by: dict[TopicPartition, set[str]] = {}
     best: dict[TopicPartition, int] = {}

@@ -9,12 +9,12 @@ import struct
 from collections.abc import Sequence
 
 from kelpie.assignors import balance, claims
-from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Plan
+from kelpie.assignors.members import NO_GENERATION, MemberSubscription, PartitionCounts, Plan
 
 _GENERATION = struct.Struct(">i")
 
 
-def assign(members: Sequence[Member], counts: PartitionCounts) -> Plan:
+def assign(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Plan:
     settled = claims.settle(members, counts)
     plan = balance.target(members, counts, settled)
     return {

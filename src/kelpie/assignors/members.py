@@ -13,7 +13,7 @@ Plan = dict[str, list[TopicPartition]]
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberSubscription:
     member_id: str
     topics: tuple[str, ...]
     instance_id: str | None = None
@@ -28,12 +28,14 @@ def java_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def in_order(members: Iterable[Member]) -> list[Member]:
+def in_order(members: Iterable[MemberSubscription]) -> list[MemberSubscription]:
     """Static members by instance id first, so that they keep their places through restarts (KIP-345)."""
     return sorted(members, key=_rank)
 
 
-def subscribers(members: Sequence[Member], counts: PartitionCounts) -> dict[str, list[Member]]:
+def subscribers(
+    members: Sequence[MemberSubscription], counts: PartitionCounts
+) -> dict[str, list[MemberSubscription]]:
     """The members that read each topic, topics in Java's order and members in the order given."""
     topics = sorted({topic for member in members for topic in member.topics}, key=java_order)
     wanted = {member.member_id: frozenset(member.topics) for member in members}
@@ -44,7 +46,7 @@ def subscribers(members: Sequence[Member], counts: PartitionCounts) -> dict[str,
     }
 
 
-def _rank(member: Member) -> tuple[bool, bytes]:
+def _rank(member: MemberSubscription) -> tuple[bool, bytes]:
     if member.instance_id is None:
         return True, java_order(member.member_id)
     return False, java_order(member.instance_id)

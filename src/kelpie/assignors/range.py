@@ -7,11 +7,11 @@ Follows Kafka 4's RangeAssignor for members without a rack.
 
 from collections.abc import Sequence
 
-from kelpie.assignors.members import Member, PartitionCounts, Plan, in_order, subscribers
+from kelpie.assignors.members import MemberSubscription, PartitionCounts, Plan, in_order, subscribers
 from kelpie.model.names import TopicPartition
 
 
-def assign(members: Sequence[Member], counts: PartitionCounts) -> Plan:
+def assign(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Plan:
     plan: Plan = {member.member_id: [] for member in members}
     for topic, readers in subscribers(in_order(members), counts).items():
         share, extra = divmod(counts[topic], len(readers))

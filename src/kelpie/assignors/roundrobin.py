@@ -5,11 +5,11 @@ The deal goes on where it stopped when the topic changes. Follows Kafka 4's Roun
 
 from collections.abc import Sequence
 
-from kelpie.assignors.members import Member, PartitionCounts, Plan, in_order, subscribers
+from kelpie.assignors.members import MemberSubscription, PartitionCounts, Plan, in_order, subscribers
 from kelpie.model.names import TopicPartition
 
 
-def assign(members: Sequence[Member], counts: PartitionCounts) -> Plan:
+def assign(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Plan:
     plan: Plan = {member.member_id: [] for member in members}
     circle = in_order(members)
     at = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kelpie.assignors import balance, claims
-from kelpie.assignors.members import NO_GENERATION, Member, PartitionCounts, Plan
+from kelpie.assignors.members import NO_GENERATION, MemberSubscription, PartitionCounts, Plan
 from kelpie.model.names import TopicPartition
 from kelpie.wire import compiler
 from kelpie.wire.malformed import Malformed
@@ -23,7 +23,7 @@ class StickyUserData:
     generation: Int32 = field("1+", default=NO_GENERATION)
 
 
-def assign(members: Sequence[Member], counts: PartitionCounts) -> Plan:
+def assign(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Plan:
     return balance.target(members, counts, claims.settle(members, counts))
 
 

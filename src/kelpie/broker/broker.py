@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 from kelpie.broker.controller import Controller, Declined
 from kelpie.broker.deletions import Deletions
-from kelpie.broker.fetching import Fetching
+from kelpie.broker.fetch_service import FetchService
 from kelpie.broker.group_service import GroupService
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Image, PartitionImage
 from kelpie.broker.links import Links
-from kelpie.broker.log import LogConfig, Refusal
+from kelpie.broker.log import AppendRefusal, LogConfig
 from kelpie.broker.personas import Persona
 from kelpie.broker.replica import Replica
-from kelpie.broker.settings import Settings
+from kelpie.broker.settings import BrokerSettings
 from kelpie.broker.timers import Timers
 from kelpie.broker.transaction_service import TransactionService
 from kelpie.coordinator.notes import Note
@@ -40,7 +40,7 @@ class PeerLinks(Links, Protocol):
 
 class Broker:
     def __init__(
-        self, node_id: int, settings: Settings, persona: Persona, image: Image, links: "PeerLinks"
+        self, node_id: int, settings: BrokerSettings, persona: Persona, image: Image, links: "PeerLinks"
     ) -> None:
         self.node_id = node_id
         self.settings = settings
@@ -51,7 +51,7 @@ class Broker:
         self.replicas: dict[TopicPartition, Replica] = {}
         self.groups = GroupService(self)
         self.transactions = TransactionService(self)
-        self.fetching = Fetching(self)
+        self.fetching = FetchService(self)
         self.deletions = Deletions(self)
         self.load_delays: dict[int | None, int] = {}
         """Milliseconds that loading a group shard takes, by partition; under None for all others. A fault."""
@@ -124,7 +124,7 @@ class Broker:
             replica.resigned()
         self.groups = GroupService(self)
         self.transactions = TransactionService(self)
-        self.fetching = Fetching(self)
+        self.fetching = FetchService(self)
         self.deletions = Deletions(self)
 
     # Replicas
@@ -204,7 +204,7 @@ class Broker:
             config=self.log_config(partition),
             transaction_version=marker.transaction_version,
         )
-        if isinstance(appended, Refusal):
+        if isinstance(appended, AppendRefusal):
             # A newer coordinator, or a newer epoch, has ended the transaction already.
             done = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
             written(now) if appended.error_code in done else failed()

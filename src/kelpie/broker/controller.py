@@ -12,7 +12,7 @@ from types import MappingProxyType
 from kelpie.broker import elections, placement, topic_names
 from kelpie.broker.image import NO_LEADER, Endpoint, Image, PartitionImage, TopicImage
 from kelpie.broker.personas import Persona
-from kelpie.broker.settings import Settings, invalid, unknown_to_topics
+from kelpie.broker.settings import BrokerSettings, invalid, unknown_to_topics
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 
@@ -31,7 +31,7 @@ class Controller:
         self,
         brokers: Sequence[Endpoint],
         cluster_id: str,
-        settings: Settings,
+        settings: BrokerSettings,
         *,
         persona: Persona,
         new_topic_id: Callable[[], bytes],

@@ -17,7 +17,7 @@ from kelpie.broker.description import describe
 from kelpie.broker.image import NO_LEADER, Endpoint, PartitionImage
 from kelpie.broker.personas import Persona, persona
 from kelpie.broker.replication import Replication
-from kelpie.broker.settings import Settings
+from kelpie.broker.settings import BrokerSettings
 from kelpie.broker.shard_host import ShardHost
 from kelpie.broker.timers import Timers
 from kelpie.broker.upkeep import Upkeep
@@ -46,7 +46,7 @@ class Fabric:
         self._controller = Controller(
             spec.brokers,
             spec.cluster_id or "kelpie-lab",
-            Settings(spec.settings, self.persona.settings),
+            BrokerSettings(spec.settings, self.persona.settings),
             persona=self.persona,
             new_topic_id=lambda: bytes.fromhex(new_id().replace("-", "")),
         )
@@ -54,7 +54,7 @@ class Fabric:
         brokers = {
             endpoint.node_id: Broker(
                 endpoint.node_id,
-                Settings(spec.settings, self.persona.settings),
+                BrokerSettings(spec.settings, self.persona.settings),
                 self.persona,
                 image,
                 _Reach(self, endpoint.node_id),

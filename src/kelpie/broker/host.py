@@ -11,7 +11,7 @@ from kelpie.broker.links import Links
 from kelpie.broker.log import LogConfig
 from kelpie.broker.personas import Persona
 from kelpie.broker.replica import Replica
-from kelpie.broker.settings import Settings
+from kelpie.broker.settings import BrokerSettings
 from kelpie.broker.timers import Timers
 from kelpie.coordinator.notes import Note
 from kelpie.coordinator.transactions import MarkerRequest
@@ -22,7 +22,7 @@ from kelpie.model.time import Instant
 
 class Host(Protocol):
     node_id: int
-    settings: Settings
+    settings: BrokerSettings
     persona: Persona
     image: Image
     timers: Timers

@@ -46,7 +46,7 @@ class Synonym:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConfigEntry:
     name: str
     value: str
     synonyms: tuple[Synonym, ...]
@@ -66,7 +66,7 @@ class Entry:
         return _LIST if self.name == "cleanup.policy" else _STRING
 
 
-def entries(broker: Broker, kind: int, name: str) -> list[Entry]:
+def entries(broker: Broker, kind: int, name: str) -> list[ConfigEntry]:
     """All settings of a resource. Raises Declined for one that does not exist."""
     if kind == TOPIC:
         topic = broker.image.topic(name)
@@ -81,17 +81,17 @@ def entries(broker: Broker, kind: int, name: str) -> list[Entry]:
     raise Declined(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
-def _of_topic(broker: Broker, config: Mapping[str, str], key: str, value: str) -> Entry:
+def _of_topic(broker: Broker, config: Mapping[str, str], key: str, value: str) -> ConfigEntry:
     own = [Synonym(key, value, TOPIC_SOURCE)] if key in config else []
     inherited = _synonyms(broker, TOPIC_TO_BROKER[key]) if key in TOPIC_TO_BROKER else []
-    return Entry(key, value, (*own, *inherited))
+    return ConfigEntry(key, value, (*own, *inherited))
 
 
-def _of_broker(broker: Broker, name: str) -> list[Entry]:
+def _of_broker(broker: Broker, name: str) -> list[ConfigEntry]:
     configs = broker.image.broker_config
     if name == "":
         return [
-            Entry(key, value, (Synonym(key, value, DYNAMIC_DEFAULT),))
+            ConfigEntry(key, value, (Synonym(key, value, DYNAMIC_DEFAULT),))
             for key, value in sorted(configs.get("", {}).items())
         ]
     if not name.isdigit() or int(name) != broker.node_id:
@@ -104,7 +104,7 @@ def _of_broker(broker: Broker, name: str) -> list[Entry]:
     for key in sorted({*names, *_IDS}):
         synonyms = _synonyms(broker, key)
         value = synonyms[0].value if synonyms else broker.settings.text(key)
-        found.append(Entry(key, value, tuple(synonyms), read_only=_is_fixed(key)))
+        found.append(ConfigEntry(key, value, tuple(synonyms), read_only=_is_fixed(key)))
     return found
 
 

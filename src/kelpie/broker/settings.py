@@ -107,7 +107,7 @@ DYNAMIC = frozenset(BROKER_TO_TOPIC) | {"producer.id.expiration.ms"}
 """What can be changed while a broker runs, of the settings that are listed here."""
 
 
-class Settings:
+class BrokerSettings:
     """The settings of one broker: dynamic ones over static ones over the defaults of its release."""
 
     def __init__(self, given: Mapping[str, str], defaults: Mapping[str, str] | None = None) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from kelpie.broker.host import Host
-from kelpie.broker.log import Refusal
+from kelpie.broker.log import AppendRefusal
 from kelpie.broker.replica import Lost, Replica
 from kelpie.coordinator.notes import NoteKind, note
 from kelpie.coordinator.outcome import Outcome
@@ -132,7 +132,7 @@ class ShardHost:
             now=now,
             config=self._broker.log_config(replica.partition),
         )
-        if isinstance(appended, Refusal):
+        if isinstance(appended, AppendRefusal):
             self._fail(outcome, appended.error_code, now)
             return
         end = replica.log.end_offset

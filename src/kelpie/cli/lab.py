@@ -12,7 +12,7 @@ from pathlib import Path
 from kelpie.broker.personas import RELEASES
 from kelpie.cli.command import CommandError
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.failures import LabError
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
 
 _LABEL = "kelpie lab: "

@@ -78,7 +78,7 @@ def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
         from kelpie.pipeline.spark import cluster, shipping, spark_errors  # noqa: PLC0415 - Spark takes a second.
         from kelpie.pipeline.spark.session import JAVA_LOG, spark_home  # noqa: PLC0415
         from kelpie.real import java  # noqa: PLC0415
-        from kelpie.real.failures import Unavailable  # noqa: PLC0415
+        from kelpie.real.cluster_errors import Unavailable  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
     on_cluster = arguments.deploy_mode == _CLUSTER

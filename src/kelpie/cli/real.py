@@ -10,7 +10,7 @@ from pathlib import Path
 from kelpie.cli.command import CommandError
 from kelpie.real import java, state
 from kelpie.real.cluster import RealCluster
-from kelpie.real.failures import RealError, Refused
+from kelpie.real.cluster_errors import ClusterRefused, RealError
 from kelpie.real.releases import RELEASES
 
 _KIND_ORDER = ("zookeeper", "controller", "broker")
@@ -99,7 +99,9 @@ def _mending(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Nam
         except CommandError as error:
             raise CommandError(_wrapped(str(error)), error.status) from None
         except RealError as error:
-            raise CommandError(_wrapped(str(error)), status=2 if isinstance(error, Refused) else 1) from None
+            raise CommandError(
+                _wrapped(str(error)), status=2 if isinstance(error, ClusterRefused) else 1
+            ) from None
         except BrokenPipeError:
             raise
         except OSError as error:

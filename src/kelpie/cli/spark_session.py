@@ -73,7 +73,7 @@ def spark_for(
     try:
         from kelpie.pipeline.spark import cluster, spark_errors  # noqa: PLC0415 - it takes a second.
         from kelpie.pipeline.spark.session import KAFKA, open_session  # noqa: PLC0415
-        from kelpie.real.failures import Unavailable  # noqa: PLC0415
+        from kelpie.real.cluster_errors import Unavailable  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
     with tempfile.TemporaryDirectory(prefix="kelpie-spark-") as room:

@@ -9,7 +9,7 @@ that implements `Group`, its own requests, and a call in shard.py wherever that 
 from typing import Protocol
 
 from kelpie.coordinator.event import ShardEvent
-from kelpie.coordinator.offsets import CommittedOffset
+from kelpie.coordinator.offsets import OffsetAndMetadata
 from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.coordinator.release_behaviour import GroupBehaviour
 from kelpie.errors import ErrorCode
@@ -50,7 +50,7 @@ class Group(Protocol):
 
     def is_subscribed_to(self, topic: str) -> bool: ...
 
-    def retention_start(self, committed: CommittedOffset) -> Instant | None:
+    def retention_start(self, committed: OffsetAndMetadata) -> Instant | None:
         """From when on the retention of this offset counts; None if the offset does not expire now."""
 
     def dissolve(self, event: ShardEvent) -> list[CoordinatorRecord]:

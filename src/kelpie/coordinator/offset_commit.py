@@ -18,7 +18,7 @@ from kelpie.coordinator.classic import groups
 from kelpie.coordinator.event import ShardEvent
 from kelpie.coordinator.group import Group
 from kelpie.coordinator.notes import NoteKind
-from kelpie.coordinator.offsets import CommittedOffset, offset_record
+from kelpie.coordinator.offsets import OffsetAndMetadata, offset_record
 from kelpie.coordinator.shard_state import ShardState
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -37,7 +37,7 @@ from kelpie.wire.api.txn_offset_commit import (
 )
 from kelpie.wire.structs import PartitionResult
 
-Commits = dict[TopicPartition, CommittedOffset]
+Commits = dict[TopicPartition, OffsetAndMetadata]
 ErrorOf = Callable[[str | None], ErrorCode]
 """The error for a partition, by the metadata of its offset."""
 
@@ -51,7 +51,7 @@ def commit(shard: ShardState, event: ShardEvent, to: Any, request: OffsetCommitR
     if group is not None:
         group.commit_accepted(request.member_id, event)
     commits = {
-        TopicPartition(topic.name, part.partition_index): CommittedOffset(
+        TopicPartition(topic.name, part.partition_index): OffsetAndMetadata(
             part.committed_offset,
             part.committed_leader_epoch,
             _metadata(part, event),
@@ -81,7 +81,7 @@ def commit_in_transaction(
         event.answer(to, transaction_refused(request, error))
         return
     commits = {
-        TopicPartition(topic.name, part.partition_index): CommittedOffset(
+        TopicPartition(topic.name, part.partition_index): OffsetAndMetadata(
             part.committed_offset, part.committed_leader_epoch, part.committed_metadata or "", event.now
         )
         for topic in request.topics

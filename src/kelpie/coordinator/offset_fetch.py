@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kelpie.coordinator.event import ShardEvent
-from kelpie.coordinator.offsets import CommittedOffset
+from kelpie.coordinator.offsets import OffsetAndMetadata
 from kelpie.coordinator.shard_state import ShardState, WaitingFetch
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -28,7 +28,7 @@ from kelpie.wire.api.offset_fetch import (
 )
 from kelpie.wire.schema import NO_UUID
 
-_ABSENT = CommittedOffset(offset=-1, leader_epoch=-1, metadata="", commit_timestamp=-1)
+_ABSENT = OffsetAndMetadata(offset=-1, leader_epoch=-1, metadata="", commit_timestamp=-1)
 
 
 def fetch(
@@ -112,7 +112,7 @@ def _is_unstable(shard: ShardState, group_id: str, partition: TopicPartition) ->
     return shard.behaviour.unreplicated_is_unstable and shard.offsets.is_on_the_way(group_id, partition)
 
 
-def _partition(index: int, committed: CommittedOffset, error: ErrorCode) -> OffsetFetchResponsePartitions:
+def _partition(index: int, committed: OffsetAndMetadata, error: ErrorCode) -> OffsetFetchResponsePartitions:
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=committed.offset,

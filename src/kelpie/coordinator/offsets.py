@@ -21,7 +21,7 @@ from kelpie.wire.schema import NO_UUID
 
 
 @dataclass(frozen=True, slots=True)
-class CommittedOffset:
+class OffsetAndMetadata:
     offset: int
     leader_epoch: int
     metadata: str | None
@@ -32,7 +32,7 @@ class CommittedOffset:
     """Where the record lies in the log."""
 
 
-Offsets = dict[TopicPartition, CommittedOffset]
+Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
 class OffsetStore:
@@ -48,7 +48,7 @@ class OffsetStore:
     # What the log says.
 
     def replay(
-        self, group_id: str, partition: TopicPartition, found: CommittedOffset, producer_id: int
+        self, group_id: str, partition: TopicPartition, found: OffsetAndMetadata, producer_id: int
     ) -> None:
         offsets = self.committed if producer_id == -1 else self.pending.setdefault(producer_id, {})
         offsets.setdefault(group_id, {})[partition] = found
@@ -140,7 +140,7 @@ def _remove(offsets: dict[str, Offsets], group_id: str, partition: TopicPartitio
 
 
 def offset_record(
-    group_id: str, partition: TopicPartition, commit: CommittedOffset, version: int
+    group_id: str, partition: TopicPartition, commit: OffsetAndMetadata, version: int
 ) -> CoordinatorRecord:
     """Version 1 is the only one that can say when an offset expires."""
     value = OffsetCommitValue(
@@ -160,8 +160,8 @@ def offset_tombstone(group_id: str, partition: TopicPartition) -> CoordinatorRec
     return CoordinatorRecord(_key(group_id, partition), None)
 
 
-def offset_from(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
-    return CommittedOffset(
+def offset_from(value: OffsetCommitValue, record_offset: int) -> OffsetAndMetadata:
+    return OffsetAndMetadata(
         value.offset,
         value.leader_epoch,
         value.metadata,

@@ -15,7 +15,7 @@ from typing import Any
 from kelpie.coordinator.event import ShardEvent
 from kelpie.coordinator.group import Group
 from kelpie.coordinator.notes import NoteKind
-from kelpie.coordinator.offsets import CommittedOffset, offset_tombstone
+from kelpie.coordinator.offsets import OffsetAndMetadata, offset_tombstone
 from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.coordinator.shard_state import ShardState
 from kelpie.errors import ErrorCode
@@ -135,7 +135,7 @@ def _expired(shard: ShardState, group: Group, event: ShardEvent) -> list[TopicPa
     return expired
 
 
-def _end_of(committed: CommittedOffset, retention_ms: int) -> Instant:
+def _end_of(committed: OffsetAndMetadata, retention_ms: int) -> Instant:
     """Before KIP-211. A record of Kafka 0.8 does not name its end."""
     if committed.expire_timestamp is not None:
         return committed.expire_timestamp

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kelpie.lab.cluster import Cluster
-    from kelpie.lab.failures import LabDefect, LabError
     from kelpie.lab.faults import Action, Fault, Observation, Observed, RequestFault, Stall
+    from kelpie.lab.lab_errors import LabDefect, LabError
     from kelpie.lab.matching import Filter
     from kelpie.lab.synchronous import SyncCluster, SyncFault
 
@@ -36,8 +36,8 @@ __all__ = [
 _HOMES = {
     "Cluster": "cluster",
     "Filter": "matching",
-    "LabDefect": "failures",
-    "LabError": "failures",
+    "LabDefect": "lab_errors",
+    "LabError": "lab_errors",
     "SyncCluster": "synchronous",
     "SyncFault": "synchronous",
 }

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from kelpie.broker.image import OFFSETS_TOPIC
 from kelpie.coordinator.notes import Note, NoteKind
-from kelpie.lab.failures import LabError
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.log_words import STARTED, STOPPED, words_of
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant

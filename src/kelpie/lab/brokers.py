@@ -9,8 +9,8 @@ from kelpie.broker.controller import Declined
 from kelpie.broker.fabric import Fabric
 from kelpie.broker.image import NO_LEADER
 from kelpie.lab.broker_log import BrokerLogs
-from kelpie.lab.driver import Driver, log
-from kelpie.lab.failures import LabError
+from kelpie.lab.driver import FabricDriver, log
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.listener import Listener
 from kelpie.lab.metrics import exposition
 from kelpie.lab.network import Network, Port
@@ -23,7 +23,11 @@ _LAST_ANSWERS_S = 1.0
 
 class Brokers:
     def __init__(
-        self, driver: Driver, listeners: Mapping[int, Listener], network: Network, logs: BrokerLogs | None
+        self,
+        driver: FabricDriver,
+        listeners: Mapping[int, Listener],
+        network: Network,
+        logs: BrokerLogs | None,
     ) -> None:
         self.driver = driver
         self.node_ids = tuple(listeners)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from kelpie.model.time import Instant
 
 
-class Clock:
+class ClusterClock:
     def __init__(
         self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic
     ) -> None:

@@ -23,13 +23,13 @@ from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import persona as persona_named
 from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.brokers import Brokers
-from kelpie.lab.clock import Clock
+from kelpie.lab.clock import ClusterClock
 from kelpie.lab.connection import ServedBroker
 from kelpie.lab.control import Control
-from kelpie.lab.driver import Driver
-from kelpie.lab.failures import LabDefect, LabError
+from kelpie.lab.driver import FabricDriver
 from kelpie.lab.faults import Faults
 from kelpie.lab.injection import Injection
+from kelpie.lab.lab_errors import LabDefect, LabError
 from kelpie.lab.listener import Listener
 from kelpie.lab.network import LOOPBACK, Network
 from kelpie.model.time import Instant
@@ -152,7 +152,7 @@ class Cluster:
         self._wall = wall
         self._rng = rng or random.Random()
         self._network = network or LOOPBACK
-        self._driver: Driver | None = None
+        self._driver: FabricDriver | None = None
         self._brokers: Brokers | None = None
         self._injection: Injection | None = None
         self._logs: BrokerLogs | None = None
@@ -182,14 +182,14 @@ class Cluster:
             for at, (node_id, port) in enumerate(zip(self.node_ids, bound_ports, strict=True)):
                 rack = self._racks[at] if self._racks else None
                 self.endpoints[node_id] = Endpoint(node_id, port.host, port.number, rack)
-            clock = Clock(self._wall, loop.time)
+            clock = ClusterClock(self._wall, loop.time)
             fabric = self._new_fabric(clock.now())
             if self.log_folder is not None:
                 self._logs = BrokerLogs(self.log_folder, self.persona.name, self.node_ids)
                 for node_id in self.node_ids:
                     fabric.broker(node_id).log_keeper = self._logs.write
                     self._logs.started(node_id, clock.now())
-            driver = self._driver = Driver(fabric, clock, loop)
+            driver = self._driver = FabricDriver(fabric, clock, loop)
             faults = Faults(clock.now, self._topic_name)
             largest = int(self.config.get("socket.request.max.bytes", LARGEST_FRAME))
             listeners = {
@@ -250,7 +250,7 @@ class Cluster:
         return _opened(self._injection)
 
     @property
-    def driver(self) -> Driver:
+    def driver(self) -> FabricDriver:
         return _opened(self._driver)
 
     @property

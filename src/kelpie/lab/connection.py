@@ -20,7 +20,7 @@ from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import Persona
 from kelpie.broker.refusals import refusal
 from kelpie.errors import ErrorCode
-from kelpie.lab.driver import Driver
+from kelpie.lab.driver import FabricDriver
 from kelpie.lab.faults import Faults, RequestFault
 from kelpie.lab.metrics import Meter, errors_in
 from kelpie.wire.api.api_versions import ApiVersion, ApiVersionsResponse
@@ -51,7 +51,7 @@ class ServedBroker:
     """What all connections to one broker share."""
 
     node_id: int
-    driver: Driver
+    driver: FabricDriver
     faults: Faults
     persona: Persona
     neighbours: Callable[[], list[Endpoint]]
@@ -60,7 +60,7 @@ class ServedBroker:
     meter: Meter = field(default_factory=Meter)
 
 
-class Connection(asyncio.Protocol):
+class BrokerConnection(asyncio.Protocol):
     """One connection: its requests that wait, and the one that the broker works on."""
 
     __slots__ = (
@@ -93,8 +93,8 @@ class Connection(asyncio.Protocol):
         self,
         broker: ServedBroker,
         *,
-        made: "Callable[[Connection], bool]",
-        lost: "Callable[[Connection], None]",
+        made: "Callable[[BrokerConnection], bool]",
+        lost: "Callable[[BrokerConnection], None]",
     ) -> None:
         """`made` is asked whether the broker still serves when the connection is there."""
         self.node_id = broker.node_id

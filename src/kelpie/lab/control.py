@@ -32,10 +32,10 @@ from typing import Any
 from kelpie.lab import ports
 from kelpie.lab.acceptor import Acceptor
 from kelpie.lab.brokers import Brokers
-from kelpie.lab.failures import LabError
 from kelpie.lab.faults import Fault, Observation
 from kelpie.lab.http import MOST_HEADER_BYTES, Request, RequestRefused, Response, read_request
 from kelpie.lab.injection import Injection
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.metrics import CONTENT_TYPE
 from kelpie.lab.orders import Body, fault_ordered
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kelpie.broker.call import Call
 from kelpie.broker.fabric import Fabric
-from kelpie.lab.clock import Clock
+from kelpie.lab.clock import ClusterClock
 from kelpie.model.time import Instant
 
 T = TypeVar("T")
@@ -23,8 +23,8 @@ _AFTER_A_DEFECT_MS = 100
 """A timer that fails again and again must not take the loop for itself."""
 
 
-class Driver:
-    def __init__(self, fabric: Fabric, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+class FabricDriver:
+    def __init__(self, fabric: Fabric, clock: ClusterClock, loop: asyncio.AbstractEventLoop) -> None:
         self.fabric = fabric
         self.clock = clock
         self.loop = loop

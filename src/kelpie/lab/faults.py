@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.failures import LabError
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.matching import Filter, Matcher
 from kelpie.lab.subjects import NamesOfTopics
 from kelpie.model.time import Instant

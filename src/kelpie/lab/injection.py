@@ -10,8 +10,8 @@ from kelpie.broker.personas import Persona
 from kelpie.errors import ErrorCode
 from kelpie.lab.brokers import Brokers
 from kelpie.lab.driver import log
-from kelpie.lab.failures import LabError
 from kelpie.lab.faults import Action, Circumstance, Fault, Faults, Observation, RequestFault, Stall
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.matching import Filter, RequestFilter
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant

@@ -3,7 +3,7 @@
 import asyncio
 
 from kelpie.broker.image import Endpoint
-from kelpie.lab.connection import Connection, ServedBroker
+from kelpie.lab.connection import BrokerConnection, ServedBroker
 from kelpie.lab.network import Port, Server
 
 
@@ -13,7 +13,7 @@ class Listener:
     def __init__(self, endpoint: Endpoint, broker: ServedBroker) -> None:
         self.endpoint = endpoint
         self.broker = broker
-        self.connections: set[Connection] = set()
+        self.connections: set[BrokerConnection] = set()
         self._server: Server | None = None
         self._emptied: asyncio.Future[None] | None = None
 
@@ -42,14 +42,14 @@ class Listener:
             self._emptied = self.broker.driver.loop.create_future()
             await self._emptied
 
-    def _new_connection(self) -> Connection:
-        return Connection(self.broker, made=self._made, lost=self._lost)
+    def _new_connection(self) -> BrokerConnection:
+        return BrokerConnection(self.broker, made=self._made, lost=self._lost)
 
-    def _made(self, connection: Connection) -> bool:
+    def _made(self, connection: BrokerConnection) -> bool:
         self.connections.add(connection)
         return self.is_open
 
-    def _lost(self, connection: Connection) -> None:
+    def _lost(self, connection: BrokerConnection) -> None:
         self.broker.meter.connections -= 1
         self.connections.discard(connection)
         if not self.connections and self._emptied is not None and not self._emptied.done():

@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Words:
+class LogWords:
     lines: dict[str, list[Line]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     operations: dict[str, str] = field(default_factory=dict)
@@ -69,8 +69,8 @@ class Words:
 
 
 @cache
-def words_of(persona: str) -> Words:
-    words = Words()
+def words_of(persona: str) -> LogWords:
+    words = LogWords()
     speakers: dict[str, tuple[str, str]] = {}
     section = ""
     for line in (_FOLDER / f"kafka-{persona}.txt").read_text(encoding="utf-8").splitlines():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict
 
-from kelpie.lab.failures import LabError
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.subjects import NamesOfTopics, groups_of, topics_of
 from kelpie.wire.apis import NAMES
 from kelpie.wire.framing import RequestHeader

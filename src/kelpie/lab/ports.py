@@ -8,7 +8,7 @@ connected to itself.)
 import contextlib
 import socket
 
-from kelpie.lab.failures import LabError
+from kelpie.lab.lab_errors import LabError
 
 HOST = "127.0.0.1"
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, 
 
 from kelpie.client.loop_thread import LoopThread
 from kelpie.lab.cluster import Cluster, ClusterOptions
-from kelpie.lab.failures import LabError
 from kelpie.lab.faults import Fault, Observation, Observed
+from kelpie.lab.lab_errors import LabError
 
 if TYPE_CHECKING:
     from typing import Self

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kelpie.real import fetch, java, metadata, ports, properties, releases, tools, zookeeper
-from kelpie.real.failures import RealError, Refused
-from kelpie.real.fleet import Fleet, Node
+from kelpie.real import fetch, java, metadata_probe, ports, properties, releases, tools, zookeeper
+from kelpie.real.cluster_errors import ClusterRefused, RealError
+from kelpie.real.fleet import Fleet, FleetNode
 from kelpie.real.process import Jvm
 
 MOST_BROKERS = 16
@@ -54,7 +54,7 @@ class RealCluster(Fleet):
         super().__init__(root)
         self.release = releases.find(version)
         if not 1 <= brokers <= MOST_BROKERS:
-            raise Refused(f"A cluster has 1 to {MOST_BROKERS} brokers, not {brokers}.")
+            raise ClusterRefused(f"A cluster has 1 to {MOST_BROKERS} brokers, not {brokers}.")
         self.size = brokers
         self.settings = properties.checked(config or {})
         self.jvm_options = tuple(jvm_options)
@@ -73,7 +73,7 @@ class RealCluster(Fleet):
         return self._first_port is not None
 
     @property
-    def brokers(self) -> list[Node]:
+    def brokers(self) -> list[FleetNode]:
         return [node for node in self.nodes.values() if node.kind == "broker"]
 
     @property
@@ -89,7 +89,7 @@ class RealCluster(Fleet):
         node = self.nodes.get("zookeeper")
         return f"{ports.HOST}:{node.port}" if node else None
 
-    def adopt(self, root: Path, nodes: Sequence[Node]) -> None:
+    def adopt(self, root: Path, nodes: Sequence[FleetNode]) -> None:
         """Take over a cluster that an earlier command has opened."""
         self._root = root
         self.nodes = {node.name: node for node in nodes}
@@ -169,7 +169,7 @@ class RealCluster(Fleet):
         controller_id = 1 if alone else properties.CONTROLLER_ID
         quorum = f"{controller_id}@{ports.HOST}:{controller_port}"
         if not alone:
-            node = self._add(Node("controller", "controller", controller_port, self.root / "controller"))
+            node = self._add(FleetNode("controller", "controller", controller_port, self.root / "controller"))
             listeners = {"CONTROLLER": controller_port}
             self._configure(node, properties.kraft(controller_id, "controller", listeners, node.data, quorum))
         for number, port in enumerate(broker_ports, start=1):
@@ -181,7 +181,7 @@ class RealCluster(Fleet):
 
     def _plan_zookeeper(self, numbers: Sequence[int]) -> None:
         *broker_ports, keeper_port = numbers
-        keeper = self._add(Node("zookeeper", "zookeeper", keeper_port, self.root / "zookeeper"))
+        keeper = self._add(FleetNode("zookeeper", "zookeeper", keeper_port, self.root / "zookeeper"))
         keeper.config.write_text(properties.text(properties.zookeeper(keeper_port, keeper.data)))
         connect = {"zookeeper.connect": f"{ports.HOST}:{keeper_port}"}
         for number, port in enumerate(broker_ports, start=1):
@@ -189,18 +189,18 @@ class RealCluster(Fleet):
             own = properties.broker(self.release, number, port, node.data, node.listeners)
             self._configure(node, own | connect)
 
-    def _add_broker(self, number: int, port: int) -> Node:
+    def _add_broker(self, number: int, port: int) -> FleetNode:
         further = self.further_listeners
         chosen = dict(zip(further, ports.free(len(further)) if further else (), strict=True))
         folder = self.root / str(number)
-        return self._add(Node(str(number), "broker", port, folder, listeners=chosen))
+        return self._add(FleetNode(str(number), "broker", port, folder, listeners=chosen))
 
-    def _add(self, node: Node) -> Node:
+    def _add(self, node: FleetNode) -> FleetNode:
         node.folder.mkdir()
         self.nodes[node.name] = node
         return node
 
-    def _configure(self, node: Node, own: Mapping[str, object]) -> None:
+    def _configure(self, node: FleetNode, own: Mapping[str, object]) -> None:
         values = {**properties.defaults(self.release, self.size), **self.settings, **own}
         node.config.write_text(properties.text(values))
 
@@ -256,7 +256,7 @@ class RealCluster(Fleet):
             ),
         )
 
-    def _command(self, node: Node) -> Sequence[str]:
+    def _command(self, node: FleetNode) -> Sequence[str]:
         if node.kind == "zookeeper":
             command = self._java(
                 zookeeper.MAIN, heap_mb=zookeeper.HEAP_MB, logging="server", options=zookeeper.OPTIONS
@@ -265,7 +265,7 @@ class RealCluster(Fleet):
             command = self._java("kafka.Kafka", heap_mb=_HEAP_MB, logging="server", options=self.jvm_options)
         return [*command, str(node.config)]
 
-    def _before_start(self, node: Node) -> None:
+    def _before_start(self, node: FleetNode) -> None:
         """A killed broker's registration lives as long as its session; until then the old releases refuse to
         start ("A broker is already registered"). With KRaft a broker knows how to wait by itself.
         """
@@ -281,7 +281,7 @@ class RealCluster(Fleet):
                 )
             time.sleep(0.05)
 
-    def _complaint(self, node: Node) -> str | None:
+    def _complaint(self, node: FleetNode) -> str | None:
         if node.kind == "zookeeper":
             return zookeeper.complaint(node.port)
         if node.kind == "controller":
@@ -298,16 +298,16 @@ class RealCluster(Fleet):
             return f"it does not know of broker {', '.join(missing)} yet"
         return None if self._opening else self._unknown_to_others(node)
 
-    def _known_brokers(self, node: Node, timeout_s: float) -> dict[int, int]:
+    def _known_brokers(self, node: FleetNode, timeout_s: float) -> dict[int, int]:
         """The brokers a broker lists, with their ports."""
-        known = metadata.brokers(node.port, timeout_s)
+        known = metadata_probe.brokers(node.port, timeout_s)
         if known or self.release.knows_brokers_without_topics:
             return known
         # It answers. That is all it can tell; the rest is in ZooKeeper, which it will ask as well.
         registered = zookeeper.sessions(self.nodes["zookeeper"].port)
         return {int(other.name): other.port for other in self.brokers if _registration(other) in registered}
 
-    def _unknown_to_others(self, node: Node) -> str | None:
+    def _unknown_to_others(self, node: FleetNode) -> str | None:
         """Whether brokers that answer have not heard of one that came back. Those that do not answer may be
         part of what is being tried out.
         """
@@ -323,7 +323,7 @@ class RealCluster(Fleet):
         return None
 
 
-def _registration(broker: Node) -> str:
+def _registration(broker: FleetNode) -> str:
     return f"/brokers/ids/{broker.name}"
 
 

@@ -21,7 +21,7 @@ from xml.sax.saxutils import quoteattr
 
 from kelpie import folders
 from kelpie.real import java, locks
-from kelpie.real.failures import RealError, Unavailable
+from kelpie.real.cluster_errors import RealError, Unavailable
 from kelpie.real.releases import Jar
 
 _INPUT = ("-settings", "settings.xml", "-cache", "downloads", "-ivy", "ivy.xml")

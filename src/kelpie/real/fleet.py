@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from kelpie.real.failures import NodeDied, RealError, Refused
+from kelpie.real.cluster_errors import ClusterRefused, NodeDied, RealError
 from kelpie.real.keeper import Keeper
 from kelpie.real.process import Jvm
 
@@ -28,7 +28,7 @@ _FATAL = ("Fatal error during KafkaServer", "Thread[main,5,main] died")
 
 
 @dataclass(slots=True)
-class Node:
+class FleetNode:
     name: str
     kind: Kind
     port: int
@@ -64,7 +64,7 @@ class Fleet(ABC):
         self._chosen_root = root
         self._root: Path | None = None
         self._keeper: Keeper | None = None
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, FleetNode] = {}
         # Tools that were started beside the nodes, and end with them.
         self._side: list[Jvm] = []
 
@@ -77,14 +77,14 @@ class Fleet(ABC):
         """Start all nodes and wait until they serve."""
 
     @abstractmethod
-    def _command(self, node: Node) -> Sequence[str]: ...
+    def _command(self, node: FleetNode) -> Sequence[str]: ...
 
     @abstractmethod
-    def _complaint(self, node: Node) -> str | None:
+    def _complaint(self, node: FleetNode) -> str | None:
         """Why a node does not serve yet."""
 
     @abstractmethod
-    def _before_start(self, node: Node) -> None:
+    def _before_start(self, node: FleetNode) -> None:
         """Wait until nothing is left of its last run that would make a start fail."""
 
     @property
@@ -185,7 +185,7 @@ class Fleet(ABC):
         """
         node = self.find(name)
         if node.up:
-            raise Refused(f"{node} is already up.")
+            raise ClusterRefused(f"{node} is already up.")
         if wait:
             self._before_start(node)
         self._spawn(node)
@@ -198,16 +198,16 @@ class Fleet(ABC):
                 node.process.kill()
             raise
 
-    def find(self, name: str | int) -> Node:
+    def find(self, name: str | int) -> FleetNode:
         try:
             return self.nodes[str(name)]
         except KeyError:
-            raise Refused(f"There is no node {str(name)!r}. Nodes: {', '.join(self.nodes)}.") from None
+            raise ClusterRefused(f"There is no node {str(name)!r}. Nodes: {', '.join(self.nodes)}.") from None
 
     def _running(self, name: str | int) -> Jvm:
         node = self.find(name)
         if node.process is None or not node.up:
-            raise Refused(f"{node} is not up.")
+            raise ClusterRefused(f"{node} is not up.")
         return node.process
 
     def _guarded(self) -> Keeper:
@@ -215,12 +215,12 @@ class Fleet(ABC):
             self._keeper = Keeper()
         return self._keeper
 
-    def _spawn(self, node: Node) -> None:
+    def _spawn(self, node: FleetNode) -> None:
         node.process = Jvm.spawn(
             self._command(node), folder=node.folder, log=node.log, keeper=self._guarded()
         )
 
-    def _wait_ready(self, nodes: Iterable[Node], limit_s: float = START_LIMIT_S) -> None:
+    def _wait_ready(self, nodes: Iterable[FleetNode], limit_s: float = START_LIMIT_S) -> None:
         watched = list(nodes)
         pending = watched
         deadline = time.monotonic() + limit_s
@@ -242,7 +242,7 @@ class Fleet(ABC):
             if pending:
                 time.sleep(_LOOK_S)
 
-    def _require_alive(self, node: Node) -> None:
+    def _require_alive(self, node: FleetNode) -> None:
         process = node.process
         assert process is not None
         alive = process.alive

@@ -23,7 +23,7 @@ import signal
 import sys
 import time
 
-from kelpie.real.identity import Identity
+from kelpie.real.identity import ProcessIdentity
 
 _LOOK_S = 0.5
 _END_LIMIT_S = 10.0
@@ -33,13 +33,13 @@ def main() -> None:
     parent = int(sys.argv[1])
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    processes: set[Identity] = set()
+    processes: set[ProcessIdentity] = set()
     folders: set[str] = set()
     if _listen(parent, processes, folders):
         clean(processes, folders)
 
 
-def clean(processes: set[Identity], folders: set[str]) -> None:
+def clean(processes: set[ProcessIdentity], folders: set[str]) -> None:
     for process in processes:
         process.signal(signal.SIGKILL)
     deadline = time.monotonic() + _END_LIMIT_S
@@ -50,7 +50,7 @@ def clean(processes: set[Identity], folders: set[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _listen(parent: int, processes: set[Identity], folders: set[str]) -> bool:
+def _listen(parent: int, processes: set[ProcessIdentity], folders: set[str]) -> bool:
     """Follow orders until the last one; True when there is to be cleaned up."""
     pending = b""
     while True:
@@ -74,12 +74,12 @@ def _listen(parent: int, processes: set[Identity], folders: set[str]) -> bool:
                 _obey(order, values, processes, folders)
 
 
-def _obey(order: str, values: list[object], processes: set[Identity], folders: set[str]) -> None:
+def _obey(order: str, values: list[object], processes: set[ProcessIdentity], folders: set[str]) -> None:
     match order, values:
         case "watch", [int(pid), str(start)]:
-            processes.add(Identity(pid, start))
+            processes.add(ProcessIdentity(pid, start))
         case "forget", [int(pid), str(start)]:
-            processes.discard(Identity(pid, start))
+            processes.discard(ProcessIdentity(pid, start))
         case "own", [str(folder)]:
             folders.add(folder)
         case "disown", [str(folder)]:

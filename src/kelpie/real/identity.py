@@ -12,19 +12,19 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ProcessIdentity:
     pid: int
     start: str
 
     @classmethod
-    def of(cls, pid: int) -> "Identity | None":
+    def of(cls, pid: int) -> "ProcessIdentity | None":
         """The living process of that number, if there is one. A zombie is dead: only its parent is late."""
         start = _start_linux(pid) if _PROC.exists() else _start_ps(pid)
         return None if start is None else cls(pid, start)
 
     @property
     def alive(self) -> bool:
-        return Identity.of(self.pid) == self
+        return ProcessIdentity.of(self.pid) == self
 
     def signal(self, number: int) -> bool:
         """Send a signal to this very process; False when it has gone."""

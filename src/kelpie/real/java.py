@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from kelpie.real.failures import Unavailable
+from kelpie.real.cluster_errors import Unavailable
 
 _NEEDED = 17
 

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kelpie.real.failures import RealError
-from kelpie.real.identity import Identity
+from kelpie.real.cluster_errors import RealError
+from kelpie.real.identity import ProcessIdentity
 
 _SOURCES = Path(__file__).parents[2]
 _END_LIMIT_S = 30.0
@@ -29,10 +29,10 @@ class Keeper:
             start_new_session=True,
         )
 
-    def watch(self, process: Identity) -> None:
+    def watch(self, process: ProcessIdentity) -> None:
         self._order("watch", process.pid, process.start)
 
-    def forget(self, process: Identity) -> None:
+    def forget(self, process: ProcessIdentity) -> None:
         self._order("forget", process.pid, process.start)
 
     def own(self, folder: Path) -> None:

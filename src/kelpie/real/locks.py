@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kelpie.real.failures import RealError
+from kelpie.real.cluster_errors import RealError
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 from collections.abc import Mapping
 
 from kelpie.real.cluster import RealCluster
-from kelpie.real.failures import Unavailable
+from kelpie.real.cluster_errors import Unavailable
 
 
 class Pool:

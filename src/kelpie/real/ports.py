@@ -9,7 +9,7 @@ import random
 import socket
 from pathlib import Path
 
-from kelpie.real.failures import RealError, Refused
+from kelpie.real.cluster_errors import ClusterRefused, RealError
 
 HOST = "127.0.0.1"
 _LOWEST = 10_240
@@ -38,12 +38,12 @@ def require(ports: list[int]) -> None:
     """Refuse ports that a person chose and that cannot be had."""
     for port in ports:
         if not 0 < port < 65_536:
-            raise Refused(f"Port {port} does not exist; ports go from 1 to 65535.")
+            raise ClusterRefused(f"Port {port} does not exist; ports go from 1 to 65535.")
         with _socket() as probe:
             try:
                 probe.bind((HOST, port))
             except OSError as error:
-                raise Refused(
+                raise ClusterRefused(
                     f"Port {port} of {HOST} cannot be had ({error.strerror}). Choose another with --port, "
                     "or leave --port away to get a free one."
                 ) from None

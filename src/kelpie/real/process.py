@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kelpie.real import java
-from kelpie.real.failures import RealError
-from kelpie.real.identity import Identity
+from kelpie.real.cluster_errors import RealError
+from kelpie.real.identity import ProcessIdentity
 from kelpie.real.keeper import Keeper
 
 # The shell waits for a word before it becomes the program: by then the guardian knows of it. Should we die in
@@ -25,7 +25,7 @@ _TAIL_COLUMNS = 300
 class Jvm:
     """A process that we started (and have to reap), or one that an earlier command started."""
 
-    def __init__(self, identity: Identity, log: Path) -> None:
+    def __init__(self, identity: ProcessIdentity, log: Path) -> None:
         self.identity = identity
         self.log = log
         self._child: subprocess.Popen[bytes] | None = None
@@ -58,7 +58,7 @@ class Jvm:
             )
             assert child.stdin is not None
             with child.stdin:
-                identity = Identity.of(child.pid)
+                identity = ProcessIdentity.of(child.pid)
                 if identity is None:
                     child.wait()
                     raise RealError(f"{command[0]} ended before it began (status {child.returncode}).")

@@ -8,7 +8,7 @@ win over all of them, save those in `OWNED`, by which the nodes find each other.
 from collections.abc import Mapping
 from pathlib import Path
 
-from kelpie.real.failures import Refused
+from kelpie.real.cluster_errors import ClusterRefused
 from kelpie.real.ports import HOST
 from kelpie.real.releases import Release
 
@@ -115,11 +115,13 @@ def checked(config: Mapping[str, object]) -> dict[str, str]:
     for key, value in config.items():
         setting = str(value).lower() if isinstance(value, bool) else str(value)
         if not key or any(sign.isspace() or sign in "=:#!" for sign in key):
-            raise Refused(f"{key!r} is not the name of a setting. Write NAME=VALUE, as in server.properties.")
+            raise ClusterRefused(
+                f"{key!r} is not the name of a setting. Write NAME=VALUE, as in server.properties."
+            )
         if "\n" in setting or "\r" in setting:
-            raise Refused(f"The value of {key} holds a line break. Settings are single lines.")
+            raise ClusterRefused(f"The value of {key} holds a line break. Settings are single lines.")
         if key in OWNED:
-            raise Refused(f"{key} cannot be set: the nodes of the cluster find each other by it.")
+            raise ClusterRefused(f"{key} cannot be set: the nodes of the cluster find each other by it.")
         settings[key] = setting
     return settings
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from kelpie.real.failures import Refused
+from kelpie.real.cluster_errors import ClusterRefused
 
 _LISTS = Path(__file__).parent / "jars"
 
@@ -68,7 +68,7 @@ def find(version: str) -> Release:
     try:
         return RELEASES[version]
     except KeyError:
-        raise Refused(
+        raise ClusterRefused(
             f"There is no Kafka {version!r} in the catalogue. Known: {', '.join(RELEASES)}."
         ) from None
 

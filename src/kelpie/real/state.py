@@ -13,9 +13,9 @@ from typing import Any
 from kelpie import folders
 from kelpie.real import locks
 from kelpie.real.cluster import RealCluster
-from kelpie.real.failures import RealError, Refused
-from kelpie.real.fleet import Node
-from kelpie.real.identity import Identity
+from kelpie.real.cluster_errors import ClusterRefused, RealError
+from kelpie.real.fleet import FleetNode
+from kelpie.real.identity import ProcessIdentity
 from kelpie.real.process import Jvm
 
 DEFAULT = "default"
@@ -26,7 +26,7 @@ _FORMAT = 1
 
 def folder(name: str) -> Path:
     if not _NAME.fullmatch(name):
-        raise Refused(
+        raise ClusterRefused(
             f"{name!r} cannot name a cluster. A name has up to 40 letters, digits, '-' and '_', "
             "and begins with a letter or a digit."
         )
@@ -119,7 +119,7 @@ def _unreadable(root: Path, error: Exception) -> RealError:
     )
 
 
-def _node_to_json(node: Node) -> dict[str, Any]:
+def _node_to_json(node: FleetNode) -> dict[str, Any]:
     identity = node.process.identity if node.process else None
     return {
         "name": node.name,
@@ -130,8 +130,8 @@ def _node_to_json(node: Node) -> dict[str, Any]:
     }
 
 
-def _node_from_json(root: Path, document: dict[str, Any]) -> Node:
-    node = Node(document["name"], document["kind"], document["port"], root / document["name"])
+def _node_from_json(root: Path, document: dict[str, Any]) -> FleetNode:
+    node = FleetNode(document["name"], document["kind"], document["port"], root / document["name"])
     if document["pid"] is not None:
-        node.process = Jvm(Identity(document["pid"], document["start"]), node.log)
+        node.process = Jvm(ProcessIdentity(document["pid"], document["start"]), node.log)
     return node

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kelpie.real.failures import Refused
+from kelpie.real.cluster_errors import ClusterRefused
 from kelpie.real.releases import Release, Tool
 
 _CLASS = re.compile(r"\w+(\.\w+)+")
@@ -35,7 +35,7 @@ def _find(release: Release, name: str) -> Tool:
         return known
     if _CLASS.fullmatch(name) and not name.endswith(".sh"):
         return Tool(name)
-    raise Refused(
+    raise ClusterRefused(
         f"Kafka {release.version} has no tool {name!r}. It has {', '.join(sorted(release.tools))}; "
         "a full class name works too."
     )

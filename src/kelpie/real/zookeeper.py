@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kelpie.real import java, ports, properties
-from kelpie.real.failures import Unavailable
-from kelpie.real.fleet import Fleet, Node
+from kelpie.real.cluster_errors import Unavailable
+from kelpie.real.fleet import Fleet, FleetNode
 
 MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 # Its log is set aside in chunks of 64 MB unless told otherwise, and synced on every write.
@@ -78,7 +78,7 @@ class RealZooKeeper(Fleet):
 
     def _plan(self) -> None:
         self._classpath = _pyspark_classpath()
-        node = Node("zookeeper", "zookeeper", ports.free(1)[0], self.root / "zookeeper")
+        node = FleetNode("zookeeper", "zookeeper", ports.free(1)[0], self.root / "zookeeper")
         node.folder.mkdir()
         node.config.write_text(properties.text(properties.zookeeper(node.port, node.data)))
         (self.root / "log4j2.properties").write_text(properties.log4j2("info", "System.out"))
@@ -89,15 +89,15 @@ class RealZooKeeper(Fleet):
         self._spawn(node)
         self._wait_ready([node])
 
-    def _command(self, node: Node) -> Sequence[str]:
+    def _command(self, node: FleetNode) -> Sequence[str]:
         logging = f"-Dlog4j2.configurationFile={(self.root / 'log4j2.properties').as_uri()}"
         options = (*OPTIONS, logging)
         return [*java.command(self._classpath, MAIN, heap_mb=HEAP_MB, options=options), str(node.config)]
 
-    def _before_start(self, node: Node) -> None:
+    def _before_start(self, node: FleetNode) -> None:
         """A ZooKeeper starts at once."""
 
-    def _complaint(self, node: Node) -> str | None:
+    def _complaint(self, node: FleetNode) -> str | None:
         return complaint(node.port)
 
 

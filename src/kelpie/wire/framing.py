@@ -11,7 +11,7 @@ from typing import Any
 
 from kelpie.wire import compiler
 from kelpie.wire.apis import NAMES, Api, api
-from kelpie.wire.compiler.source import Unreadable, skip_tags
+from kelpie.wire.compiler.source import UnreadableBytes, skip_tags
 from kelpie.wire.malformed import Malformed
 
 API_VERSIONS = 18
@@ -151,7 +151,7 @@ def _flexible_response_header(spoken: Api, version: int) -> bool:
 def _past_tags(frame: bytes, position: int) -> int:
     try:
         return skip_tags(frame, position)
-    except (IndexError, Unreadable):
+    except (IndexError, UnreadableBytes):
         raise Malformed("the header's tagged fields break off", offset=position, path="header") from None
 
 

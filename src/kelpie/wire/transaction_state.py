@@ -14,7 +14,7 @@ from kelpie.wire.malformed import Malformed
 from kelpie.wire.schema import Int8, Int16, Int32, Int64, data, field, struct
 
 
-class TransactionStatus(IntEnum):
+class TransactionState(IntEnum):
     EMPTY = 0
     ONGOING = 1
     PREPARE_COMMIT = 2

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kelpie.broker.log import Appended, LogConfig, ReadResult, Refusal, ReplicaLog, parse_batches
+from kelpie.broker.log import Appended, AppendRefusal, LogConfig, ReadResult, ReplicaLog, parse_batches
 from kelpie.errors import ErrorCode
 from kelpie.wire.records import Codec, Record, TimestampType, parse_header, read_all_records, write_batch
 from tests.broker.log.writing import CONFIG, T, append, contents, keyed, new_log, read, refused, sent
@@ -20,7 +20,7 @@ def test_an_empty_log_reads_empty_at_its_start_and_nowhere_else() -> None:
     assert read(log, 5).next_offset == 5
     for offset in (4, 6):
         result = log.read(offset, 1000, upto=5)
-        assert isinstance(result, Refusal)
+        assert isinstance(result, AppendRefusal)
         assert result.error_code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert log.batches_from(5) == []
     assert log.last_stable_offset(5) == 5
@@ -54,7 +54,7 @@ def test_a_read_at_the_end_is_empty_and_one_behind_it_is_refused() -> None:
     log = new_log()
     append(log, sent(3))
     assert read(log, 3).data == b""
-    assert isinstance(log.read(4, 1000, upto=3), Refusal)
+    assert isinstance(log.read(4, 1000, upto=3), AppendRefusal)
 
 
 def test_a_log_can_begin_in_the_middle_of_a_batch() -> None:
@@ -65,7 +65,7 @@ def test_a_log_can_begin_in_the_middle_of_a_batch() -> None:
     assert log.delete_before(3)
     assert not log.delete_before(2)
     assert log.start_offset == 3
-    assert isinstance(log.read(2, 1000, upto=10), Refusal)
+    assert isinstance(log.read(2, 1000, upto=10), AppendRefusal)
     assert read(log, 3).first_offset == 0
     assert log.retain(CONFIG, T, 10) == 0, "the segment is still in use"
 
@@ -145,7 +145,7 @@ def test_a_compacted_topic_refuses_records_without_a_key() -> None:
     config = LogConfig.of({"cleanup.policy": "compact"})
     data = sent(keyed((b"a", b"1"), (None, b"2"), (b"c", b"3"), (None, b"4")), codec=Codec.LZ4)
     refusal = log.append_as_leader(data, leader_epoch=0, now=T, config=config)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, AppendRefusal)
     assert refusal.error_code is ErrorCode.INVALID_RECORD
     assert [index for index, _ in refusal.record_errors] == [1, 3]
     append(log, sent(3), config=config)
@@ -293,7 +293,7 @@ def test_the_partition_names_the_log_in_refusals() -> None:
     """An operator must see which log it was, and what it holds."""
     log = ReplicaLog(new_log().partition, 7)
     refusal = log.read(3, 10, upto=7)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, AppendRefusal)
     assert "orders-0 has 7 to 7" in refusal.reason
 
 

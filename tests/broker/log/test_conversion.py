@@ -2,7 +2,7 @@
 
 import pytest
 
-from kelpie.broker.log import Appended, LogConfig, Refusal, ReplicaLog, down_convert, parse_batches
+from kelpie.broker.log import Appended, AppendRefusal, LogConfig, ReplicaLog, down_convert, parse_batches
 from kelpie.errors import ErrorCode
 from kelpie.wire.records import (
     Codec,
@@ -191,7 +191,7 @@ def test_zstd_cannot_be_converted_down_but_what_comes_before_can() -> None:
     assert isinstance(data, bytes)
     assert [record.offset for record in read_all_records(data)] == [0]
     refusal = down_convert(read(log, 1).data, 1)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, AppendRefusal)
     assert refusal.error_code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 

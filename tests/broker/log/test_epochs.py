@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kelpie.broker.log import EpochEnd, LogConfig, Refusal, ReplicaLog
+from kelpie.broker.log import AppendRefusal, LogConfig, LogEpochEnd, ReplicaLog
 from kelpie.errors import ErrorCode
 from tests.broker.log.writing import T, append, contents, marker, new_log, sent
 
@@ -21,11 +21,11 @@ def log_with_epochs(*epochs: int) -> ReplicaLog:
 def test_an_epoch_ends_where_the_next_one_begins() -> None:
     """What OffsetForLeaderEpoch answers."""
     log = log_with_epochs(1, 1, 3, 3, 3, 7)
-    assert log.end_offset_for_epoch(1) == EpochEnd(1, 2)
-    assert log.end_offset_for_epoch(3) == EpochEnd(3, 5)
-    assert log.end_offset_for_epoch(7) == EpochEnd(7, 6), "the last one ends with the log"
-    assert log.end_offset_for_epoch(5) == EpochEnd(3, 5), "of one it does not know, the one before"
-    assert log.end_offset_for_epoch(0) == EpochEnd(0, 0), "older than all: where the log begins"
+    assert log.end_offset_for_epoch(1) == LogEpochEnd(1, 2)
+    assert log.end_offset_for_epoch(3) == LogEpochEnd(3, 5)
+    assert log.end_offset_for_epoch(7) == LogEpochEnd(7, 6), "the last one ends with the log"
+    assert log.end_offset_for_epoch(5) == LogEpochEnd(3, 5), "of one it does not know, the one before"
+    assert log.end_offset_for_epoch(0) == LogEpochEnd(0, 0), "older than all: where the log begins"
     assert log.end_offset_for_epoch(8) == (-1, -1)
     assert log.end_offset_for_epoch(-1) == (-1, -1)
     assert [log.epoch_at(offset) for offset in range(7)] == [1, 1, 3, 3, 3, 7, 7]
@@ -37,7 +37,7 @@ def test_a_leader_that_wrote_nothing_still_has_an_epoch() -> None:
     log = log_with_epochs(1, 1)
     log.begin_epoch(4)
     assert log.last_epoch == 4
-    assert log.end_offset_for_epoch(2) == EpochEnd(1, 2)
+    assert log.end_offset_for_epoch(2) == LogEpochEnd(1, 2)
     assert not log.truncate_to(2), "nothing is there to be cut"
     assert log.last_epoch == 1, "but the epoch that was never written is gone"
 
@@ -49,7 +49,7 @@ def test_truncation_and_deletion_cut_the_epochs_at_both_ends() -> None:
     assert log.epochs == [(1, 0), (3, 2)]
     log.delete_before(3)
     assert log.epochs == [(3, 3)]
-    assert log.end_offset_for_epoch(1) == EpochEnd(1, 3)
+    assert log.end_offset_for_epoch(1) == LogEpochEnd(1, 3)
     log.reset_to(9)
     assert log.epochs == []
     assert (log.start_offset, log.end_offset) == (9, 9)
@@ -82,10 +82,10 @@ def test_a_fetch_behind_the_common_past_is_told_where_it_parted() -> None:
     leader = log_with_epochs(1, 1, 3, 3)
     assert leader.divergence(4, 3) is None
     assert leader.divergence(2, 1) is None
-    assert leader.divergence(3, 1) == EpochEnd(1, 2)
-    assert leader.divergence(3, 2) == EpochEnd(1, 2)
+    assert leader.divergence(3, 1) == LogEpochEnd(1, 2)
+    assert leader.divergence(3, 2) == LogEpochEnd(1, 2)
     refusal = leader.divergence(5, 9)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, AppendRefusal)
     assert refusal.error_code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -108,7 +108,7 @@ def align_by_fetching(follower: ReplicaLog, leader: ReplicaLog) -> None:
         found = leader.divergence(follower.end_offset, follower.last_epoch)
         if found is None:
             return
-        assert isinstance(found, EpochEnd)
+        assert isinstance(found, LogEpochEnd)
         follower.truncate_to_epoch(*found)
     raise AssertionError("they never agree")
 

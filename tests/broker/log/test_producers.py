@@ -1,6 +1,6 @@
 """Idempotence: a batch that is sent twice is stored once, and a zombie is fenced."""
 
-from kelpie.broker.log import Appended, Refusal
+from kelpie.broker.log import Appended, AppendRefusal
 from kelpie.errors import ErrorCode
 from tests.broker.log.writing import CONFIG, T, append, marker, new_log, refused, sent
 
@@ -141,11 +141,11 @@ def test_markers_are_fenced_by_producer_epoch_and_coordinator_epoch() -> None:
     log = new_log()
     append(log, sent(1, producer=(1, 5, 0), transactional=True))
     stale = marker(log, 1, committed=True, epoch=4)
-    assert isinstance(stale, Refusal)
+    assert isinstance(stale, AppendRefusal)
     assert stale.error_code is ErrorCode.INVALID_PRODUCER_EPOCH
     assert isinstance(marker(log, 1, committed=True, epoch=5, coordinator_epoch=3), Appended)
     zombie = marker(log, 1, committed=False, epoch=5, coordinator_epoch=2)
-    assert isinstance(zombie, Refusal)
+    assert isinstance(zombie, AppendRefusal)
     assert zombie.error_code is ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
@@ -154,7 +154,7 @@ def test_markers_of_transaction_version_2_need_a_newer_epoch() -> None:
     log = new_log()
     append(log, sent(1, producer=(1, 5, 0), transactional=True))
     same = marker(log, 1, committed=True, epoch=5, version=2)
-    assert isinstance(same, Refusal)
+    assert isinstance(same, AppendRefusal)
     assert same.error_code is ErrorCode.INVALID_PRODUCER_EPOCH
     assert isinstance(marker(log, 1, committed=True, epoch=6, version=2), Appended)
     assert isinstance(marker(log, 1, committed=True, epoch=6, version=2), Appended)

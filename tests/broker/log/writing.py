@@ -1,6 +1,6 @@
 """Logs, and batches to write to them."""
 
-from kelpie.broker.log import Appended, LogConfig, ReadResult, Refusal, ReplicaLog
+from kelpie.broker.log import Appended, AppendRefusal, LogConfig, ReadResult, ReplicaLog
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.records import Codec, Record, read_all_records, write_batch
@@ -64,7 +64,7 @@ def append(
 def refused(log: ReplicaLog, data: bytes, config: LogConfig = CONFIG, **more: object) -> ErrorCode:
     end, size = log.end_offset, log.size
     refusal = log.append_as_leader(data, leader_epoch=0, now=T, config=config, **more)  # type: ignore[arg-type]
-    assert isinstance(refusal, Refusal), refusal
+    assert isinstance(refusal, AppendRefusal), refusal
     assert refusal.reason
     assert (log.end_offset, log.size) == (end, size), "a refused append leaves no trace"
     return refusal.error_code
@@ -78,7 +78,7 @@ def marker(
     epoch: int = 0,
     coordinator_epoch: int = 0,
     version: int = 1,
-) -> Appended | Refusal:
+) -> Appended | AppendRefusal:
     return log.append_control(
         producer_id=producer_id,
         producer_epoch=epoch,

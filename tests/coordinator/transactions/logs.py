@@ -1,10 +1,10 @@
 """Logs of `__transaction_state` as an earlier coordinator may have left them."""
 
 from kelpie.coordinator.outcome import CoordinatorRecord
-from kelpie.coordinator.transactions.metadata import Facts
 from kelpie.coordinator.transactions.records import record_of
-from kelpie.coordinator.transactions.states import State
+from kelpie.coordinator.transactions.transaction import Facts
 from kelpie.model.names import TopicPartition
+from kelpie.wire.transaction_state import TransactionState
 from tests.coordinator.transactions.driver import START
 
 
@@ -13,7 +13,7 @@ def log_with(
     *,
     producer_id: int,
     producer_epoch: int,
-    state: State = State.EMPTY,
+    state: TransactionState = TransactionState.EMPTY,
     joined: frozenset[TopicPartition] = frozenset(),
     value_version: int = 1,
 ) -> list[CoordinatorRecord]:
@@ -23,7 +23,7 @@ def log_with(
         producer_epoch=producer_epoch,
         timeout_ms=60_000,
         updated_at=START - 10,
-        started_at=-1 if state is State.EMPTY else START - 10,
+        started_at=-1 if state is TransactionState.EMPTY else START - 10,
         partitions=joined,
     )
     return [record_of(transactional_id, facts, value_version)]

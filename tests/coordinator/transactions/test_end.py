@@ -3,8 +3,8 @@
 import pytest
 
 from kelpie.coordinator.transactions import BEHAVIOUR_2_8, BEHAVIOUR_4_3, TransactionBehaviour
-from kelpie.coordinator.transactions.states import State
 from kelpie.errors import ErrorCode
+from kelpie.wire.transaction_state import TransactionState
 from tests.coordinator.transactions.driver import Driver, partitions
 from tests.coordinator.transactions.logs import log_with
 
@@ -57,7 +57,7 @@ def test_the_last_epoch_ends_with_a_new_producer_id() -> None:
     """The markers bear the old id; the client goes on with a new one from epoch 0."""
     joined = frozenset(partitions("a-0"))
     driver = Driver(
-        log=log_with("t", producer_id=7, producer_epoch=32766, state=State.ONGOING, joined=joined)
+        log=log_with("t", producer_id=7, producer_epoch=32766, state=TransactionState.ONGOING, joined=joined)
     )
     assert driver.producer(driver.end("t", (7, 32766))) == (1000, 0)
     marker = driver.mark()
@@ -72,7 +72,7 @@ def test_the_next_producer_id_survives_a_move_of_the_coordinator() -> None:
     """It is in the prepared record (value version 1), because the client knows it already."""
     joined = frozenset(partitions("a-0"))
     driver = Driver(
-        log=log_with("t", producer_id=7, producer_epoch=32766, state=State.ONGOING, joined=joined)
+        log=log_with("t", producer_id=7, producer_epoch=32766, state=TransactionState.ONGOING, joined=joined)
     )
     driver.end("t", (7, 32766))
     driver.write()
@@ -241,7 +241,7 @@ def test_a_prepared_end_is_carried_on_by_the_next_coordinator(behaviour: Transac
 
 def test_a_prepared_abort_without_partitions_is_completed_after_a_load() -> None:
     """There is no marker whose writing could complete it."""
-    driver = Driver(log=log_with("t", producer_id=7, producer_epoch=1, state=State.PREPARE_ABORT))
+    driver = Driver(log=log_with("t", producer_id=7, producer_epoch=1, state=TransactionState.PREPARE_ABORT))
     driver.advance(0)
     driver.write()
     assert driver.state() == "CompleteAbort"

@@ -17,12 +17,12 @@ from kelpie.coordinator.transactions import (
     TransactionConfig,
     TransactionShard,
 )
-from kelpie.coordinator.transactions.metadata import NO_EPOCH, NO_ID
 from kelpie.coordinator.transactions.records import facts_of
-from kelpie.coordinator.transactions.states import COMPLETION, ENTERED_FROM, PREPARED, State
+from kelpie.coordinator.transactions.states import COMPLETION, ENTERED_FROM, PREPARED
+from kelpie.coordinator.transactions.transaction import NO_EPOCH, NO_ID
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.wire.transaction_state import decode_key, decode_value
+from kelpie.wire.transaction_state import TransactionState, decode_key, decode_value
 from tests.coordinator.transactions.driver import OFFSETS, Driver, Producer, partitions
 from tests.coordinator.transactions.logs import log_with
 
@@ -150,7 +150,9 @@ class Checked(Driver):
         marker = self.markers[0]
         facts = self.last[marker.transactional_id]
         assert set(marker.partitions) == self.joined[marker.transactional_id], "exactly what has joined"
-        assert facts.state is (State.PREPARE_COMMIT if marker.committed else State.PREPARE_ABORT)
+        assert facts.state is (
+            TransactionState.PREPARE_COMMIT if marker.committed else TransactionState.PREPARE_ABORT
+        )
         assert (marker.producer_id, marker.producer_epoch) == (facts.producer_id, facts.producer_epoch)
         assert marker.coordinator_epoch == self.epoch
         return super().mark()
@@ -161,11 +163,11 @@ class Checked(Driver):
         before = self.last.pop(transactional_id, None)
         if value is None:
             assert before is not None
-            assert before.state in ENTERED_FROM[State.DEAD]
+            assert before.state in ENTERED_FROM[TransactionState.DEAD]
             return
         facts = self.last[transactional_id] = facts_of(value)
         if before is None:
-            assert facts.state is State.EMPTY
+            assert facts.state is TransactionState.EMPTY
             return
         assert before.state in ENTERED_FROM[facts.state]
         if before.state in PREPARED:
@@ -184,18 +186,18 @@ class Checked(Driver):
             return
         facts = self.last[transactional_id]
         if what in ("add", "join", "offsets"):
-            assert facts.state is State.ONGOING
+            assert facts.state is TransactionState.ONGOING
             assert producer == (facts.producer_id, facts.producer_epoch), "a zombie joined"
             names = [OFFSETS] if what == "offsets" else partitions(*details[1])
             self.joined[transactional_id].update(names)
         elif what == "end":
             committed = details[1]
             ended = (
-                {State.PREPARE_COMMIT, State.COMPLETE_COMMIT}
+                {TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT}
                 if committed
                 else {
-                    State.PREPARE_ABORT,
-                    State.COMPLETE_ABORT,
+                    TransactionState.PREPARE_ABORT,
+                    TransactionState.COMPLETE_ABORT,
                 }
             )
             assert facts.state in ended, "the client was told the other end"
@@ -244,4 +246,6 @@ def test_whatever_happens_the_promises_hold(behaviour: TransactionBehaviour, hap
     driver.settle()
     assert set(driver.answers) == set(driver.calls)
     for transaction in driver.shard.transactions.values():
-        assert transaction.facts.state in ENTERED_FROM[State.DEAD], "everything that was open has ended"
+        assert transaction.facts.state in ENTERED_FROM[TransactionState.DEAD], (
+            "everything that was open has ended"
+        )

@@ -11,9 +11,8 @@ from kelpie.coordinator.transactions import (
     TransactionConfig,
     TransactionOutcome,
 )
-from kelpie.coordinator.transactions.states import State
 from kelpie.errors import ErrorCode
-from kelpie.wire.transaction_state import decode_value
+from kelpie.wire.transaction_state import TransactionState, decode_value
 from tests.coordinator.transactions.driver import START, Driver, partitions
 from tests.coordinator.transactions.logs import log_with
 
@@ -159,7 +158,7 @@ def test_records_are_those_of_the_release() -> None:
         assert value[:2] == version.to_bytes(2, "big")
         decoded = decode_value(value)
         assert decoded is not None
-        assert decoded.transaction_status == State.ONGOING
+        assert decoded.transaction_status == TransactionState.ONGOING
         assert [(each.topic, each.partition_ids) for each in decoded.transaction_partitions or ()] == [
             ("a", [0]),
             ("b", [2]),
@@ -180,7 +179,12 @@ def test_values_of_both_versions_can_be_loaded() -> None:
     joined = frozenset(partitions("a-0"))
     for version in (0, 1):
         log = log_with(
-            "t", producer_id=7, producer_epoch=2, state=State.ONGOING, joined=joined, value_version=version
+            "t",
+            producer_id=7,
+            producer_epoch=2,
+            state=TransactionState.ONGOING,
+            joined=joined,
+            value_version=version,
         )
         driver = Driver(log=log)
         assert driver.shard.transactions["t"].facts.partitions == joined

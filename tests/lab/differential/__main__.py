@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from kelpie.real.cluster import RealCluster
-from kelpie.real.failures import RealError
+from kelpie.real.cluster_errors import RealError
 from tests.lab.differential.generator import Generator
 from tests.lab.differential.running import both, differences
 from tests.lab.differential.script import Script, read

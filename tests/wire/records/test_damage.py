@@ -8,7 +8,7 @@ from kelpie.wire.malformed import Malformed
 from kelpie.wire.records import (
     Corrupt,
     Record,
-    Torn,
+    TornBatch,
     read_all_records,
     read_batches,
     write_batch,
@@ -52,7 +52,7 @@ def test_a_torn_batch_says_how_long_it_wants_to_be() -> None:
     data = write_batch(plain(3))
     batches = read_batches(data[:-1])
     assert list(batches) == []
-    assert batches.torn == Torn(
+    assert batches.torn == TornBatch(
         0, len(data) - 1, len(data), f"{len(data) - 1} of {len(data)} bytes are there"
     )
     batches = read_batches(data[:10])

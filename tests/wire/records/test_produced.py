@@ -10,7 +10,7 @@ from kelpie.wire.records import (
     Codec,
     Produced,
     Record,
-    Refused,
+    RecordsRefused,
     TimestampType,
     examine_produced,
     parse_header,
@@ -40,7 +40,7 @@ def test_a_flipped_bit_anywhere_under_the_checksum_is_refused(codec: Codec) -> N
         for bit in range(8):
             broken = bytearray(batch)
             broken[position] ^= 1 << bit
-            assert isinstance(examine_produced(broken), Refused), (position, bit)
+            assert isinstance(examine_produced(broken), RecordsRefused), (position, bit)
 
 
 @settings(max_examples=80, deadline=None)
@@ -149,7 +149,7 @@ INVALID, CORRUPT = ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE
 def test_what_kafka_refuses_is_refused_with_kafkas_code(data: bytes, code: ErrorCode) -> None:
     """Clients act on the code: a corrupt message is sent again, an invalid record is not."""
     refused = examine_produced(data)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RecordsRefused)
     assert refused.error_code is code
 
 
@@ -157,21 +157,21 @@ def test_a_batch_above_the_limit_is_refused() -> None:
     """message.max.bytes counts the batch as it is sent, compressed."""
     assert accepted(GOOD, largest_batch=len(GOOD))
     refused = examine_produced(GOOD, largest_batch=len(GOOD) - 1)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RecordsRefused)
     assert refused.error_code is ErrorCode.MESSAGE_TOO_LARGE
 
 
 def test_zstd_is_refused_from_clients_that_speak_an_older_version() -> None:
     """Their topic may be read by clients that have never heard of zstd."""
     refused = examine_produced(write_batch(plain(3), codec=Codec.ZSTD), zstd=False)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RecordsRefused)
     assert refused.error_code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 def test_a_producer_may_not_set_log_append_time_itself() -> None:
     """On a topic with log-append time the time is the broker's word."""
     refused = examine_produced(patched(GOOD, 21, ">h", 0x08), timestamp_type=TimestampType.LOG_APPEND)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RecordsRefused)
     assert refused.error_code is ErrorCode.INVALID_TIMESTAMP
 
 
@@ -180,6 +180,6 @@ def test_a_producer_may_not_set_log_append_time_itself() -> None:
 def test_any_bytes_are_accepted_or_refused(data: bytes) -> None:
     """No request may make the append path raise."""
     outcome = examine_produced(data, several=True)
-    assert isinstance(outcome, Produced | Refused)
+    assert isinstance(outcome, Produced | RecordsRefused)
     if isinstance(outcome, Produced):
         assert len(stamp(data, outcome, base_offset=T, leader_epoch=0)) == outcome.size

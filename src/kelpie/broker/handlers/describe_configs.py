@@ -40,7 +40,7 @@ def _describe(
     )
 
 
-def _result(entry: resources.Entry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _result(entry: resources.ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,

@@ -1,4 +1,4 @@
-"""Fetch: see `kelpie.broker.fetching`, which holds the sessions and the requests that wait."""
+"""Fetch: see `kelpie.broker.fetch_service`, which holds the sessions and the requests that wait."""
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call

@@ -9,7 +9,7 @@ from collections import Counter
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
-from kelpie.broker.fetching import READ_COMMITTED, check_epoch
+from kelpie.broker.fetch_service import READ_COMMITTED, check_epoch
 from kelpie.broker.log import FoundOffset
 from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode

@@ -2,7 +2,7 @@
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
-from kelpie.broker.fetching import check_epoch
+from kelpie.broker.fetch_service import check_epoch
 from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition

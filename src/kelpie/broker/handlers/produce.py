@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.image import INTERNAL_TOPICS
-from kelpie.broker.log import Refusal
+from kelpie.broker.log import AppendRefusal
 from kelpie.broker.replica import Replica
 from kelpie.broker.verification import Proof, verify_records
 from kelpie.errors import ErrorCode
@@ -123,7 +123,7 @@ class _Produce:
             verify=self._broker.transactions.verifies,
             guard=proof,
         )
-        if isinstance(appended, Refusal):
+        if isinstance(appended, AppendRefusal):
             return self._refused(partition, appended.error_code, appended)
         response = PartitionProduceResponse(
             index=partition.partition,
@@ -138,7 +138,7 @@ class _Produce:
         return response
 
     def _refused(
-        self, partition: TopicPartition, code: ErrorCode, refusal: Refusal | None = None
+        self, partition: TopicPartition, code: ErrorCode, refusal: AppendRefusal | None = None
     ) -> PartitionProduceResponse:
         response = PartitionProduceResponse(
             index=partition.partition,

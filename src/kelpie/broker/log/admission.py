@@ -5,7 +5,7 @@ epoch. Their records are only looked at where a setting demands it: keys on a co
 age of timestamps, a codec of the topic's own.
 """
 
-from kelpie.broker.log.batch import Refusal, StoredBatch, stored
+from kelpie.broker.log.batch import AppendRefusal, StoredBatch, stored
 from kelpie.broker.log.config import LogConfig
 from kelpie.broker.log.conversion import as_magic_0, magic_0_batches, read_message_set, up_convert
 from kelpie.errors import ErrorCode
@@ -16,7 +16,7 @@ from kelpie.wire.records import (
     Codec,
     Produced,
     Record,
-    Refused,
+    RecordsRefused,
     TimestampType,
     examine_produced,
     parse_header,
@@ -41,7 +41,7 @@ def admit(
     now: Instant,
     config: LogConfig,
     produce_version: int,
-) -> list[StoredBatch] | Refusal:
+) -> list[StoredBatch] | AppendRefusal:
     """Examine what a client sent, and place it at `base_offset`."""
     if config.message_format == 0 or produce_version < 3:
         if len(records) <= _MAGIC_OFFSET:
@@ -54,8 +54,8 @@ def admit(
         timestamp_type=config.message_timestamp_type,
         largest_batch=config.max_message_bytes,
     )
-    if isinstance(produced, Refused):
-        return Refusal(produced.error_code, produced.reason)
+    if isinstance(produced, RecordsRefused):
+        return AppendRefusal(produced.error_code, produced.reason)
     refusal = _record_refusal(records, produced, now, config)
     if refusal is not None:
         return refusal
@@ -66,7 +66,7 @@ def admit(
 
 def admit_own(
     data: bytes, *, base_offset: int, leader_epoch: int, now: Instant, config: LogConfig
-) -> list[StoredBatch] | Refusal:
+) -> list[StoredBatch] | AppendRefusal:
     """Place batches that the broker itself has written. They need no check."""
     if config.message_format == 0:
         return magic_0_batches(list(read_all_records(data)), base_offset)
@@ -87,9 +87,9 @@ def admit_own(
 
 def _admit_messages(
     data: bytes | memoryview, base_offset: int, leader_epoch: int, now: Instant, config: LogConfig
-) -> list[StoredBatch] | Refusal:
+) -> list[StoredBatch] | AppendRefusal:
     messages = read_message_set(data, config)
-    if isinstance(messages, Refusal):
+    if isinstance(messages, AppendRefusal):
         return messages
     if not messages.records:
         return []
@@ -117,18 +117,18 @@ def _placed(
     leader_epoch: int,
     now: Instant,
     config: LogConfig,
-) -> list[StoredBatch] | Refusal:
+) -> list[StoredBatch] | AppendRefusal:
     codec = config.compression_codec
     if codec is not None and any(header.codec is not codec for header in produced.headers):
         try:
             data = b"".join(_recompressed(data, codec))
         except Malformed as malformed:
-            return Refusal(ErrorCode.CORRUPT_MESSAGE, str(malformed))
+            return AppendRefusal(ErrorCode.CORRUPT_MESSAGE, str(malformed))
         produced = Produced(tuple(parse_header(batch.data) for batch in read_batches(data, crc=False)))
     for header in produced.headers:
         if header.size > config.max_message_bytes:
             reason = f"a batch of {header.size} bytes; the limit is {config.max_message_bytes}"
-            return Refusal(ErrorCode.MESSAGE_TOO_LARGE, reason)
+            return AppendRefusal(ErrorCode.MESSAGE_TOO_LARGE, reason)
     append_time = now if config.message_timestamp_type is TimestampType.LOG_APPEND else None
     stamped = stamp(
         data, produced, base_offset=base_offset, leader_epoch=leader_epoch, log_append_time_ms=append_time
@@ -166,7 +166,7 @@ def _recompressed(data: bytes | memoryview, codec: Codec) -> list[bytes]:
 
 def _record_refusal(
     data: bytes | memoryview, produced: Produced, now: Instant, config: LogConfig
-) -> Refusal | None:
+) -> AppendRefusal | None:
     too_new = any(
         header.max_timestamp - now > config.message_timestamp_after_max_ms for header in produced.headers
     )
@@ -175,11 +175,11 @@ def _record_refusal(
     try:
         records = list(read_all_records(memoryview(data)[: produced.size]))
     except Malformed as malformed:
-        return Refusal(ErrorCode.INVALID_RECORD, str(malformed))
+        return AppendRefusal(ErrorCode.INVALID_RECORD, str(malformed))
     return _refusal_of(records, now, config)
 
 
-def _refusal_of(records: list[Record], now: Instant, config: LogConfig) -> Refusal | None:
+def _refusal_of(records: list[Record], now: Instant, config: LogConfig) -> AppendRefusal | None:
     """Judge every record, as LogValidator does, and name all that are at fault."""
     wrong: list[tuple[int, str]] = []
     code = ErrorCode.INVALID_RECORD
@@ -194,4 +194,4 @@ def _refusal_of(records: list[Record], now: Instant, config: LogConfig) -> Refus
                 wrong.append((index, f"timestamp {record.timestamp} is not within [{earliest}, {latest}]"))
     if not wrong:
         return None
-    return Refusal(code, f"{len(wrong)} of {len(records)} records are invalid", tuple(wrong))
+    return AppendRefusal(code, f"{len(wrong)} of {len(records)} records are invalid", tuple(wrong))

@@ -95,7 +95,7 @@ def parse_batches(data: bytes | memoryview, *, crc: bool = True) -> list[StoredB
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AppendRefusal:
     """Why the log did not do it: the code for the response, and the sentence that goes with it."""
 
     error_code: ErrorCode

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from kelpie.broker.log.batch import StoredBatch, parse_batches, stored
 from kelpie.broker.log.config import LogConfig
 from kelpie.broker.log.producers import ProducerEntry, Producers
-from kelpie.broker.log.segments import Segment, Segments
+from kelpie.broker.log.segments import LogSegment, Segments
 from kelpie.broker.log.transactions import Aborted, Transactions
 from kelpie.model.time import Instant
 from kelpie.wire.malformed import Malformed
@@ -45,7 +45,7 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OffsetRange:
     """What a pass may clean: up to the first segment that it must leave alone."""
 
     first_dirty_offset: int
@@ -63,7 +63,7 @@ class Range:
 
 def cleanable(
     segments: Segments, first_dirty_offset: int, last_stable_offset: int, now: Instant, config: LogConfig
-) -> Range:
+) -> OffsetRange:
     end = first_dirty_offset
     dirty = clean = 0
     overdue = False
@@ -83,7 +83,7 @@ def cleanable(
         dirty += segment.size
         overdue = overdue or 0 < segment.first_timestamp < now - config.max_compaction_lag_ms
         end = next_base
-    return Range(first_dirty_offset, end, dirty, clean, overdue)
+    return OffsetRange(first_dirty_offset, end, dirty, clean, overdue)
 
 
 class _Pass:
@@ -92,7 +92,7 @@ class _Pass:
     def __init__(
         self,
         segments: Segments,
-        cleaned: Range,
+        cleaned: OffsetRange,
         *,
         aborted: Iterable[Aborted],
         producers: Mapping[int, ProducerEntry],
@@ -129,15 +129,15 @@ class _Pass:
                     cleaned = self._cleaned(batch, transactions, keep_old_tombstones)
                     if cleaned is not None:
                         left.append(cleaned)
-            self._segments.replace(first, first + len(group), Segment.cleaned(group, left))
+            self._segments.replace(first, first + len(group), LogSegment.cleaned(group, left))
             first += 1
         end = self._range.end_offset
         beyond = (aborted for aborted in self._aborted if aborted.last_offset >= end)
         self.still_aborted = [*transactions.kept, *beyond]
 
-    def _group(self, first: int) -> list[Segment]:
+    def _group(self, first: int) -> list[LogSegment]:
         """Neighbours that fit into one segment together, so that segments do not shrink to crumbs."""
-        group: list[Segment] = []
+        group: list[LogSegment] = []
         size = 0
         for index in range(first, len(self._segments)):
             segment = self._segments.at(index)
@@ -228,7 +228,7 @@ class _Pass:
 
 def clean(
     segments: Segments,
-    todo: Range,
+    todo: OffsetRange,
     transactions: Transactions,
     producers: Producers,
     *,

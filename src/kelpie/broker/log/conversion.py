@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kelpie.broker.log.batch import Refusal, StoredBatch, parse_batches, stored_entry
+from kelpie.broker.log.batch import AppendRefusal, StoredBatch, parse_batches, stored_entry
 from kelpie.broker.log.config import LogConfig
 from kelpie.errors import ErrorCode
 from kelpie.wire.malformed import Malformed, Unencodable
@@ -39,7 +39,7 @@ class MessageSet:
     codec: Codec
 
 
-def read_message_set(data: bytes | memoryview, config: LogConfig) -> MessageSet | Refusal:
+def read_message_set(data: bytes | memoryview, config: LogConfig) -> MessageSet | AppendRefusal:
     """Examine messages of magic 0 and 1. What is cut short at the end is dropped."""
     entries: list[Batch] = []
     records: list[Record] = []
@@ -49,19 +49,21 @@ def read_message_set(data: bytes | memoryview, config: LogConfig) -> MessageSet 
             entries.append(batch)
             if batch.size > config.max_message_bytes:
                 reason = f"a message of {batch.size} bytes; the limit is {config.max_message_bytes}"
-                return Refusal(ErrorCode.MESSAGE_TOO_LARGE, reason)
+                return AppendRefusal(ErrorCode.MESSAGE_TOO_LARGE, reason)
             if batch.header.codec is not Codec.NONE:
                 codec = batch.header.codec
             records.extend(batch.records())
     except Malformed as malformed:
-        return Refusal(ErrorCode.CORRUPT_MESSAGE, str(malformed))
+        return AppendRefusal(ErrorCode.CORRUPT_MESSAGE, str(malformed))
     if config.message_format == 2:
         if codec is not Codec.NONE and len(entries) > 1:
-            return Refusal(ErrorCode.INVALID_RECORD, "Compressed outer record has more than one batch")
+            return AppendRefusal(ErrorCode.INVALID_RECORD, "Compressed outer record has more than one batch")
         if len({batch.header.magic for batch in entries}) > 1:
-            return Refusal(ErrorCode.INVALID_RECORD, "messages of different magic in one request")
+            return AppendRefusal(ErrorCode.INVALID_RECORD, "messages of different magic in one request")
         if any(batch.header.timestamp_type is TimestampType.LOG_APPEND for batch in entries):
-            return Refusal(ErrorCode.INVALID_TIMESTAMP, "producers may not set log-append time themselves")
+            return AppendRefusal(
+                ErrorCode.INVALID_TIMESTAMP, "producers may not set log-append time themselves"
+            )
     return MessageSet(entries, records, codec)
 
 
@@ -71,13 +73,15 @@ def up_convert(messages: MessageSet) -> bytes:
     return write_batch(numbered, codec=messages.codec)
 
 
-def as_magic_0(messages: MessageSet, base_offset: int, config: LogConfig) -> list[StoredBatch] | Refusal:
+def as_magic_0(
+    messages: MessageSet, base_offset: int, config: LogConfig
+) -> list[StoredBatch] | AppendRefusal:
     """The messages as Kafka 0.9 appends them at `base_offset`."""
     if config.compacts and any(record.key is None for record in messages.records):
-        return Refusal(ErrorCode.CORRUPT_MESSAGE, "Compacted topic cannot accept message without key.")
+        return AppendRefusal(ErrorCode.CORRUPT_MESSAGE, "Compacted topic cannot accept message without key.")
     codec = messages.codec if config.compression_codec is None else config.compression_codec
     if codec is Codec.ZSTD:
-        return Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with magic 2")
+        return AppendRefusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with magic 2")
     if codec is Codec.NONE and messages.codec is Codec.NONE:
         return [_placed(batch, base_offset + index) for index, batch in enumerate(messages.entries)]
     return magic_0_batches(messages.records, base_offset, codec)
@@ -101,7 +105,7 @@ def _placed(batch: Batch, offset: int) -> StoredBatch:
     return stored_entry(data, parse_message_header(data), offset)
 
 
-def down_convert(data: bytes, magic: int, first_offset: int = 0) -> bytes | Refusal:
+def down_convert(data: bytes, magic: int, first_offset: int = 0) -> bytes | AppendRefusal:
     """Convert what `read` found for a consumer that knows `magic` 0 or 1 only.
 
     Control batches are left out: an old consumer would take them for records. So are single records below
@@ -118,13 +122,13 @@ def down_convert(data: bytes, magic: int, first_offset: int = 0) -> bytes | Refu
             if batch.header.codec is Codec.ZSTD:
                 if converted:
                     break  # What comes before can be had. The next fetch begins here.
-                return Refusal(
+                return AppendRefusal(
                     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
                     "Down-conversion of zstandard-compressed batches is not supported",
                 )
             converted.append(_converted(batch, magic, first_offset))
     except (Malformed, Unencodable) as error:
-        return Refusal(ErrorCode.CORRUPT_MESSAGE, str(error))
+        return AppendRefusal(ErrorCode.CORRUPT_MESSAGE, str(error))
     return b"".join(converted)
 
 

@@ -11,14 +11,14 @@ UNKNOWN_EPOCH = -1
 UNKNOWN_OFFSET = -1
 
 
-class EpochEnd(NamedTuple):
+class LogEpochEnd(NamedTuple):
     """The end, exclusive, of the largest epoch that is not above the one asked for. (-1, -1): not known."""
 
     epoch: int
     end_offset: int
 
 
-_UNKNOWN = EpochEnd(UNKNOWN_EPOCH, UNKNOWN_OFFSET)
+_UNKNOWN = LogEpochEnd(UNKNOWN_EPOCH, UNKNOWN_OFFSET)
 
 
 class Epochs:
@@ -45,16 +45,16 @@ class Epochs:
         epochs.append(epoch)
         starts.append(start)
 
-    def end_offset_for(self, epoch: int, log_end: int) -> EpochEnd:
+    def end_offset_for(self, epoch: int, log_end: int) -> LogEpochEnd:
         if epoch == UNKNOWN_EPOCH or not self._epochs or epoch > self._epochs[-1]:
             return _UNKNOWN
         if epoch == self._epochs[-1]:
-            return EpochEnd(epoch, log_end)
+            return LogEpochEnd(epoch, log_end)
         higher = bisect_right(self._epochs, epoch)
         if higher == 0:
             # What it wrote is gone, by retention. The first offset that is left serves as its end.
-            return EpochEnd(epoch, self._starts[0])
-        return EpochEnd(self._epochs[higher - 1], self._starts[higher])
+            return LogEpochEnd(epoch, self._starts[0])
+        return LogEpochEnd(self._epochs[higher - 1], self._starts[higher])
 
     def cut_for(self, leader_epoch: int, leader_end: int, log_end: int) -> tuple[int, bool]:
         """Where to truncate, given where the leader says that an epoch of its own ended, and if that is all.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from kelpie.broker.log.batch import Refusal, StoredBatch
+from kelpie.broker.log.batch import AppendRefusal, StoredBatch
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.records import BatchHeader, ControlType
@@ -90,7 +90,7 @@ class Changes:
 
 class _Refused(Exception):
     def __init__(self, code: ErrorCode, reason: str) -> None:
-        self.refusal = Refusal(code, reason)
+        self.refusal = AppendRefusal(code, reason)
 
 
 NO_CHANGES = Changes()
@@ -116,7 +116,7 @@ class Producers:
         verify: bool = False,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
-    ) -> Changes | RememberedBatch | Refusal:
+    ) -> Changes | RememberedBatch | AppendRefusal:
         """Judge batches where they would be appended. A remembered batch: they are a duplicate of it."""
         changes = NO_CHANGES
         try:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 
 from kelpie.broker.log import timestamps
 from kelpie.broker.log.admission import LATEST_PRODUCE, admit, admit_own
-from kelpie.broker.log.batch import Appended, ReadResult, Refusal, StoredBatch, stored
+from kelpie.broker.log.batch import Appended, AppendRefusal, ReadResult, StoredBatch, stored
 from kelpie.broker.log.cleaner import Compacted, clean, cleanable
 from kelpie.broker.log.config import LogConfig
-from kelpie.broker.log.epochs import UNKNOWN_EPOCH, UNKNOWN_OFFSET, EpochEnd, Epochs
+from kelpie.broker.log.epochs import UNKNOWN_EPOCH, UNKNOWN_OFFSET, Epochs, LogEpochEnd
 from kelpie.broker.log.producers import (
     Changes,
     Origin,
@@ -25,9 +25,9 @@ from kelpie.broker.log.producers import (
     RememberedBatch,
     VerificationGuard,
 )
-from kelpie.broker.log.reading import batches_from, read_segment
 from kelpie.broker.log.retention import Rule, before_start, count_deletable, too_large, too_old
-from kelpie.broker.log.segments import Segment, Segments
+from kelpie.broker.log.segment_reader import batches_from, read_segment
+from kelpie.broker.log.segments import LogSegment, Segments
 from kelpie.broker.log.timestamps import FoundOffset, SpecialTimestamp
 from kelpie.broker.log.transactions import Transactions
 from kelpie.errors import ErrorCode
@@ -73,7 +73,7 @@ class ReplicaLog:
         return self._epochs.entries
 
     @property
-    def segments(self) -> Sequence[Segment]:
+    def segments(self) -> Sequence[LogSegment]:
         return list(self._segments)
 
     # As a leader
@@ -93,7 +93,7 @@ class ReplicaLog:
         produce_version: int = LATEST_PRODUCE,
         verify: bool = False,
         guard: VerificationGuard | None = None,
-    ) -> Appended | Refusal:
+    ) -> Appended | AppendRefusal:
         """Append what a Produce request of `produce_version` holds for this partition.
 
         With `verify`, transactional records that begin a transaction here need the `guard` that
@@ -113,7 +113,7 @@ class ReplicaLog:
             batches = admit_own(
                 bytes(records), base_offset=self._end, leader_epoch=leader_epoch, now=now, config=config
             )
-        if isinstance(batches, Refusal):
+        if isinstance(batches, AppendRefusal):
             return batches
         if not batches:
             return Appended(-1, -1, -1, self._start)
@@ -122,7 +122,7 @@ class ReplicaLog:
 
     def append_batch(
         self, data: bytes, *, leader_epoch: int, now: Instant, config: LogConfig = _DEFAULTS
-    ) -> Appended | Refusal:
+    ) -> Appended | AppendRefusal:
         """Append batches that a coordinator of this broker has written."""
         return self.append_as_leader(
             data, leader_epoch=leader_epoch, now=now, config=config, origin="coordinator"
@@ -139,7 +139,7 @@ class ReplicaLog:
         now: Instant,
         config: LogConfig = _DEFAULTS,
         transaction_version: int = 1,
-    ) -> Appended | Refusal:
+    ) -> Appended | AppendRefusal:
         """Append the marker that ends a producer's transaction here.
 
         From transaction version 2 on its epoch must be newer than that of the data (KIP-890, KIP-1228).
@@ -168,11 +168,11 @@ class ReplicaLog:
     def _append_examined(
         self,
         batches: list[StoredBatch],
-        changes: Changes | RememberedBatch | Refusal,
+        changes: Changes | RememberedBatch | AppendRefusal,
         now: Instant,
         config: LogConfig,
-    ) -> Appended | Refusal:
-        if isinstance(changes, Refusal):
+    ) -> Appended | AppendRefusal:
+        if isinstance(changes, AppendRefusal):
             return changes
         if isinstance(changes, RememberedBatch):
             return Appended(
@@ -181,7 +181,7 @@ class ReplicaLog:
         size = sum(len(batch.data) for batch in batches)
         if size > config.segment_bytes:
             reason = f"records of {size} bytes; a segment has {config.segment_bytes}"
-            return Refusal(ErrorCode.RECORD_LIST_TOO_LARGE, reason)
+            return AppendRefusal(ErrorCode.RECORD_LIST_TOO_LARGE, reason)
         self._store(batches, size, now, config)
         self._producers.accept(changes)
         self._transactions.accept(changes)
@@ -261,7 +261,7 @@ class ReplicaLog:
         self.truncate_to(offset)
         return aligned
 
-    def divergence(self, fetch_offset: int, last_fetched_epoch: int) -> EpochEnd | Refusal | None:
+    def divergence(self, fetch_offset: int, last_fetched_epoch: int) -> LogEpochEnd | AppendRefusal | None:
         """Tell a follower that fetches where its log and this one part. None: they agree so far."""
         found = self.end_offset_for_epoch(last_fetched_epoch)
         if found.epoch == UNKNOWN_EPOCH:
@@ -288,7 +288,7 @@ class ReplicaLog:
 
     def read(
         self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool = True, cut: bool = False
-    ) -> ReadResult | Refusal:
+    ) -> ReadResult | AppendRefusal:
         """Read whole batches from the one on that contains `offset`, below `upto`, and within one segment.
 
         The first batch comes even if it is larger than `max_bytes`, unless `at_least_one` is False. With
@@ -305,7 +305,7 @@ class ReplicaLog:
         """Hand out batches, from the one on that contains `offset`; one at least, if it is there."""
         return batches_from(self._segments, offset, max_bytes, upto)
 
-    def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
+    def end_offset_for_epoch(self, epoch: int) -> LogEpochEnd:
         return self._epochs.end_offset_for(epoch, self._end)
 
     def epoch_at(self, offset: int) -> int:
@@ -337,9 +337,9 @@ class ReplicaLog:
     def producers(self) -> list[ProducerEntry]:
         return list(self._producers.entries.values())
 
-    def _out_of_range(self, what: str) -> Refusal:
+    def _out_of_range(self, what: str) -> AppendRefusal:
         has = f"{self.partition} has {self._start} to {self._end}, epochs {self._epochs.entries}"
-        return Refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}; {has}")
+        return AppendRefusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}; {has}")
 
     # Upkeep
 

@@ -7,10 +7,10 @@ the high watermark. The active segment goes too, if the rule is broken by all of
 from collections.abc import Callable
 
 from kelpie.broker.log.config import LogConfig
-from kelpie.broker.log.segments import Segment, Segments
+from kelpie.broker.log.segments import LogSegment, Segments
 from kelpie.model.time import Instant
 
-Rule = Callable[[Segment, int | None], bool]
+Rule = Callable[[LogSegment, int | None], bool]
 """Of a segment and the base offset of the next one: must it go?"""
 
 
@@ -23,7 +23,7 @@ def too_large(size: int, config: LogConfig) -> Rule | None:
         return None
     surplus = size - config.retention_bytes
 
-    def rule(segment: Segment, _: int | None) -> bool:
+    def rule(segment: LogSegment, _: int | None) -> bool:
         nonlocal surplus
         surplus -= segment.size
         return surplus >= 0

@@ -16,7 +16,7 @@ from kelpie.model.time import Instant
 _LARGEST_INT32 = 2**31 - 1
 
 
-class Segment:
+class LogSegment:
     __slots__ = (
         "base_offset",
         "batches",
@@ -88,7 +88,7 @@ class Segment:
             self.first_timestamp = -1
 
     @classmethod
-    def cleaned(cls, of: list["Segment"], batches: list[StoredBatch]) -> "Segment":
+    def cleaned(cls, of: list["LogSegment"], batches: list[StoredBatch]) -> "LogSegment":
         """One segment in place of several, with what the cleaner left of them."""
         segment = cls(of[0].base_offset, of[0].created, of[0].snapshot)
         for batch in batches:
@@ -101,21 +101,21 @@ class Segments:
     """All segments of a log, oldest first. There always is one, the active one, at the end."""
 
     def __init__(self, start: int) -> None:
-        self._all = [Segment(start, None, {})]
+        self._all = [LogSegment(start, None, {})]
         self._bases = [start]
 
-    def __iter__(self) -> Iterator[Segment]:
+    def __iter__(self) -> Iterator[LogSegment]:
         return iter(self._all)
 
     def __len__(self) -> int:
         return len(self._all)
 
     @property
-    def active(self) -> Segment:
+    def active(self) -> LogSegment:
         return self._all[-1]
 
     @property
-    def first(self) -> Segment:
+    def first(self) -> LogSegment:
         return self._all[0]
 
     @property
@@ -126,12 +126,12 @@ class Segments:
         """Begin a new segment, unless the active one is still empty."""
         if not self.active.batches:
             return False
-        self._all.append(Segment(base_offset, now, snapshot))
+        self._all.append(LogSegment(base_offset, now, snapshot))
         self._bases.append(base_offset)
         return True
 
     def reset(self, start: int) -> None:
-        self._all = [Segment(start, None, {})]
+        self._all = [LogSegment(start, None, {})]
         self._bases = [start]
 
     def locate(self, offset: int) -> tuple[int, int] | None:
@@ -145,10 +145,10 @@ class Segments:
             which += 1  # Compaction may have emptied the end of a segment, or all of it.
         return None
 
-    def at(self, which: int) -> Segment:
+    def at(self, which: int) -> LogSegment:
         return self._all[which]
 
-    def truncate_to(self, offset: int) -> tuple[int, Segment]:
+    def truncate_to(self, offset: int) -> tuple[int, LogSegment]:
         """Drop all batches that reach `offset`, and say where the log ends now, and in which segment."""
         located = self.locate(offset)
         if located is not None:
@@ -164,7 +164,7 @@ class Segments:
         assert count < len(self._all), "the active segment stays"
         del self._all[:count], self._bases[:count]
 
-    def replace(self, first: int, last: int, by: Segment) -> None:
+    def replace(self, first: int, last: int, by: LogSegment) -> None:
         """Put one segment in the place of those from `first` up to `last`, exclusive."""
         self._all[first:last] = [by]
         self._bases[first:last] = [by.base_offset]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kelpie.assignors import ASSIGNORS, Member, assignment, member_of
+from kelpie.assignors import ASSIGNORS, MemberSubscription, assignment, member_of
 from kelpie.questions.join_group import Joined
 from kelpie.wire.malformed import Malformed
 
@@ -12,7 +12,7 @@ class LeaderTask:
     """The members, as the leader has heard of them, and the topics that it must know for it."""
 
     protocol: str
-    members: tuple[Member, ...]
+    members: tuple[MemberSubscription, ...]
     topics: frozenset[str]
 
     @classmethod
@@ -24,7 +24,7 @@ class LeaderTask:
                 members.append(member_of(protocol, row.member_id, row.instance_id, row.subscription))
             except Malformed:
                 # What a member says of itself cannot be read: it gets nothing, and the others go on.
-                members.append(Member(row.member_id, (), row.instance_id))
+                members.append(MemberSubscription(row.member_id, (), row.instance_id))
         topics = frozenset(topic for member in members for topic in member.topics)
         return cls(protocol, tuple(members), topics)
 

@@ -12,7 +12,7 @@ from kelpie.coordinator.classic.member import ClassicMember, ParkedJoin
 from kelpie.coordinator.classic.state import MAY_FOLLOW, WITH_MEMBERS, ClassicGroupState
 from kelpie.coordinator.event import ShardEvent
 from kelpie.coordinator.notes import NoteKind
-from kelpie.coordinator.offsets import CommittedOffset
+from kelpie.coordinator.offsets import OffsetAndMetadata
 from kelpie.coordinator.outcome import CoordinatorRecord
 from kelpie.coordinator.release_behaviour import GroupBehaviour
 from kelpie.errors import ErrorCode
@@ -250,7 +250,7 @@ class ClassicGroup:
         refused = self.state in WITH_MEMBERS and not self.is_consumer
         return ErrorCode.NON_EMPTY_GROUP if refused else ErrorCode.NONE
 
-    def retention_start(self, committed: CommittedOffset) -> Instant | None:
+    def retention_start(self, committed: OffsetAndMetadata) -> Instant | None:
         if self.protocol_type is not None:
             if self.is_empty and self.since is not None:
                 return self.since

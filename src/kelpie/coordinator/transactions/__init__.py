@@ -43,7 +43,6 @@ then calls `markers_written`.
 """
 
 from kelpie.coordinator.transactions.listing import add_partitions_result, list_transactions
-from kelpie.coordinator.transactions.metadata import Facts, Transaction
 from kelpie.coordinator.transactions.outcome import MarkerRequest, TransactionOutcome
 from kelpie.coordinator.transactions.release_behaviour import (
     BEHAVIOUR_2_8,
@@ -53,6 +52,7 @@ from kelpie.coordinator.transactions.release_behaviour import (
     TransactionConfig,
 )
 from kelpie.coordinator.transactions.shard import TransactionShard
+from kelpie.coordinator.transactions.transaction import Facts, Transaction
 
 __all__ = [
     "BEHAVIOUR_2_8",

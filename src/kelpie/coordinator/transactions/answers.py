@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from kelpie.coordinator.outcome import CoordinatorReply
 from kelpie.coordinator.transactions.listing import topic_results
-from kelpie.coordinator.transactions.metadata import NO_EPOCH, NO_ID
+from kelpie.coordinator.transactions.transaction import NO_EPOCH, NO_ID
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnResponse

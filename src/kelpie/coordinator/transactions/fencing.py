@@ -18,7 +18,8 @@ same end again is done, the other one is invalid, and Empty has nothing to end.
 
 from collections.abc import Callable
 
-from kelpie.coordinator.transactions.metadata import (
+from kelpie.coordinator.transactions.states import PREPARED
+from kelpie.coordinator.transactions.transaction import (
     HIGHEST_EPOCH,
     NO_EPOCH,
     Facts,
@@ -27,9 +28,9 @@ from kelpie.coordinator.transactions.metadata import (
     exhausted,
     producer_id_rotated,
 )
-from kelpie.coordinator.transactions.states import PREPARED, State
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
+from kelpie.wire.transaction_state import TransactionState
 
 Producer = tuple[int, int]
 """Producer id and epoch."""
@@ -107,9 +108,9 @@ def judge_end(transaction: Transaction, producer: Producer, committed: bool) -> 
         return refusal
     if transaction.pending is not None:
         return ErrorCode.CONCURRENT_TRANSACTIONS
-    if facts.state is State.ONGOING:
+    if facts.state is TransactionState.ONGOING:
         return None
-    if facts.state is (State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT):
+    if facts.state is (TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT):
         return ErrorCode.NONE
     return _prepared_or_invalid(facts.state, committed)
 
@@ -128,9 +129,9 @@ def judge_raising_end(transaction: Transaction, producer: Producer, committed: b
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
     match facts.state:
-        case State.ONGOING | State.EMPTY:
+        case TransactionState.ONGOING | TransactionState.EMPTY:
             valid = epoch == facts.producer_epoch
-        case State.PREPARE_COMMIT | State.PREPARE_ABORT:
+        case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT:
             valid = facts.producer_epoch == epoch + 1
         case _:
             valid = retry or epoch == facts.producer_epoch
@@ -138,19 +139,19 @@ def judge_raising_end(transaction: Transaction, producer: Producer, committed: b
         return ErrorCode.PRODUCER_FENCED
 
     match facts.state:
-        case State.ONGOING:
+        case TransactionState.ONGOING:
             return None
-        case State.EMPTY:
+        case TransactionState.EMPTY:
             return ErrorCode.INVALID_TXN_STATE if committed else None
-        case State.COMPLETE_COMMIT if retry:
+        case TransactionState.COMPLETE_COMMIT if retry:
             return ErrorCode.NONE if committed else ErrorCode.INVALID_TXN_STATE
-        case State.COMPLETE_ABORT if retry:
+        case TransactionState.COMPLETE_ABORT if retry:
             return ErrorCode.INVALID_TXN_STATE if committed else ErrorCode.NONE
-        case State.COMPLETE_COMMIT | State.COMPLETE_ABORT:
+        case TransactionState.COMPLETE_COMMIT | TransactionState.COMPLETE_ABORT:
             return ErrorCode.INVALID_TXN_STATE if committed else None
     return _prepared_or_invalid(facts.state, committed)
 
 
-def _prepared_or_invalid(state: State, committed: bool) -> ErrorCode:
-    same = state is (State.PREPARE_COMMIT if committed else State.PREPARE_ABORT)
+def _prepared_or_invalid(state: TransactionState, committed: bool) -> ErrorCode:
+    same = state is (TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT)
     return ErrorCode.CONCURRENT_TRANSACTIONS if same else ErrorCode.INVALID_TXN_STATE

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, fields
 
 from kelpie.coordinator.outcome import Outcome
-from kelpie.coordinator.transactions.metadata import Facts
-from kelpie.coordinator.transactions.states import State
+from kelpie.coordinator.transactions.transaction import Facts
 from kelpie.model.names import TopicPartition
+from kelpie.wire.transaction_state import TransactionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class MarkerRequest:
             producer_id=prepared.producer_id,
             producer_epoch=prepared.producer_epoch,
             coordinator_epoch=coordinator_epoch,
-            committed=prepared.state is State.PREPARE_COMMIT,
+            committed=prepared.state is TransactionState.PREPARE_COMMIT,
             partitions=tuple(sorted(prepared.partitions)),
             transaction_version=prepared.client_version,
         )

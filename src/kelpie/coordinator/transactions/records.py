@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from kelpie.coordinator.outcome import CoordinatorRecord
-from kelpie.coordinator.transactions.metadata import Facts
-from kelpie.coordinator.transactions.states import State
+from kelpie.coordinator.transactions.transaction import Facts
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.transaction_state import (
     TransactionLogKey,
     TransactionLogValue,
     TransactionPartitions,
+    TransactionState,
     encode_key,
     encode_value,
 )
@@ -19,7 +19,7 @@ from kelpie.wire.transaction_state import (
 def record_of(transactional_id: str, facts: Facts, value_version: int) -> CoordinatorRecord:
     """A tombstone, if the id is forgotten."""
     key = encode_key(TransactionLogKey(transactional_id=transactional_id))
-    if facts.state is State.DEAD:
+    if facts.state is TransactionState.DEAD:
         return CoordinatorRecord(key, None)
     partitions = [
         TransactionPartitions(topic=topic, partition_ids=ids)
@@ -32,7 +32,7 @@ def record_of(transactional_id: str, facts: Facts, value_version: int) -> Coordi
         producer_epoch=facts.producer_epoch,
         transaction_timeout_ms=facts.timeout_ms,
         transaction_status=facts.state,
-        transaction_partitions=None if facts.state is State.EMPTY else partitions,
+        transaction_partitions=None if facts.state is TransactionState.EMPTY else partitions,
         transaction_last_update_timestamp_ms=facts.updated_at,
         transaction_start_timestamp_ms=facts.started_at,
         client_transaction_version=facts.client_version,
@@ -47,7 +47,7 @@ def facts_of(value: TransactionLogValue) -> Facts:
         for partition in topic.partition_ids
     )
     return Facts(
-        state=State(value.transaction_status),
+        state=TransactionState(value.transaction_status),
         producer_id=value.producer_id,
         producer_epoch=value.producer_epoch,
         timeout_ms=value.transaction_timeout_ms,

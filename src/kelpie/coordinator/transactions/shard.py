@@ -17,7 +17,12 @@ from kelpie.coordinator.outcome import CoordinatorReply, Timer
 from kelpie.coordinator.transactions import answers, fencing
 from kelpie.coordinator.transactions.answers import Answer, Replies
 from kelpie.coordinator.transactions.listing import described, not_described
-from kelpie.coordinator.transactions.metadata import (
+from kelpie.coordinator.transactions.outcome import NOTHING, MarkerRequest, TransactionOutcome
+from kelpie.coordinator.transactions.records import answer_to_failed_append, facts_of, record_of
+from kelpie.coordinator.transactions.release_behaviour import TransactionBehaviour, TransactionConfig
+from kelpie.coordinator.transactions.states import IDLE, PREPARED
+from kelpie.coordinator.transactions.timeouts import first_look, late
+from kelpie.coordinator.transactions.transaction import (
     NO_EPOCH,
     NO_ID,
     Facts,
@@ -29,11 +34,6 @@ from kelpie.coordinator.transactions.metadata import (
     new_facts,
     partitions_joined,
 )
-from kelpie.coordinator.transactions.outcome import NOTHING, MarkerRequest, TransactionOutcome
-from kelpie.coordinator.transactions.records import answer_to_failed_append, facts_of, record_of
-from kelpie.coordinator.transactions.release_behaviour import TransactionBehaviour, TransactionConfig
-from kelpie.coordinator.transactions.states import IDLE, PREPARED, State
-from kelpie.coordinator.transactions.timeouts import first_look, late
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -42,7 +42,7 @@ from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kelpie.wire.api.describe_transactions import DescribedTransaction
 from kelpie.wire.api.end_txn import EndTxnRequest
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
-from kelpie.wire.transaction_state import decode_key, decode_value
+from kelpie.wire.transaction_state import TransactionState, decode_key, decode_value
 
 _TIMEOUT = "timeout"
 _COMPLETION = "completion"
@@ -168,7 +168,7 @@ class TransactionShard:
         refusal = fencing.refuse_start(transaction, expected)
         if refusal is not None:
             return TransactionOutcome(replies=answer(refusal))
-        if transaction.facts.state is State.ONGOING:
+        if transaction.facts.state is TransactionState.ONGOING:
             # The client comes again, and gets an epoch beyond the one that this abort takes.
             return self._fence(transaction, answer, answer(ErrorCode.CONCURRENT_TRANSACTIONS), now)
 
@@ -259,7 +259,7 @@ class TransactionShard:
             return TransactionOutcome(replies=answer(verdict, facts.producer_id, facts.producer_epoch))
         if verdict is not None:
             return TransactionOutcome(replies=answer(verdict))
-        state = State.PREPARE_COMMIT if request.committed else State.PREPARE_ABORT
+        state = TransactionState.PREPARE_COMMIT if request.committed else TransactionState.PREPARE_ABORT
         prepared = self._prepared(facts, state, 2 if raises else 0, now)
         next_facts = end_completed(prepared, now)
         replies = answer(ErrorCode.NONE, next_facts.producer_id, next_facts.producer_epoch)
@@ -300,7 +300,7 @@ class TransactionShard:
         if refusal is not None:
             return TransactionOutcome(replies=answer(refusal))
         joining = frozenset(partitions)
-        if transaction.facts.state is State.ONGOING and joining <= transaction.facts.partitions:
+        if transaction.facts.state is TransactionState.ONGOING and joining <= transaction.facts.partitions:
             return TransactionOutcome(replies=answer(ErrorCode.NONE))
         joined = partitions_joined(transaction.facts, joining, client_version, now)
         outcome = self._write(transaction, joined, answer(ErrorCode.NONE), answer)
@@ -312,10 +312,12 @@ class TransactionShard:
         """Abort what a producer has left open, with a higher epoch that shuts this producer out."""
         facts = transaction.facts
         if self._behaviour.raises_epoch:
-            prepared = self._prepared(facts, State.PREPARE_ABORT, self._behaviour.transaction_version, now)
+            prepared = self._prepared(
+                facts, TransactionState.PREPARE_ABORT, self._behaviour.transaction_version, now
+            )
             return self._write_end(transaction, prepared, replies, answer)
         transaction.facts = epoch_fenced(facts, again=transaction.fence_failed)
-        prepared = self._prepared(transaction.facts, State.PREPARE_ABORT, 0, now)
+        prepared = self._prepared(transaction.facts, TransactionState.PREPARE_ABORT, 0, now)
 
         def failed(error: ErrorCode) -> Replies:
             transaction.fence_failed = True
@@ -323,7 +325,7 @@ class TransactionShard:
 
         return self._write_end(transaction, prepared, replies, failed)
 
-    def _prepared(self, facts: Facts, state: State, client_version: int, now: Instant) -> Facts:
+    def _prepared(self, facts: Facts, state: TransactionState, client_version: int, now: Instant) -> Facts:
         moves = client_version >= 2 and facts.exhausted
         return end_prepared(facts, state, client_version, self._next_producer_id() if moves else NO_ID, now)
 
@@ -379,7 +381,7 @@ class TransactionShard:
 
     def _timeout_due(self, transaction: Transaction, now: Instant) -> TransactionOutcome:
         facts = transaction.facts
-        if facts.state is not State.ONGOING:
+        if facts.state is not TransactionState.ONGOING:
             return NOTHING  # It has ended.
         if transaction.pending is not None or not late(facts, now):
             return TransactionOutcome(timers=self._watch(transaction.transactional_id, facts, now))

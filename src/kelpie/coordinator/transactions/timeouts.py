@@ -5,9 +5,9 @@ So one that is late lives on until the next look. Here each has a timer at its o
 looks are counted from its load (in Kafka from the start of the broker).
 """
 
-from kelpie.coordinator.transactions.metadata import NO_TIMEOUT_MS, Facts
-from kelpie.coordinator.transactions.states import State
+from kelpie.coordinator.transactions.transaction import NO_TIMEOUT_MS, Facts
 from kelpie.model.time import Instant
+from kelpie.wire.transaction_state import TransactionState
 
 
 def late(facts: Facts, now: Instant) -> bool:
@@ -16,7 +16,7 @@ def late(facts: Facts, now: Instant) -> bool:
 
 def first_look(facts: Facts, loaded_at: Instant, interval_ms: int, now: Instant) -> Instant | None:
     """The first look, after now, that finds the transaction late. None if it is not open, or never late."""
-    if facts.state is not State.ONGOING or facts.timeout_ms == NO_TIMEOUT_MS:
+    if facts.state is not TransactionState.ONGOING or facts.timeout_ms == NO_TIMEOUT_MS:
         return None
     late_at = max(facts.started_at + facts.timeout_ms, now) + 1
     looks = -(-(late_at - loaded_at) // interval_ms)

@@ -7,7 +7,7 @@ from kelpie.wire.compiler.decode import Decoder, compile_decoder
 from kelpie.wire.compiler.encode import Encoder, compile_encoder
 from kelpie.wire.compiler.explain import Explainer
 from kelpie.wire.compiler.layout import layout
-from kelpie.wire.compiler.source import Unreadable
+from kelpie.wire.compiler.source import UnreadableBytes
 from kelpie.wire.malformed import Malformed, Unencodable
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def decode_prefix(cls: type[T], version: int, buffer: bytes, position: int = 0) 
         message, stop = read(buffer, position)
         if stop <= len(buffer):
             return message, stop
-    except (IndexError, struct.error, UnicodeDecodeError, Unreadable):
+    except (IndexError, struct.error, UnicodeDecodeError, UnreadableBytes):
         pass
     slow = Explainer(buffer, position, layout(cls, version))
     return slow.message(), slow.position

@@ -14,7 +14,7 @@ from struct import Struct
 from typing import Any
 
 from kelpie.wire.compiler.layout import ArrayOf, Blob, FieldAt, Kind, Layout, StructOf, Text, least_size, part
-from kelpie.wire.compiler.source import ArrayUnpackers, Source, Unreadable, read_uvarint, skip_tags
+from kelpie.wire.compiler.source import ArrayUnpackers, Source, UnreadableBytes, read_uvarint, skip_tags
 from kelpie.wire.schema import Fixed
 
 Decoder = Callable[[bytes, int], tuple[Any, int]]
@@ -33,7 +33,10 @@ class _Writer:
         self._flexible = flexible
         self._source = Source()
         self._source.names.update(
-            new=object.__new__, read_uvarint=read_uvarint, skip_tags=skip_tags, Unreadable=Unreadable
+            new=object.__new__,
+            read_uvarint=read_uvarint,
+            skip_tags=skip_tags,
+            UnreadableBytes=UnreadableBytes,
         )
         self._run: list[tuple[str, int, str]] = []
 
@@ -100,7 +103,7 @@ class _Writer:
         """Ends the branches on a length: null where that is legal, else what only the explainer can tell."""
         if nullable:
             self._source.line(f"elif {length} == -1: {target} = None")
-        self._source.line("else: raise Unreadable")
+        self._source.line("else: raise UnreadableBytes")
 
     def _text(self, nullable: bool, target: str) -> None:
         source = self._source
@@ -126,7 +129,7 @@ class _Writer:
         count = self._length("i", 4)
         smallest = least_size(element, self._version, self._flexible)
         product = count if smallest == 1 else f"{count} * {smallest}"
-        source.line(f"if {product} > end - p: raise Unreadable")
+        source.line(f"if {product} > end - p: raise UnreadableBytes")
         with source.block(f"if {count} >= 0:"):
             if isinstance(element, Fixed):
                 unpackers = _ARRAYS.setdefault(element.code, ArrayUnpackers(element.code))
@@ -177,7 +180,7 @@ class _Writer:
                 source.line(f"{tag}, p = read_uvarint(b, p)")
                 source.line(f"{stop}, p = read_uvarint(b, p)")
                 source.line(f"{stop} += p")
-                source.line(f"if {stop} > end: raise Unreadable")
+                source.line(f"if {stop} > end: raise UnreadableBytes")
                 for keyword, at in zip(["if"] + ["elif"] * len(layout.tagged), layout.tagged, strict=False):
                     with source.block(f"{keyword} {tag} == {at.tag}:"):
                         if at.presence_byte:
@@ -185,7 +188,7 @@ class _Writer:
                         else:
                             self._field(at, f"{target}.{at.name}")
                             self._flush()
-                        source.line(f"if p != {stop}: raise Unreadable")
+                        source.line(f"if p != {stop}: raise UnreadableBytes")
                 source.line(f"else: p = {stop}")
 
     def _optional_tagged_struct(self, at: FieldAt, target: str) -> None:
@@ -193,7 +196,7 @@ class _Writer:
         source = self._source
         source.line("p += 1")
         source.line(f"if b[p - 1] == 0: {target} = None")
-        source.line("elif b[p - 1] != 1: raise Unreadable")
+        source.line("elif b[p - 1] != 1: raise UnreadableBytes")
         with source.block("else:"):
             self._field(at, target)
             self._flush()

@@ -50,7 +50,7 @@ class FieldAt:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Absent:
+class AbsentField:
     """A field that this version does not have."""
 
     name: str
@@ -65,7 +65,7 @@ class Layout:
     flexible: bool
     fields: tuple[FieldAt, ...]
     tagged: tuple[FieldAt, ...]
-    absent: tuple[Absent, ...]
+    absent: tuple[AbsentField, ...]
 
 
 def layout(cls: type[Any], version: int) -> Layout:
@@ -91,7 +91,7 @@ def _part(cls: type[Any], version: int, flexible: bool) -> Layout:
     hints = typing.get_type_hints(cls, include_extras=True)
     plain: list[FieldAt] = []
     tagged: list[FieldAt] = []
-    absent: list[Absent] = []
+    absent: list[AbsentField] = []
     for declared in dataclasses.fields(cls):
         notes = notes_of(declared)
         default = _default(declared)
@@ -100,7 +100,7 @@ def _part(cls: type[Any], version: int, flexible: bool) -> Layout:
                 raise TypeError(
                     f"{cls.__name__}.{declared.name} is not in version {version} and has no default"
                 )
-            absent.append(Absent(declared.name, default, notes.strict))
+            absent.append(AbsentField(declared.name, default, notes.strict))
             continue
         at = _resolve(declared.name, hints[declared.name], notes, version, default)
         (plain if at.tag is None else tagged).append(at)

@@ -115,7 +115,7 @@ class Uvarints(dict[int, bytes]):
 UVARINTS = Uvarints()
 
 
-class Unreadable(Exception):
+class UnreadableBytes(Exception):
     """The fast decoder gives up; the explainer says why."""
 
 
@@ -128,11 +128,11 @@ def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             if value > 0xFFFFFFFF:
-                raise Unreadable
+                raise UnreadableBytes
             return value, position
         shift += 7
         if shift > 28:
-            raise Unreadable
+            raise UnreadableBytes
 
 
 def skip_tags(buffer: bytes, position: int) -> int:
@@ -143,5 +143,5 @@ def skip_tags(buffer: bytes, position: int) -> int:
         size, position = read_uvarint(buffer, position)
         position += size
         if position > len(buffer):
-            raise Unreadable
+            raise UnreadableBytes
     return position

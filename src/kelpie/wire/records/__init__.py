@@ -7,12 +7,12 @@ else.
 """
 
 from kelpie.wire.records.attributes import Codec, TimestampType
-from kelpie.wire.records.batches import Batch, Batches, Corrupt, Torn, read_all_records, read_batches
+from kelpie.wire.records.batches import Batch, Batches, Corrupt, TornBatch, read_all_records, read_batches
 from kelpie.wire.records.compression import INFLATED_LIMIT
 from kelpie.wire.records.control import ControlRecord, ControlType, parse_control_record
 from kelpie.wire.records.header import BatchHeader, check_crc, parse_header
 from kelpie.wire.records.message_set import MessageHeader, parse_message_header
-from kelpie.wire.records.produced import LARGEST_BATCH, Produced, Refused, examine_produced, stamp
+from kelpie.wire.records.produced import LARGEST_BATCH, Produced, RecordsRefused, examine_produced, stamp
 from kelpie.wire.records.record import Headers, Record
 from kelpie.wire.records.writer import write_batch, write_control_batch, write_message_set
 
@@ -30,9 +30,9 @@ __all__ = [
     "MessageHeader",
     "Produced",
     "Record",
-    "Refused",
+    "RecordsRefused",
     "TimestampType",
-    "Torn",
+    "TornBatch",
     "check_crc",
     "examine_produced",
     "parse_control_record",

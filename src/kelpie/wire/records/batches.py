@@ -20,7 +20,7 @@ from kelpie.wire.records.header import SMALLEST_LENGTH, BatchHeader
 from kelpie.wire.records.message_set import SMALLEST_MESSAGE, MessageHeader, read_messages
 from kelpie.wire.records.record import Record
 from kelpie.wire.records.record_batch import read_records
-from kelpie.wire.records.search import Search, whole_batch_at
+from kelpie.wire.records.search import BatchSearch, whole_batch_at
 
 _LENGTH = struct.Struct(">i")
 _SMALLEST_LENGTHS = (SMALLEST_MESSAGE, SMALLEST_MESSAGE + 8, SMALLEST_LENGTH)
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Torn:
+class TornBatch:
     """The end of a buffer that holds no whole batch."""
 
     position: int
@@ -89,11 +89,11 @@ class Batches(Iterator[Batch]):
 
     def __init__(self, buffer: Buffer, *, skip_corrupt: bool = False, crc: bool = True) -> None:
         self._view = memoryview(buffer)
-        self._search = Search(self._view) if skip_corrupt else None
+        self._search = BatchSearch(self._view) if skip_corrupt else None
         self._crc = crc
         self._last_offset: int | None = None
         self.position = 0
-        self.torn: Torn | None = None
+        self.torn: TornBatch | None = None
         self.corrupt: list[Corrupt] = []
 
     def __next__(self) -> Batch:
@@ -126,17 +126,17 @@ class Batches(Iterator[Batch]):
         else:
             raise malformed
 
-    def _torn(self) -> Torn | None:
+    def _torn(self) -> TornBatch | None:
         """Whether the buffer ends in what begins here. Raise Malformed if no batch begins so."""
         view, position = self._view, self.position
         there = len(view) - position
         if there <= MAGIC_OFFSET:
-            return Torn(position, there, None, f"{there} bytes are too few for a batch")
+            return TornBatch(position, there, None, f"{there} bytes are too few for a batch")
         (length,) = _LENGTH.unpack_from(view, position + 8)
         magic = view[position + MAGIC_OFFSET]
         if length < SMALLEST_MESSAGE:
             if length == 0 and self._zeros_from(position):
-                return Torn(position, there, None, f"{there} zeros: space that was never written")
+                return TornBatch(position, there, None, f"{there} zeros: space that was never written")
             raise Malformed(f"a batch of length {length}", offset=position, path="length")
         if magic > 2:
             raise Malformed(f"magic {magic} is unknown", offset=position, path="magic")
@@ -144,7 +144,7 @@ class Batches(Iterator[Batch]):
             raise Malformed(f"a batch of length {length} and magic {magic}", offset=position, path="length")
         needed = LENGTH_END + length
         if needed > there:
-            return Torn(position, there, needed, f"{there} of {needed} bytes are there")
+            return TornBatch(position, there, needed, f"{there} of {needed} bytes are there")
         return None
 
     def _zeros_from(self, position: int) -> bool:
@@ -156,7 +156,7 @@ class Batches(Iterator[Batch]):
                 return False
         return True
 
-    def _skip(self, search: Search, reason: str, torn: Torn | None) -> None:
+    def _skip(self, search: BatchSearch, reason: str, torn: TornBatch | None) -> None:
         """Go to the next whole batch; without one, to the end.
 
         The length of what is broken may be broken too, so it is not asked where the next batch begins.

@@ -50,7 +50,7 @@ _MAX_TIMESTAMP_OFFSET = 35
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RecordsRefused:
     """Why a produced batch is not appended: the code for the response, and the sentence that goes with it."""
 
     error_code: ErrorCode
@@ -81,7 +81,7 @@ def examine_produced(
     zstd: bool = True,
     timestamp_type: TimestampType = TimestampType.CREATE,
     largest_batch: int = LARGEST_BATCH,
-) -> Produced | Refused:
+) -> Produced | RecordsRefused:
     """Examine the records of one partition in a Produce request.
 
     From version 3 on a request holds exactly one batch a partition; `several` lifts that. Before version 7
@@ -94,17 +94,19 @@ def examine_produced(
         (length,) = _LENGTH.unpack_from(view, position + 8)
         magic = view[position + MAGIC_OFFSET]
         if length < SMALLEST_MESSAGE:
-            return Refused(ErrorCode.CORRUPT_MESSAGE, f"a batch of length {length}", position)
+            return RecordsRefused(ErrorCode.CORRUPT_MESSAGE, f"a batch of length {length}", position)
         if magic > 2:
-            return Refused(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} is unknown", position)
+            return RecordsRefused(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} is unknown", position)
         if length > len(view) - position - LENGTH_END:
             break
         if magic != 2:
-            return Refused(ErrorCode.INVALID_RECORD, f"a batch of magic {magic}; only 2 is allowed", position)
+            return RecordsRefused(
+                ErrorCode.INVALID_RECORD, f"a batch of magic {magic}; only 2 is allowed", position
+            )
         if headers and not several:
-            return Refused(ErrorCode.INVALID_RECORD, "more than one batch for a partition", position)
+            return RecordsRefused(ErrorCode.INVALID_RECORD, "more than one batch for a partition", position)
         if length < SMALLEST_LENGTH:
-            return Refused(ErrorCode.CORRUPT_MESSAGE, f"a batch of length {length}", position)
+            return RecordsRefused(ErrorCode.CORRUPT_MESSAGE, f"a batch of length {length}", position)
         header = parse_header(view, position)
         batch = view[position : position + header.size]
         refused = _refusal(
@@ -120,7 +122,7 @@ def examine_produced(
         headers.append(header)
         position += header.size
     if not headers:
-        return Refused(ErrorCode.INVALID_RECORD, "no whole batch for a partition", position)
+        return RecordsRefused(ErrorCode.INVALID_RECORD, "no whole batch for a partition", position)
     return Produced(tuple(headers))
 
 
@@ -132,9 +134,9 @@ def _refusal(
     zstd: bool,
     timestamp_type: TimestampType,
     largest_batch: int,
-) -> Refused | None:
-    def refused(code: ErrorCode, reason: str) -> Refused:
-        return Refused(code, reason, position)
+) -> RecordsRefused | None:
+    def refused(code: ErrorCode, reason: str) -> RecordsRefused:
+        return RecordsRefused(code, reason, position)
 
     codec = header.attributes & CODEC_MASK
     if codec > Codec.ZSTD:

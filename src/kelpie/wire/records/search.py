@@ -51,7 +51,7 @@ def whole_batch_at(
     return header, batch
 
 
-class Search:
+class BatchSearch:
     """Looks for whole batches in one buffer, and gives up in time.
 
     Hostile bytes can claim a batch as long as the rest at every position. Checksums over all of them would

@@ -6,7 +6,7 @@ class Unavailable(RealError):
     """Something that real clusters need is missing on this machine. The text is one line."""
 
 
-class Refused(RealError):
+class ClusterRefused(RealError):
     """Something was asked for that does not exist or cannot be."""
 
 

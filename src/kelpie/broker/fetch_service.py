@@ -7,7 +7,7 @@ time is over. Until then it waits with the partitions it reads, and is tried aga
 from kelpie.broker.call import Call
 from kelpie.broker.fetch_sessions import FINAL, NEW, Asked, Place, Session, Sessions
 from kelpie.broker.host import Host
-from kelpie.broker.log import EpochEnd, ReadResult, Refusal, down_convert
+from kelpie.broker.log import AppendRefusal, LogEpochEnd, ReadResult, down_convert
 from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -30,7 +30,7 @@ BY_ID = 13
 TOLD_OF_LEADER = 16
 
 
-class Fetching:
+class FetchService:
     def __init__(self, broker: Host) -> None:
         self._broker = broker
         self._waiting: dict[TopicPartition, set[Waiting]] = {}
@@ -115,7 +115,7 @@ class Fetching:
         )
         if request.last_fetched_epoch >= 0:
             diverged = replica.log.divergence(request.fetch_offset, request.last_fetched_epoch)
-            if isinstance(diverged, Refusal):
+            if isinstance(diverged, AppendRefusal):
                 return _failed(request.partition, diverged.error_code)
             if diverged is not None and request.fetch_offset >= replica.log.start_offset:
                 data.diverging_epoch = _epoch_end(diverged)
@@ -141,7 +141,7 @@ class Fetching:
             at_least_one=first and version >= 3,
             cut=version < 3,
         )
-        if isinstance(found, Refusal):
+        if isinstance(found, AppendRefusal):
             return _failed(request.partition, found.error_code)
         if committed:
             aborted = replica.log.aborted_between(request.fetch_offset, found.next_offset)
@@ -149,12 +149,12 @@ class Fetching:
                 AbortedTransaction(producer_id=producer, first_offset=offset) for producer, offset in aborted
             ]
         readable = self._readable(found, version)
-        if isinstance(readable, Refusal):
+        if isinstance(readable, AppendRefusal):
             return _failed(request.partition, readable.error_code)
         data.records = readable
         return data
 
-    def _readable(self, found: ReadResult, version: int) -> bytes | Refusal:
+    def _readable(self, found: ReadResult, version: int) -> bytes | AppendRefusal:
         """What this version of Fetch can read. zstd cannot be converted for clients before it."""
         if version >= SMALLEST_MAGIC_2 or self._broker.persona.magic == 0 or not found.batches:
             return found.data
@@ -186,7 +186,7 @@ class Waiting:
 
     def __init__(
         self,
-        fetching: Fetching,
+        fetching: FetchService,
         call: Call,
         partitions: dict[Place, Asked],
         session: Session | None,
@@ -294,5 +294,5 @@ def check_epoch(replica: Replica, epoch: int) -> ErrorCode | None:
     return ErrorCode.FENCED_LEADER_EPOCH if epoch < replica.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def _epoch_end(end: EpochEnd) -> DivergingEpoch:
+def _epoch_end(end: LogEpochEnd) -> DivergingEpoch:
     return DivergingEpoch(epoch=end.epoch, end_offset=end.end_offset)

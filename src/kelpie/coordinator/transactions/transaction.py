@@ -11,9 +11,10 @@ coordinator can always fence it; an epoch from 32766 on is exhausted, and a new 
 
 from dataclasses import dataclass, replace
 
-from kelpie.coordinator.transactions.states import COMPLETION, ENTERED_FROM, IDLE, State
+from kelpie.coordinator.transactions.states import COMPLETION, ENTERED_FROM, IDLE
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.wire.transaction_state import TransactionState
 
 NO_ID = -1
 NO_EPOCH = -1
@@ -28,7 +29,7 @@ def exhausted(epoch: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    state: State
+    state: TransactionState
     producer_id: int
     producer_epoch: int
     timeout_ms: int
@@ -51,7 +52,7 @@ class Facts:
 
 def new_facts(producer_id: int, timeout_ms: int, now: Instant) -> Facts:
     """An id just seen for the first time: no epoch yet, and nothing of it is in the log."""
-    return Facts(State.EMPTY, producer_id, NO_EPOCH, timeout_ms, now)
+    return Facts(TransactionState.EMPTY, producer_id, NO_EPOCH, timeout_ms, now)
 
 
 def epoch_raised(facts: Facts, timeout_ms: int, expected_epoch: int | None, now: Instant) -> Facts | None:
@@ -87,7 +88,7 @@ def _started_over(facts: Facts, producer: tuple[int, int], last: int, timeout_ms
     producer_id, epoch = producer
     return replace(
         facts,
-        state=State.EMPTY,
+        state=TransactionState.EMPTY,
         producer_id=producer_id,
         producer_epoch=epoch,
         last_producer_epoch=last,
@@ -103,7 +104,7 @@ def partitions_joined(
 ) -> Facts:
     return replace(
         facts,
-        state=State.ONGOING,
+        state=TransactionState.ONGOING,
         partitions=facts.partitions | partitions,
         started_at=now if facts.state in IDLE else facts.started_at,
         updated_at=now,
@@ -112,7 +113,7 @@ def partitions_joined(
 
 
 def end_prepared(
-    facts: Facts, state: State, client_version: int, next_producer_id: int, now: Instant
+    facts: Facts, state: TransactionState, client_version: int, next_producer_id: int, now: Instant
 ) -> Facts:
     """With transaction version 2 the end already carries the epoch of the next transaction (KIP-890)."""
     raises = client_version >= 2
@@ -144,7 +145,7 @@ def end_completed(facts: Facts, now: Instant) -> Facts:
 
 
 def forgotten(facts: Facts) -> Facts:
-    return replace(facts, state=State.DEAD, partitions=frozenset())
+    return replace(facts, state=TransactionState.DEAD, partitions=frozenset())
 
 
 @dataclass(slots=True)
@@ -163,7 +164,7 @@ class Transaction:
         assert self.pending is None, f"{self.transactional_id} is already on its way to {self.pending}"
         assert self.facts.state in ENTERED_FROM[facts.state], f"{facts.state!r} after {self.facts.state!r}"
         assert facts.producer_id >= 0
-        assert 0 <= facts.producer_epoch <= HIGHEST_EPOCH or facts.state is State.DEAD
+        assert 0 <= facts.producer_epoch <= HIGHEST_EPOCH or facts.state is TransactionState.DEAD
         self.pending = replace(facts, previous_producer_id=self.facts.producer_id)
         return self.pending
 
