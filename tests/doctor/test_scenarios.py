@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.cli.examining import Examination
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rules import rules
 from kelpie.evidence import read_evidence
+from kelpie.examination import Examination
 from kelpie.lab import virtual_time
 from kelpie.lab.scenarios import Environment, Moment, Stage, scenarios
 from kelpie.observations import Observations
@@ -40,9 +40,9 @@ class Play:
         evidence = read_evidence([moment.logs]) if moment.needs_logs else Observations()
         examination = Examination(moment.settings, evidence=evidence, store=self._store, clock=moment.clock)
         if moment.seconds_of_history:
-            await examination.look()
+            await examination.examine()
             await asyncio.sleep(moment.seconds_of_history)
-        diagnosis, answered = await examination.look()
+        diagnosis, answered = await examination.examine()
         assert answered
         found, expected = _found(diagnosis, moment), _expected(moment)
         if found != expected:

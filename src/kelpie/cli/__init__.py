@@ -1,15 +1,15 @@
 """The command line: one file per command, each with `register(subparsers)` and a function that runs it.
 
 A command returns its exit status. It raises `CommandError` for what a user can mend; any other exception is
-a defect and keeps its traceback. Only the command that was asked for is imported: all together take a second.
+a defect and keeps its traceback. Only the module of the given command is imported: all of them take a second.
 """
 
-import argparse
 import importlib
 import sys
 from collections.abc import Sequence
 
 from kelpie.cli.command import CommandError
+from kelpie.cli.parser import CommandParser
 
 COMMANDS = (
     "doctor",
@@ -32,7 +32,7 @@ COMMANDS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="kelpie", description="Finds out which Kafka consumer groups are not consuming, and why."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

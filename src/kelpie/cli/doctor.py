@@ -11,24 +11,22 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.cli.examining import Examination
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.client.history import BYTES_PER_PARTITION
 from kelpie.doctor.diagnosis import Diagnosis
-from kelpie.doctor.finding import Finding, Severity
+from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
 from kelpie.doctor.rendering import terminal
 from kelpie.doctor.report import verdict
 from kelpie.doctor.rules import rules
 from kelpie.evidence import read_evidence
+from kelpie.examination import Examination, changes
 from kelpie.model.quoting import harmless
 from kelpie.model.words import moment
 from kelpie.store import Store
@@ -49,8 +47,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "tells which groups do not consume, why, whom it hits, and what to do. It changes nothing.",
         epilog="Exit status: 0 nothing wrong, or notices; 1 a warning; 2 something critical; 3 nothing to "
         "look at: no broker answered, no file could be read; 64 the command was not understood.",
+        usage_status=MISUNDERSTOOD,  # 2 means that something is critical.
     )
-    _mind_status(parser)
     parser.set_defaults(run=_run)
     parser.add_argument("groups", nargs="*", metavar="GROUP", help="only these groups; all if left out")
     parser.add_argument(
@@ -109,7 +107,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     if arguments.tables is not None:
-        diagnosis = _only(_of_tables(arguments), codes)
+        diagnosis = _of_tables(arguments).only(codes)
         _print(arguments, diagnosis)
         return _STATUS[diagnosis.worst] if diagnosis.groups else NOTHING_TO_SEE
     with _store(arguments) as store:
@@ -117,13 +115,13 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             if arguments.watch is not None:
                 return asyncio.run(_watch(arguments, examination, codes))
-            diagnosis, looked = asyncio.run(examination.look())
+            diagnosis, saw_anything = asyncio.run(examination.examine())
         finally:
             for word in store.words if store is not None else ():
                 print(f"kelpie doctor: {word}", file=sys.stderr)
-    diagnosis = _only(diagnosis, codes)
+    diagnosis = diagnosis.only(codes)
     _print(arguments, diagnosis)
-    return _STATUS[diagnosis.worst] if looked else NOTHING_TO_SEE
+    return _STATUS[diagnosis.worst] if saw_anything else NOTHING_TO_SEE
 
 
 def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
@@ -133,7 +131,7 @@ def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
         from kelpie.pipeline.results import NoTables, read_diagnosis  # noqa: PLC0415 - who has no tables needs none.
     except ImportError as error:
         raise CommandError(
-            f"Tables need Spark and Delta: pip install 'kelpie[pipeline]'. ({error})", MISUNDERSTOOD
+            f"Tables need Spark and Delta: pip install 'kelpie-kafka[pipeline]'. ({error})", MISUNDERSTOOD
         ) from None
     try:
         return read_diagnosis(arguments.tables, arguments.cluster, arguments.groups or None)
@@ -166,7 +164,7 @@ def _examination(arguments: argparse.Namespace, store: Store | None) -> Examinat
 
 @contextmanager
 def _store(arguments: argparse.Namespace) -> Iterator[Store | None]:
-    """With --no-store a watch still knows what it saw itself."""
+    """With --no-store, --watch still recalls its own surveys."""
     if not arguments.no_store:
         yield Store(arguments.store)
     elif arguments.watch is None:
@@ -188,48 +186,33 @@ def _wants_colour() -> bool:
 
 
 async def _watch(arguments: argparse.Namespace, examination: Examination, codes: set[str]) -> int:
-    """Until Ctrl-C. The first look in full; then a line for each look, and what has come and gone."""
-    before: dict[tuple[str, str | None, str], Finding] | None = None
+    """Until Ctrl-C: prints the first diagnosis in full, then a line for each and what has changed."""
+    before: Diagnosis | None = None
     status = NOTHING_TO_SEE
     with contextlib.suppress(asyncio.CancelledError):
         while True:
-            diagnosis, looked = await examination.look()
-            diagnosis = _only(diagnosis, codes)
-            status = _STATUS[diagnosis.worst] if looked else NOTHING_TO_SEE
-            now = {(it.code, it.group, it.cause): it for it in diagnosis.findings}
+            diagnosis, saw_anything = await examination.examine()
+            diagnosis = diagnosis.only(codes)
+            status = _STATUS[diagnosis.worst] if saw_anything else NOTHING_TO_SEE
             if arguments.json:
                 print(json.dumps(as_json.as_data(diagnosis)), flush=True)
             elif before is None:
                 _print(arguments, diagnosis)
             else:
-                _print_changes(diagnosis, before, now)
+                _print_changes(before, diagnosis)
             sys.stdout.flush()
-            before = now
+            before = diagnosis
             await asyncio.sleep(arguments.watch)
     return status
 
 
-def _print_changes(
-    diagnosis: Diagnosis,
-    before: dict[tuple[str, str | None, str], Finding],
-    now: dict[tuple[str, str | None, str], Finding],
-) -> None:
-    at = moment(diagnosis.cluster.now)
-    print(f"{at}  {harmless(verdict(diagnosis))}")
-    for key in now.keys() - before.keys():
-        print(f"  new   {now[key].code} {now[key].severity.name}: {harmless(now[key].summary)}")
-    for key in before.keys() - now.keys():
-        print(f"  gone  {before[key].code}: {harmless(before[key].summary)}")
-
-
-def _only(diagnosis: Diagnosis, codes: set[str]) -> Diagnosis:
-    if not codes:
-        return diagnosis
-    return replace(
-        diagnosis,
-        findings=tuple(it for it in diagnosis.findings if it.code in codes),
-        open=tuple(it for it in diagnosis.open if it.code in codes),
-    )
+def _print_changes(before: Diagnosis, diagnosis: Diagnosis) -> None:
+    print(f"{moment(diagnosis.cluster.now)}  {harmless(verdict(diagnosis))}")
+    new, gone = changes(before, diagnosis)
+    for finding in new:
+        print(f"  new   {finding.code} {finding.severity.name}: {harmless(finding.summary)}")
+    for finding in gone:
+        print(f"  gone  {finding.code}: {harmless(finding.summary)}")
 
 
 def _codes(given: list[str]) -> set[str]:
@@ -261,22 +244,3 @@ def _bytes(text: str) -> int:
     if not number.isdecimal() or unit is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes: 512K, 2M, or none")
     return int(number) * unit
-
-
-def _mind_status(parser: argparse.ArgumentParser) -> None:
-    """argparse ends with 2, which here means something critical."""
-
-    def error(message: str) -> NoReturn:
-        parser.print_usage(sys.stderr)
-        parser.exit(MISUNDERSTOOD, f"{parser.prog}: error: {message}\n")
-
-    parse: Callable[..., Any] = parser.parse_known_args
-
-    def parse_known_args(*given: Any, **named: Any) -> Any:
-        arguments, rest = parse(*given, **named)
-        if rest:
-            error(f"unrecognized arguments: {' '.join(rest)}")
-        return arguments, rest
-
-    parser.error = error  # type: ignore[method-assign]
-    parser.parse_known_args = parse_known_args  # type: ignore[method-assign]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.cli.examining import cluster_name
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
+from kelpie.examination.examination import cluster_name
 from kelpie.observations import Observations
 from kelpie.repair.applying import Repair, apply
 from kelpie.repair.commands import with_properties

@@ -1,7 +1,7 @@
 """All rules on all cases; and what belongs together: one cause, and everyone whom it hits."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
@@ -53,6 +53,16 @@ class Diagnosis:
     """Groups that somebody asked for by name, and that nobody knows."""
     unasked: tuple[Unasked, ...] = ()
     """What could not be asked, about the cluster and about single groups."""
+
+    def only(self, codes: Collection[str]) -> "Diagnosis":
+        """With findings and open questions of these codes alone; all if there are none."""
+        if not codes:
+            return self
+        return replace(
+            self,
+            findings=tuple(finding for finding in self.findings if finding.code in codes),
+            open=tuple(question for question in self.open if question.code in codes),
+        )
 
     @property
     def worst(self) -> Severity | None:

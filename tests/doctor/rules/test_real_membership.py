@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kelpie.cli.examining import Examination
 from kelpie.client.settings import Settings
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.evidence import read_evidence
+from kelpie.examination import Examination
 from kelpie.real.cluster import RealCluster
 from kelpie.store import Store
 
@@ -106,7 +106,7 @@ class Run:
             shutil.copy(self.cluster.brokers[0].log, self.folder / "logs" / "broker-1.log")
             evidence = read_evidence([self.folder / "logs"])
             settings = Settings.of(self.cluster.bootstrap_servers)
-            diagnosis, _ = await Examination(settings, evidence=evidence, store=store).look()
+            diagnosis, _ = await Examination(settings, evidence=evidence, store=store).examine()
             if (_found(diagnosis) == TRUTH and _is_refused(diagnosis)) or time.monotonic() > deadline:
                 return diagnosis
             await asyncio.sleep(0.3)

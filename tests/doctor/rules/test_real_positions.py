@@ -12,12 +12,12 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from kelpie.cli.examining import Examination
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.errors import ErrorCode
+from kelpie.examination import Examination
 from kelpie.real.cluster import RealCluster
 from kelpie.store import Store
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
@@ -218,7 +218,7 @@ async def _diagnosed(servers: str, store: Store) -> Diagnosis:
     """Looks again and again, as `kelpie doctor --watch` does, until all is found or time is up."""
     deadline = time.monotonic() + LIMIT_S
     while True:
-        diagnosis, _ = await Examination(Settings.of(servers), store=store).look()
+        diagnosis, _ = await Examination(Settings.of(servers), store=store).examine()
         if _found(diagnosis) == TRUTH or time.monotonic() > deadline:
             return diagnosis
         await asyncio.sleep(0.5)

@@ -1,0 +1,101 @@
+"""One examination of a cluster: survey it, recall earlier surveys, judge, remember."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kelpie.client.client_errors import ClientError
+from kelpie.client.history import BYTES_PER_PARTITION, read_history
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.client.survey import survey, unreachable, wall_clock
+from kelpie.doctor.cases import build
+from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
+from kelpie.model.time import Instant
+from kelpie.observations import Observations
+from kelpie.store import Store
+
+
+class Examined(NamedTuple):
+    diagnosis: Diagnosis
+    saw_anything: bool
+    """False if no broker answered and there is no evidence in files: then the diagnosis says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What to examine, and with what."""
+
+    settings: Settings | None = None
+    """How to reach the cluster. None: only files are examined."""
+    groups: Sequence[str] | None = None
+    """None: all groups."""
+    evidence: Observations = field(default_factory=Observations)
+    """What files say (`kelpie.evidence.read_evidence`)."""
+    history_bytes: int | None = BYTES_PER_PARTITION
+    """How much of the end of each partition of the offsets topic is read. None: nothing."""
+    store: Store | None = None
+    """Where earlier surveys are. None: they are neither recalled nor remembered."""
+    clock: Callable[[], Instant] = wall_clock
+    """Milliseconds since 1970."""
+
+    async def examine(self) -> Examined:
+        """Surveys the cluster and judges. A cluster that does not answer is a diagnosis, too."""
+        if self.settings is None:
+            return Examined(self._judge(Observations(), "", None), self._has_evidence)
+        addresses = [str(address) for address in self.settings.bootstrap]
+        bootstrap = ",".join(addresses)
+        try:
+            nodes = await Nodes.open(self.settings)
+        except ClientError as error:
+            name = self.store.name_of(addresses) if self.store is not None else ""
+            # Earlier surveys name the groups. Their states say nothing about now, so they are left out.
+            observations = unreachable(error, self._recall(name).known_groups, self.clock)
+            return Examined(self._judge(observations, bootstrap, self.clock()), self._has_evidence)
+        async with nodes:
+            name = cluster_name(nodes, self.store) if self.store is not None else ""
+            earlier = self._recall(name)
+            observations = await self._survey(nodes, earlier)
+        now = self.clock()
+        diagnosis = self._judge(Observations().add(observations, earlier), bootstrap, now)
+        answered = any(broker.alive for broker in observations.brokers)
+        if self.store is not None and answered:
+            self.store.remember(name, observations, now, _gone(diagnosis), addresses_of(nodes))
+        return Examined(diagnosis, answered or self._has_evidence)
+
+    @property
+    def _has_evidence(self) -> bool:
+        return self.evidence != Observations(unasked=self.evidence.unasked)
+
+    def _recall(self, cluster: str) -> Observations:
+        return Observations() if self.store is None else self.store.recall(cluster, self.clock())
+
+    async def _survey(self, nodes: Nodes, earlier: Observations) -> Observations:
+        known = {**earlier.known_groups, **self.evidence.known_groups}
+        observations = await survey(nodes, groups=self.groups, known=known, now=self.clock)
+        if self.history_bytes is not None and any(broker.alive for broker in observations.brokers):
+            history = await read_history(nodes, observations, self.history_bytes, groups=self.groups)
+            observations.add(history)
+        return observations
+
+    def _judge(self, observations: Observations, bootstrap: str, now: Instant | None) -> Diagnosis:
+        everything = observations.add(self.evidence)
+        cluster, cases = build(everything, now=now, groups=self.groups, bootstrap=bootstrap)
+        return diagnose_all(cluster, cases)
+
+
+def addresses_of(nodes: Nodes) -> list[str]:
+    """The addresses that the user gave, and those that the brokers advertise."""
+    announced = [broker.address for broker in nodes.brokers.values()]
+    return [str(address) for address in dict.fromkeys([*nodes.settings.bootstrap, *announced])]
+
+
+def cluster_name(nodes: Nodes, store: Store) -> str:
+    """The cluster's name in the store: its id, or its addresses, since Kafka before 0.10.1 has no id."""
+    return nodes.cluster_id or store.name_of(addresses_of(nodes), nameless=True)
+
+
+def _gone(diagnosis: Diagnosis) -> list[str]:
+    """Groups that no broker lists, and that have no finding: they were deleted, or have expired."""
+    with_findings = {finding.group for finding in diagnosis.findings}
+    return [group for group, _ in diagnosis.unlisted if group not in with_findings]

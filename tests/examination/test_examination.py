@@ -1,0 +1,86 @@
+"""A program examines a cluster without the command line."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.examination import Changes, Examination, changes
+from kelpie.lab import virtual_time
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.memory_network import MemoryNetwork
+from kelpie.lab.virtual_time import VirtualLoop
+from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
+from kelpie.store import Store
+from kelpie.wire.api.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+GROUP = "billing"
+LEADERLESS = "KLP101"
+
+
+async def _commit(settings: Settings, group: str) -> None:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_metadata="")
+    topics = [OffsetCommitRequestTopic(name="orders", partitions=[partition])]
+    request = OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=topics)
+    async with await Nodes.open(settings) as nodes:
+        for _ in range(100):  # The coordinator loads its partition first.
+            answer = await nodes.ask(2, request, version=2)
+            if not answer.topics[0].partitions[0].error_code:
+                return
+            await asyncio.sleep(0.1)
+    raise AssertionError(f"The commit is refused: {answer}")
+
+
+def test_a_program_examines_a_cluster_that_loses_a_coordinator(tmp_path: Path) -> None:
+    """Survey, store and rules work together; the second examination recalls the group of the first."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        network = MemoryNetwork()
+        async with Cluster(2, network=network, wall=loop.wall) as cluster:
+            cluster.create_topic(OFFSETS_TOPIC, assignment={0: (2,)})
+            cluster.create_topic("orders", replication=1, assignment={0: (1,)})
+            settings = replace(Settings.of(cluster.bootstrap_servers), network=network)
+            await _commit(settings, GROUP)
+
+            examination = Examination(
+                settings, store=Store(tmp_path), clock=lambda: round(loop.wall() * 1000)
+            )
+            healthy, saw_anything = await examination.examine()
+            assert saw_anything
+            assert healthy.groups == (GROUP,)
+            assert LEADERLESS not in {finding.code for finding in healthy.findings}
+
+            await cluster.kill(2)
+            await asyncio.sleep(30)
+            broken, saw_anything = await examination.examine()
+            assert saw_anything
+            assert (LEADERLESS, GROUP) in {(finding.code, finding.group) for finding in broken.findings}
+            new, gone = changes(healthy, broken)
+            assert LEADERLESS in {finding.code for finding in new}
+            assert LEADERLESS not in {finding.code for finding in gone}
+            assert changes(broken, broken) == Changes((), ())
+
+            await cluster.kill(1)
+            nothing, saw_anything = await examination.examine()
+            assert not saw_anything
+            assert nothing.groups == (GROUP,)
+
+    virtual_time.run(main())
+
+
+def test_files_alone_can_be_examined() -> None:
+    """Without a cluster there is nothing to survey, and nothing to remember."""
+    view = PartitionView(OFFSETS_TOPIC, 0, -1, (1,), ())
+    evidence = Observations(partitions=[view], known_groups={GROUP: "a log"})
+    diagnosis, saw_anything = asyncio.run(Examination(evidence=evidence).examine())
+    assert saw_anything
+    assert diagnosis.groups == (GROUP,)
+    unreadable = Observations(unasked=[Unasked("file", "x", "It is empty.")])
+    assert not asyncio.run(Examination(evidence=unreadable).examine()).saw_anything
