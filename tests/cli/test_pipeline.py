@@ -13,7 +13,7 @@ import pytest
 from kelpie.cli import main
 from kelpie.cli.pipeline_progress import Progress
 from kelpie.cli.pipeline_summary import render
-from kelpie.pipeline.run import Summary
+from kelpie.pipeline.summary import Summary
 from kelpie.real import ports
 
 

@@ -24,9 +24,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from kelpie.lab import SyncCluster
-from kelpie.pipeline.run import Derived, Summary, take_in
+from kelpie.pipeline.derived import make_derived
+from kelpie.pipeline.run import take_in
 from kelpie.pipeline.sources.topic import intake as topic
+from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.summary import Summary
 from kelpie.pipeline.tables import TABLES
 from tests.pipeline.soak_load import at_work
 from tests.pipeline.soak_moments import PHASES, TAKING_IN, WRITING, Watch
@@ -95,7 +98,7 @@ def soak(
         raw = topic.open_topic(spark, cluster.bootstrap_servers, streaming=False, through=topic.KELPIE)
         topic.take_in(whole, raw, cluster=CLUSTER, application="all at once", version=0)
     summary: Summary = take_in(spark, whole, sources, cluster=CLUSTER)
-    Derived(spark, whole, summary, lambda _: None).make()
+    make_derived(ClusterTables(spark, whole, CLUSTER), summary)
     return compared(Lake(tables), whole)
 
 

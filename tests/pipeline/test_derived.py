@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kelpie.pipeline import stream
-from kelpie.pipeline.run import Summary, run, take_in
+from kelpie.pipeline.run import run, take_in
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.stream import Stream
+from kelpie.pipeline.summary import Summary
 from kelpie.pipeline.tables import TABLES
 
 LINE = (
@@ -148,18 +149,15 @@ def test_stream_spends_a_quarter_of_its_time_on_tables_and_makes_them_in_the_end
             stopped.set()
         return Summary(cluster="c")
 
-    class Slow:
-        def __init__(self, _: object, __: object, summary: Summary, ___: object) -> None:
-            summary.tables["commit_timeline"] = 0
-
-        def make(self) -> bool:
-            made.append((clock.now, len(rounds)))
-            clock.now += 40 + len(rounds)
-            return True
+    def slowly(_: object, summary: Summary) -> bool:
+        summary.tables["commit_timeline"] = 0
+        made.append((clock.now, len(rounds)))
+        clock.now += 40 + len(rounds)
+        return True
 
     monkeypatch.setattr(stream, "time", clock)
     monkeypatch.setattr(stream, "take_in", round_of)
-    monkeypatch.setattr(stream, "Derived", Slow)
+    monkeypatch.setattr(stream, "make_derived", slowly)
     monkeypatch.setattr(stream, "number_of", lambda *_: len(rounds))
     monkeypatch.setattr(Lake, "files", lambda *_: ["something"])
     monkeypatch.setattr(Stream, "_tidy", lambda _: None)

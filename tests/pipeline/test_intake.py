@@ -19,7 +19,9 @@ from kelpie.pipeline.run import take_in
 from kelpie.pipeline.sources.inventory import Batch, take_inventory
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.spark.spark_errors import ClusterFault, SeveralClusters
+from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.summary import Summary
 from tests.evidence import unpacked
 from tests.pipeline.sources.segments.segments import batches, segment
 
@@ -127,9 +129,8 @@ def test_what_only_an_executor_does_not_see_is_not_told_as_unreadable(
     inventory = take_inventory([tmp_path], Search(room, Budget()), room)
     batch = Batch("a", 1, tuple(inventory.items))
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
-    intake = Intake(
-        session, Lake(tmp_path / "t"), batch, cluster="c", hints=NO_HINTS, announce=lambda _: None
-    )
+    tables = ClusterTables(session, Lake(tmp_path / "t"), "c")
+    intake = Intake(tables, batch, hints=NO_HINTS, announce=lambda _: None, summary=Summary())
     with pytest.raises(ClusterFault, match="this machine can: No such file") if refused else nullcontext():
         intake._require_seen([("broker-0.log", "It cannot be read: No such file or directory.")])
     intake._require_seen([("gone.log", "It cannot be read: No such file or directory.")])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from kelpie.pipeline.run import Summary
+    from kelpie.pipeline.summary import Summary
 
 _WHO = "kelpie pipeline"
 _EVERY_S = 0.25
@@ -43,9 +43,9 @@ class Progress:
         tracker = context.statusTracker()
 
         def tasks() -> tuple[int, int]:
-            found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            known = [stage for stage in found if stage is not None]
-            return sum(it.numCompletedTasks for it in known), sum(it.numTasks for it in known)
+            infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            known = [stage for stage in infos if stage is not None]
+            return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
 
         self._tasks = tasks
 

@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     _check_sources(sources, into)
     hints = hints_of(arguments)
     try:
-        from kelpie.pipeline.run import Summary  # noqa: PLC0415 - Spark takes a second to import.
         from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
+        from kelpie.pipeline.summary import Summary  # noqa: PLC0415 - Spark takes a second to import.
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
     prepare_tables(into)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kelpie.model.quoting import harmless
 
 if TYPE_CHECKING:
-    from kelpie.pipeline.run import Summary
+    from kelpie.pipeline.summary import Summary
 
 _MOST_TOLD = 20
 _WIDTH = 80

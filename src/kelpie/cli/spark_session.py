@@ -107,8 +107,8 @@ def spark_for(
         except spark_errors.SPARK as error:
             if arguments.debug:
                 raise
-            told = f"{spark_errors.explain(error)}{_last_words(log)} --debug shows all of it."
-            raise CommandError(told, FAILED) from None
+            text = f"{spark_errors.explain(error)}{_last_words(log)} --debug shows all of it."
+            raise CommandError(text, FAILED) from None
         finally:
             if spark is not None:
                 with suppress(*spark_errors.SPARK, OSError):  # It may be dead.
@@ -127,8 +127,8 @@ def _hush() -> logging.Handler:
 
 def _last_words(log: Path | None) -> str:
     """What Java said before it died, if it did: it prints that, and tells nobody."""
-    said = log.read_text(errors="replace").splitlines() if log is not None and log.exists() else []
-    telling = [
-        line for line in said if line.startswith(("Error", "Exception in", "#", "OpenJDK", "Unrecognized"))
+    lines = log.read_text(errors="replace").splitlines() if log is not None and log.exists() else []
+    errors = [
+        line for line in lines if line.startswith(("Error", "Exception in", "#", "OpenJDK", "Unrecognized"))
     ]
-    return "".join(f"\n  {line}" for line in telling[:_LAST_WORDS]) + ("\n" if telling else "")
+    return "".join(f"\n  {line}" for line in errors[:_LAST_WORDS]) + ("\n" if errors else "")

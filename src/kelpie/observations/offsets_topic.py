@@ -94,13 +94,6 @@ class OffsetsPartition:
             return
         yield from self._written(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread)
 
-    def records(self, records: Iterable[Record], source: str) -> Iterator[Placed]:
-        """The rows of records that were written together, and are no part of a transaction.
-
-        For who has taken batches apart already. Records that cannot be read are passed over.
-        """
-        yield from self._written(records, source, [])
-
     def _written(self, records: Iterable[Record], source: str, unread: list[str]) -> Iterator[Placed]:
         converted = self._epochs.begin_batch()
         for placed in list(self._rows(records, source, unread, False)):

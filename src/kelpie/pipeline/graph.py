@@ -1,7 +1,7 @@
-"""The job graph: each table that follows from others, what from, and how. Batch and stream run the same.
+"""The job graph: which tables are made of which, and by which function. Batch and stream run the same graph.
 
-A function takes DataFrames in the order of `inputs` and returns the rows of its table. Tables that come of
-evidence itself (bronze) and of the doctor (findings, outages) are not in here: see `intake` and `run`.
+A job makes one table by a function from DataFrames to a DataFrame, or several tables that come of one pass
+over the same rows. Bronze tables are no jobs: `intake` fills them from evidence.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from kelpie.pipeline.tables import TABLES, Table
+from kelpie.pipeline.diagnosis.coordinators import coordinator_tables
+from kelpie.pipeline.diagnosis.groups import diagnosis_tables
+from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.transforms.commits import timeline
 from kelpie.pipeline.transforms.ends import ends
 from kelpie.pipeline.transforms.generations import generations, memberships
-from kelpie.pipeline.transforms.lag import lags, told
+from kelpie.pipeline.transforms.lag import lags, surveyed_positions
 from kelpie.pipeline.transforms.losses import losses
 from kelpie.pipeline.transforms.positions import regressions, traffic
 from kelpie.pipeline.transforms.rebalances import rebalances
@@ -21,40 +23,83 @@ from kelpie.pipeline.transforms.rebalances import rebalances
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One table, made of others."""
+    """Makes tables of the rows of others."""
 
-    name: str
+    outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    function: Callable[..., DataFrame]
+    make: Callable[[ClusterTables], Iterable[tuple[str, Rows]]]
+    """Yields each output and its rows. What it reads must be among `inputs`."""
+    stage: str = "tables"
+    """The stage of a run that its time counts for."""
 
     @property
-    def table(self) -> Table:
-        return TABLES[self.name]
+    def name(self) -> str:
+        return self.outputs[0]
+
+
+def _one_table(name: str, inputs: tuple[str, ...], function: Callable[..., DataFrame]) -> Job:
+    """`function` takes the frames of the inputs, in their order."""
+
+    def make(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
+        return [(name, function(*map(tables.frame, inputs)))]
+
+    return Job((name,), inputs, make)
 
 
 def _lag(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
-    return lags(timeline, ends(snapshot), told=told(snapshot))
+    return lags(timeline, ends(snapshot), surveyed=surveyed_positions(snapshot))
 
 
 JOBS = (
-    Job("commit_timeline", ("offset_commit", "transaction_marker"), timeline),
-    Job("group_generation", ("group_metadata", "offset_commit", "cluster_snapshot"), generations),
-    Job("membership_interval", ("group_generation", "log_event"), memberships),
-    Job("rebalance", ("group_generation", "log_event"), rebalances),
-    Job("lag", ("commit_timeline", "cluster_snapshot"), _lag),
-    Job("offset_regression", ("commit_timeline",), regressions),
-    Job("offset_loss", ("commit_timeline", "group_generation", "cluster_snapshot", "log_event"), losses),
-    Job("traffic", ("commit_timeline",), traffic),
+    _one_table("commit_timeline", ("offset_commit", "transaction_marker"), timeline),
+    _one_table("group_generation", ("group_metadata", "offset_commit", "cluster_snapshot"), generations),
+    _one_table("membership_interval", ("group_generation", "log_event"), memberships),
+    _one_table("rebalance", ("group_generation", "log_event"), rebalances),
+    _one_table("lag", ("commit_timeline", "cluster_snapshot"), _lag),
+    _one_table("offset_regression", ("commit_timeline",), regressions),
+    _one_table(
+        "offset_loss", ("commit_timeline", "group_generation", "cluster_snapshot", "log_event"), losses
+    ),
+    _one_table("traffic", ("commit_timeline",), traffic),
+    Job(
+        ("findings", "open_question", "group_health"),
+        (
+            "evidence_file",
+            "offset_commit",
+            "transaction_marker",
+            "group_metadata",
+            "log_event",
+            "cluster_snapshot",
+            "quarantine",
+            "group_generation",
+            "rebalance",
+            "commit_timeline",
+            "lag",
+        ),
+        diagnosis_tables,
+        stage="diagnosis",
+    ),
+    Job(
+        ("coordinator_timeline", "coordinator_outage"),
+        ("cluster_snapshot", "log_event", "quarantine", "group_health"),
+        coordinator_tables,
+        stage="diagnosis",
+    ),
 )
 
 
 def waves(jobs: Iterable[Job] = JOBS) -> Iterator[list[Job]]:
-    """Jobs that do not need each other, after those that they need. Raises ValueError for a circle."""
-    waiting = {job.name: job for job in jobs}
+    """Lists of jobs that do not need each other, each list after those that it needs.
+
+    Raises ValueError for a circle.
+    """
+    waiting = {name: job for job in jobs for name in job.outputs}
     while waiting:
         ready = [job for job in waiting.values() if not any(name in waiting for name in job.inputs)]
         if not ready:
             raise ValueError(f"These tables wait for each other: {', '.join(waiting)}.")
-        for job in ready:
-            del waiting[job.name]
-        yield ready
+        wave = list(dict.fromkeys(ready))
+        for job in wave:
+            for name in job.outputs:
+                del waiting[name]
+        yield wave

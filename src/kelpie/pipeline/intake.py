@@ -1,15 +1,15 @@
 """One batch of files into the bronze tables.
 
-First segments, then logs, then what tells nothing of its own time: outputs of tools are dated by the others.
-`cluster_snapshot` comes last, and with it the batch is done.
+First segments, then logs, scrapes and surveys, then outputs of tools: these do not say when they were made,
+and the other files date them. `cluster_snapshot` is filled last, and completes the batch. Each write has the
+number of the batch, so a batch that a killed run began is continued and no row comes twice.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
 from kelpie.evidence.logs.hints import Hints
@@ -21,32 +21,32 @@ from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import Commit
 from kelpie.pipeline.diagnosis import history
 from kelpie.pipeline.sources.file_states import forget_complaints
-from kelpie.pipeline.sources.inventory import Batch, Inventory, append, instant
+from kelpie.pipeline.sources.inventory import Batch, Inventory
 from kelpie.pipeline.sources.logs import intake as logs
 from kelpie.pipeline.sources.logs.progress import Ledger
 from kelpie.pipeline.sources.scrapes import intake as scrapes
 from kelpie.pipeline.sources.segments import intake as segments
 from kelpie.pipeline.sources.segments.discovery import described, of_offsets_topic
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
-from kelpie.pipeline.sources.snapshots import surveys as collected
+from kelpie.pipeline.sources.snapshots import surveys
 from kelpie.pipeline.spark.cluster import is_local, is_readable, unseen
-from kelpie.pipeline.storage import frames
-from kelpie.pipeline.storage.lake import Lake
+from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.storage.staging import staged, staging
+from kelpie.pipeline.summary import Announce, Summary
 from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables.moments import instant
+from kelpie.pipeline.transforms.group_records import observed_groups
 
 MOST_DATED_GROUPS = 2_000
-"""Outputs are dated by the history of the groups that they show; that of so many is enough."""
+"""Outputs are dated by the history of the groups that they show; the history of so many is enough."""
 MOST_TORN = 1_000
-"""So many snapshots that are not whole are named in the summary."""
+"""So many incomplete files are named in the summary."""
 _POSITION = "group string, topic string, partition int, offset bigint"
-_BYTES_TOLD = 4096
+_QUOTED_BYTES = 4096
 _NO_PARTITION = "It is a log segment, and neither its folder nor its name says of which partition."
 
-Announce = Callable[[str], None]
 
-
-class _Turn(TypedDict):
+class _BatchNumber(TypedDict):
     """What makes a write happen once."""
 
     application: str
@@ -58,96 +58,105 @@ class Intake:
 
     def __init__(
         self,
-        spark: SparkSession,
-        lake: Lake,
+        tables: ClusterTables,
         batch: Batch,
         *,
-        cluster: str,
         hints: Hints,
         announce: Announce,
+        summary: Summary,
     ) -> None:
-        self._spark, self._lake, self._batch, self._cluster = spark, lake, batch, cluster
-        self._hints, self._announce = hints, announce
-        self._as = _Turn(application=batch.application, version=batch.number)
-        self.rows: dict[str, int] = {}
-        """By table: how many were written."""
-        self.unusable: list[tuple[str, str]] = []
-        """Files that could not be used, or not wholly, and why."""
-        self._unasked: list[Unasked] = []
+        self._tables, self._batch = tables, batch
+        self._hints, self._announce, self._summary = hints, announce, summary
+        self._unusable: list[Unasked] = []
+        """Files that could not be used; what quarantine will say of them."""
 
     def run(self, configurations: snapshots.Configurations, inventory: Inventory) -> None:
-        """`inventory`: all files that there are, also those of other batches."""
-        forget_complaints(self._lake, self._batch, self._cluster)
+        """`configurations`, `inventory`: of all files that there are, also those of other batches."""
+        batch, summary = self._batch, self._summary
+        summary.new_files += len(batch.items)
+        summary.bytes += sum(item.file.size for item in batch.items)
+        forget_complaints(self._tables.lake, batch, self._tables.cluster)
         of_disks = self._segments(configurations.disks, inventory)
-        outputs = snapshots.Outputs(self._batch.of(Kind.OUTPUT))
-        told = self._logs(outputs)
+        outputs = snapshots.Outputs(batch.of(Kind.OUTPUT))
+        read_logs = self._logs(outputs)
         self._scrapes()
         self._surveys()
         self._announce("outputs of tools")
-        dating = self._history(outputs.without_time(told, self._batch))
-        everything = snapshots.together(self._batch, of_disks, told, configurations, outputs, history=dating)
-        everything.unasked += [*inventory.unopened, *self._useless(), *self._unasked]
+        everything = snapshots.together(
+            batch,
+            of_disks,
+            read_logs,
+            snapshots.Configurations(batch.of(Kind.CONFIGURATION)),
+            outputs,
+            history=self._history(outputs.without_time(read_logs, batch)),
+        )
+        everything.unasked += [*inventory.unopened, *self._unrecognised(), *self._unusable]
         self._quarantine(everything.unasked)
-        everything.known_groups = self._not_told_yet(everything.known_groups)
+        everything.known_groups = self._new_groups(everything.known_groups)
         rows = snapshots.rows(
-            everything,
-            outputs.topic_ids,
-            cluster=self._cluster,
-            snapshot=self._batch.snapshot,
+            everything, outputs.topic_ids, cluster=self._tables.cluster, snapshot=batch.snapshot
         )
-        self._count(
-            "cluster_snapshot",
-            append(self._lake, TABLES["cluster_snapshot"], rows, self._cluster, **self._as),
-        )
+        self._append("cluster_snapshot", rows)
+        for item in batch.items:
+            for kind in item.kinds:
+                summary.by_kind[kind] = summary.by_kind.get(kind, 0) + 1
 
     def _segments(self, disks: Mapping[str, int], inventory: Inventory) -> Observations:
-        """Of the offsets topic every record; of all topics where the logs end that have grown."""
-        found = described(self._batch.of(Kind.SEGMENT), disks)
-        for _, segment in found:
+        """All records of the offsets topic; of all topics, where the logs end that have grown."""
+        new = described(self._batch.of(Kind.SEGMENT), disks)
+        for _, segment in new:
             if not segment.topic or (segment.topic == OFFSETS_TOPIC and segment.partition < 0):
-                self._tell(segment.file.name, _NO_PARTITION)
-        files = of_offsets_topic(found, self._cluster)
+                self._note_unusable(segment.file.name, _NO_PARTITION)
+        files = of_offsets_topic(new, self._tables.cluster)
         self._announce(f"segments of the offsets topic: {len(files)} files")
-        # Also when there are none: a run that was killed may have left something to finish.
-        on_spark = segments.OnSpark(self._spark.sparkContext)
-        done = segments.take_in(self._lake, files, on_spark, **self._as)
+        # Also without files: a run that was killed may have left a batch to complete.
+        on_spark = segments.OnSpark(self._tables.spark.sparkContext)
+        done = segments.take_in(self._tables.lake, files, on_spark, **self._number())
         for table, count in done.rows.items():
             self._count(table, count)
-        grown = {(it.topic, it.partition, it.disk) for _, it in found if it.partition >= 0}
-        everything = described(inventory.of(Kind.SEGMENT), disks)
-        whole = [each for each in everything if (each[1].topic, each[1].partition, each[1].disk) in grown]
-        known = {item.file.name: done.progress[item.path] for item, _ in whole if item.path in done.progress}
-        return snapshots.ends_of(self._spark, [segment for _, segment in whole], known)
+        grown = {(each.topic, each.partition, each.disk) for _, each in new if each.partition >= 0}
+        of_grown_logs = [
+            (item, each)
+            for item, each in described(inventory.of(Kind.SEGMENT), disks)
+            if (each.topic, each.partition, each.disk) in grown
+        ]
+        progress = {
+            item.file.name: done.progress[item.path]
+            for item, _ in of_grown_logs
+            if item.path in done.progress
+        }
+        return snapshots.ends_of(self._tables.spark, [each for _, each in of_grown_logs], progress)
 
     def _logs(self, outputs: snapshots.Outputs) -> list[logs.Log]:
         items = self._batch.of(Kind.LOG)
         self._announce(f"logs: {len(items)} files")
         if not items:
             return []
-        with staging(self._lake, f"logs-{self._batch.number}") as folder:
-            ledger = Ledger(self._lake, self._cluster, self._batch.application)
-            told = logs.read_logs(self._spark, items, folder, ledger, hints=self._hints)
-            self._require_seen((log.reading.name, log.reason) for log in told)
-            also_outputs = {it.file.name for it in self._batch.of(Kind.OUTPUT)}
-            for log in told:
+        tables, batch = self._tables, self._batch
+        with staging(tables.lake, f"logs-{batch.number}") as folder:
+            ledger = Ledger(tables.lake, tables.cluster, batch.application)
+            read = logs.read_logs(tables.spark, items, folder, ledger, hints=self._hints)
+            self._require_seen((log.reading.name, log.reason) for log in read)
+            also_outputs = {item.file.name for item in batch.of(Kind.OUTPUT)}
+            for log in read:
                 if log.changed:
-                    self.unusable.append((log.reading.name, log.reason))
+                    self._summary.unusable.append((log.reading.name, log.reason))
                 elif log.reason and log.reading.name not in also_outputs:
-                    self._tell(log.reading.name, log.reason)
-            told = [log for log in told if not log.reason]
-            snapshots.settle_logs(told, self._batch, self._span())
-            logs.correct(told, self._known_groups(told, outputs))
-            self._add_events(told, ledger)
-        return told
+                    self._note_unusable(log.reading.name, log.reason)
+            usable = [log for log in read if not log.reason]
+            snapshots.settle_logs(usable, batch, self._commit_times())
+            logs.correct(usable, self._known_groups(usable, outputs))
+            self._add_events(usable, ledger)
+        return usable
 
-    def _add_events(self, told: Sequence[logs.Log], ledger: Ledger) -> None:
-        table = TABLES["log_event"]
-        if self._lake.version_of(table, self._batch.application) >= self._batch.number:
+    def _add_events(self, usable: Sequence[logs.Log], ledger: Ledger) -> None:
+        table, tables, batch = TABLES["log_event"], self._tables, self._batch
+        if tables.lake.version_of(table, batch.application) >= batch.number:
             return
-        files = logs.write_logs(self._spark, told, self._lake.path(table), self._cluster)
-        ledger.save([log.progress for log in told if log.progress is not None], self._batch.number)
-        logs.change_rows(self._lake, self._cluster, told)
-        if self._lake.add(table, files, **self._as):
+        files = logs.write_logs(tables.spark, usable, tables.lake.path(table), tables.cluster)
+        ledger.save([log.progress for log in usable if log.progress is not None], batch.number)
+        logs.change_rows(tables.lake, tables.cluster, usable)
+        if tables.lake.add(table, files, **self._number()):
             self._count(table.name, sum(file.rows for file in files))
 
     def _scrapes(self) -> None:
@@ -155,45 +164,49 @@ class Intake:
         if not items:
             return
         self._announce(f"scrapes of metrics: {len(items)} files")
-        rows = scrapes.read_scrapes(self._spark, items, cluster=self._cluster)
-        with staged(self._lake, f"scrapes-{self._batch.number}", rows) as stage:
-            samples, damaged = stage.where("reason is null"), stage.where("reason is not null")
+        rows = scrapes.read_scrapes(self._tables.spark, items, cluster=self._tables.cluster)
+        with staged(self._tables.lake, f"scrapes-{self._batch.number}", rows) as stage:
+            damaged = stage.where("reason is not null")
             if not self._is_local:
                 unread = damaged.where(F.col("reason").startswith(UNREADABLE)).select("source", "reason")
-                self._require_seen(map(tuple, unread.limit(MOST_TORN).collect()))
-            self._add("metric_sample", samples, **self._as)
-            as_scrapes = _Turn(application=f"{self._batch.application}: scrapes", version=self._batch.number)
-            self._add("quarantine", damaged, **as_scrapes)
+                self._require_seen(
+                    (row["source"], row["reason"]) for row in unread.limit(MOST_TORN).collect()
+                )
+            self._append("metric_sample", stage.where("reason is null"))
+            self._append("quarantine", damaged, part="scrapes")
 
     def _surveys(self) -> None:
-        items, left_out = collected.sort_out(self._batch.of(Kind.SURVEY), self._cluster)
+        items, left_out = surveys.sort_out(self._batch.of(Kind.SURVEY), self._tables.cluster)
         for name, reason in left_out.items():
-            self._tell(name, reason)
+            self._note_unusable(name, reason)
         if not items:
             return
         self._announce(f"snapshots: {len(items)} files")
-        rows = collected.read_surveys(self._spark, items, cluster=self._cluster)
-        as_surveys = _Turn(application=f"{self._batch.application}: surveys", version=self._batch.number)
-        with staged(self._lake, f"surveys-{self._batch.number}", rows) as stage:
-            whole, damaged = stage.where("reason is null"), stage.where("reason is not null")
-            torn = [tuple(row) for row in damaged.select("source", "reason").limit(MOST_TORN).collect()]
+        rows = surveys.read_surveys(self._tables.spark, items, cluster=self._tables.cluster)
+        with staged(self._tables.lake, f"surveys-{self._batch.number}", rows) as stage:
+            damaged = stage.where("reason is not null")
+            torn = [
+                (row["source"], row["reason"])
+                for row in damaged.select("source", "reason").limit(MOST_TORN).collect()
+            ]
             self._require_seen(torn)
-            self._add("cluster_snapshot", whole, **as_surveys)
-            self._add("quarantine", damaged, **as_surveys)
-            self.unusable += torn
+            self._append("cluster_snapshot", stage.where("reason is null"), part="surveys")
+            self._append("quarantine", damaged, part="surveys")
+            self._summary.unusable += torn
 
     @property
     def _is_local(self) -> bool:
-        return is_local(self._spark.sparkContext.master)
+        return is_local(self._tables.spark.sparkContext.master)
 
-    def _require_seen(self, told: Iterable[tuple[str, str]]) -> None:
-        """Files that tasks could not read, and why: if this machine can, that is an executor's fault, and
-        nothing that tables should tell. Raises ClusterFault.
+    def _require_seen(self, unread: Iterable[tuple[str, str]]) -> None:
+        """Names of files that tasks could not read. Raises ClusterFault if this machine can read one.
+
+        Then an executor lacks the file system, and tables must not call the file unreadable.
         """
         if self._is_local:
             return
         paths = {item.file.name: item.file.path for item in self._batch.items}
-        for name, reason in told:
+        for name, reason in unread:
             if reason.startswith(UNREADABLE) and name in paths and is_readable(paths[name]):
                 raise unseen(paths[name], reason.removeprefix(f"{UNREADABLE}: "))
 
@@ -204,10 +217,10 @@ class Intake:
             if row.kind != "file":
                 continue
             item = by_name.get(row.name)
-            self.unusable.append((row.name, row.reason))
+            self._summary.unusable.append((row.name, row.reason))
             rows.append(
                 {
-                    "cluster": self._cluster,
+                    "cluster": self._tables.cluster,
                     "source": row.name,
                     "position": 0,
                     "size": item.file.size if item is not None else 0,
@@ -215,101 +228,91 @@ class Intake:
                     "bytes": _beginning(item.file.path) if item is not None else None,
                 }
             )
-        as_files = _Turn(application=f"{self._batch.application}: files", version=self._batch.number)
         if rows:
-            self._count(
-                "quarantine", append(self._lake, TABLES["quarantine"], rows, self._cluster, **as_files)
-            )
+            self._append("quarantine", rows, part="files")
 
-    def _not_told_yet(self, known_groups: dict[str, str]) -> dict[str, str]:
-        """Logs name the same groups in every batch."""
+    def _new_groups(self, known_groups: dict[str, str]) -> dict[str, str]:
+        """Without groups that an earlier batch has named: logs name the same groups in every batch."""
         if not known_groups:
             return {}
         is_known = pc.field("kind") == KNOWN
         of_files = pc.starts_with(pc.field("snapshot"), "batch ")
-        told = self._lake.rows(TABLES["cluster_snapshot"], self._cluster, is_known & of_files)
-        groups = set(told["group"].to_pylist())
+        named = self._tables.lake.rows(TABLES["cluster_snapshot"], self._tables.cluster, is_known & of_files)
+        groups = set(named["group"].to_pylist())
         return {group: source for group, source in known_groups.items() if group not in groups}
 
-    def _useless(self) -> list[Unasked]:
+    def _unrecognised(self) -> list[Unasked]:
         return [
-            Unasked("file", it.file.name, it.reason, source=it.file.name)
-            for it in self._batch.items
-            if it.reason
+            Unasked("file", item.file.name, item.reason, source=item.file.name)
+            for item in self._batch.items
+            if item.reason
         ]
 
-    def _span(self) -> Observations:
-        """The first and the last commit there is: between them lies what a log without a date tells."""
-        first, last = self._table("offset_commit").agg(F.min("committed"), F.max("committed")).collect()[0]
-        ends = [at for at in (instant(first), instant(last)) if at is not None]
+    def _commit_times(self) -> Observations:
+        """The first and the last commit: a log without a date was written between them."""
+        commits = self._tables.frame("offset_commit")
+        span = commits.agg(F.min("committed").alias("first"), F.max("committed").alias("last")).collect()[0]
+        ends = [at for at in (instant(span["first"]), instant(span["last"])) if at is not None]
         return Observations(commits=[Commit("", "", 0, 0, at) for at in ends])
 
-    def _known_groups(self, told: Sequence[logs.Log], outputs: snapshots.Outputs) -> dict[str, str]:
-        """Groups by name: asked for only when a log gives its own away by nothing else."""
-        if not any(log.ungrouped and not log.reading.found.known_groups for log in told):
+    def _known_groups(self, usable: Sequence[logs.Log], outputs: snapshots.Outputs) -> dict[str, str]:
+        """Groups by name; empty unless a log has events whose group only the name of the file can tell."""
+        if not any(log.ungrouped and not log.reading.found.known_groups for log in usable):
             return {}
-        names = (
-            self._table("offset_commit").select("group").union(self._table("group_metadata").select("group"))
-        )
-        known = {row[0]: "" for row in names.distinct().collect()}
-        for log in told:
+        commits, metadata = self._tables.frame("offset_commit"), self._tables.frame("group_metadata")
+        names = commits.select("group").union(metadata.select("group")).distinct()
+        known = {row["group"]: "" for row in names.collect()}
+        for log in usable:
             known |= log.reading.found.known_groups
         return known | outputs.known_groups
 
     def _history(self, outputs: snapshots.Outputs) -> Observations:
-        """What logs say of leaders, and records of what outputs show: that is what outputs are dated by."""
-        found = Observations()
+        """What outputs are dated by: changes of leaders in logs, records of the groups that they show."""
+        seen = Observations()
         if not outputs.dated:
-            return found
-        events = self._table("log_event").where(f"kind = '{EventKind.LEADER_CHANGED.value}'")
-        found.events = [logs.event_of(row.asDict()) for row in events.collect()]
-        mine = outputs.groups[:MOST_DATED_GROUPS]
-        if not mine:
-            return found
-        commit, files = self._table("offset_commit"), self._table("evidence_file")
+            return seen
+        events = self._tables.frame("log_event").where(f"kind = '{EventKind.LEADER_CHANGED.value}'")
+        seen.events = [logs.event_of(row.asDict()) for row in events.collect()]
+        groups = outputs.groups[:MOST_DATED_GROUPS]
+        if not groups:
+            return seen
+        commit, files = self._tables.frame("offset_commit"), self._tables.frame("evidence_file")
         if outputs.positions:
-            shown = self._spark.createDataFrame(outputs.positions, _POSITION)
-            own = commit.join(F.broadcast(shown.select("group").distinct()), "group", "left_semi")
-            commits = history.commits(own, self._table("transaction_marker"), files)
+            shown = self._tables.spark.createDataFrame(outputs.positions, _POSITION)
+            of_shown = commit.join(F.broadcast(shown.select("group").distinct()), "group", "left_semi")
+            commits = history.commits(of_shown, self._tables.frame("transaction_marker"), files)
             for row in history.changes(commits, shown).collect():
-                add_row(found, history.commit_of(row.asDict()))
-        metadata = self._table("group_metadata")
-        records = history.records(metadata.where(metadata["group"].isin(mine)), commit, files)
+                add_row(seen, history.commit_of(row.asDict()))
+        metadata = self._tables.frame("group_metadata")
+        records = history.records(metadata.where(metadata["group"].isin(groups)), commit, files)
         by_group: dict[str, list[dict[str, object]]] = {}
         for row in records.orderBy("offsets_partition", "log_offset").collect():
-            by_group.setdefault(row["group"], []).append(row.asDict())
+            by_group.setdefault(row["group"], []).append(row.asDict(recursive=True))
         for rows in by_group.values():
-            for each in history.generations_of(rows, {}):
-                add_row(found, each)
-        return found
+            for observation in observed_groups(rows, {}):
+                add_row(seen, observation)
+        return seen
 
-    def _table(self, name: str) -> DataFrame:
-        return frames.frame(self._spark, self._lake, TABLES[name], self._cluster)
+    def _append(self, name: str, rows: Rows, part: str = "") -> None:
+        """`part`: a part of the batch that writes to this table beside others."""
+        self._count(name, self._tables.append(name, rows, **self._number(part)))
 
-    def _append(
-        self, name: str, rows: Sequence[dict[str, object]], *, application: str, version: int
-    ) -> None:
-        added = append(
-            self._lake, TABLES[name], rows, self._cluster, application=application, version=version
+    def _number(self, part: str = "") -> _BatchNumber:
+        application = self._batch.application
+        return _BatchNumber(
+            application=f"{application}: {part}" if part else application, version=self._batch.number
         )
-        self._count(name, added)
-
-    def _add(self, name: str, rows: DataFrame, *, application: str, version: int) -> None:
-        added = frames.append(
-            self._lake, TABLES[name], rows, self._cluster, application=application, version=version
-        )
-        self._count(name, added)
 
     def _count(self, table: str, rows: int) -> None:
-        self.rows[table] = self.rows.get(table, 0) + rows
+        self._summary.written[table] = self._summary.written.get(table, 0) + rows
 
-    def _tell(self, name: str, reason: str) -> None:
-        self._unasked.append(Unasked("file", name, reason, source=name))
+    def _note_unusable(self, name: str, reason: str) -> None:
+        self._unusable.append(Unasked("file", name, reason, source=name))
 
 
 def _beginning(path: Path) -> bytes | None:
     try:
         with path.open("rb") as file:
-            return file.read(_BYTES_TOLD)
+            return file.read(_QUOTED_BYTES)
     except OSError:
         return None

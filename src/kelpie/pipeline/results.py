@@ -9,11 +9,11 @@ from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.pipeline.diagnosis.cluster import Cluster, clusters_of
 from kelpie.pipeline.diagnosis.findings import finding_of, open_of
-from kelpie.pipeline.sources.inventory import instant
 from kelpie.pipeline.sources.snapshots.chosen import rows_of_groups
 from kelpie.pipeline.sources.snapshots.outputs import observed
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables.moments import instant
 
 
 class NoTables(Exception):
@@ -31,27 +31,29 @@ def read_diagnosis(
     lake = Lake(folder)
     name = _chosen(lake, cluster)
     health = _rows(lake, "group_health", name)
-    mine = [row for row in health if groups is None or row["group"] in groups]
-    known = Cluster(lake, name)
-    view = known.view(instant(max((row["at"] for row in health), default=None)))
-    wanted = {row["group"] for row in mine} | {None}
+    wanted_rows = [row for row in health if groups is None or row["group"] in groups]
+    picture = Cluster(lake, name)
+    view = picture.view(instant(max((row["at"] for row in health), default=None)))
+    wanted = {row["group"] for row in wanted_rows} | {None}
     findings = [finding_of(row) for row in _rows(lake, "findings", name) if row["group"] in wanted]
-    findings.sort(key=lambda it: (-it.severity, it.code, it.cause, it.group or ""))
+    findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))
     questions = [open_of(row) for row in _rows(lake, "open_question", name) if row["group"] in wanted]
-    of_groups = observed(rows_of_groups(lake, name, known.choice, ["unasked"])).unasked
+    of_groups = observed(rows_of_groups(lake, name, picture.choice, ["unasked"])).unasked
     return Diagnosis(
         view,
-        tuple(sorted(row["group"] for row in mine)),
+        tuple(sorted(row["group"] for row in wanted_rows)),
         tuple(findings),
-        tuple(sorted(questions, key=lambda it: (it.code, it.group or ""))),
+        tuple(sorted(questions, key=lambda question: (question.code, question.group or ""))),
         tuple(
             sorted(
                 (row["group"], tuple(row["known_from"]))
-                for row in mine
+                for row in wanted_rows
                 if row["is_listed"] is False and row["known_from"]
             )
         ),
-        tuple(sorted(row["group"] for row in mine if row["is_listed"] is False and not row["known_from"])),
+        tuple(
+            sorted(row["group"] for row in wanted_rows if row["is_listed"] is False and not row["known_from"])
+        ),
         (*view.unasked, *(row for row in of_groups if row.name in wanted)),
     )
 
@@ -61,15 +63,15 @@ def read_positions(folder: Path, cluster: str | None = None) -> Observations:
     lake = Lake(folder)
     name = _chosen(lake, cluster)
     known = Cluster(lake, name)
-    found = observed(rows_of_groups(lake, name, known.choice, ["committed"]))
-    whole = known.observations
+    described = observed(rows_of_groups(lake, name, known.choice, ["committed"]))
+    of_cluster = known.observations
     commits = _rows(lake, "commit_timeline", name)
     commits.sort(key=lambda row: (row["offsets_partition"], row["log_offset"]))
     return Observations(
         commits=[_commit(row) for row in commits],
-        committed=found.committed,
-        ends=whole.ends,
-        partitions=whole.partitions,
+        committed=described.committed,
+        ends=of_cluster.ends,
+        partitions=of_cluster.partitions,
     )
 
 

@@ -1,18 +1,18 @@
-"""Running on and on: the live topic and folders that grow, into bronze; and all tables that follow.
+"""A stream: the live topic and growing folders into bronze, again and again; and all tables that follow.
 
     stream = Stream(spark, Lake(tables), cluster="payments", folders=[landing], topic=topic)
-    stream.once()            # what is there now
-    stream.run(stopped)      # until somebody sets the event
+    stream.once()            # what is available now
+    stream.run(stopped)      # until the event is set
 
-The topic is a query of Structured Streaming. It writes each of its batches into bronze under the number that
-Spark's checkpoint gave it, by way of the journal: a batch that was begun by a run that was killed is ended
-under the same number, or not counted. Files of folders are known by the list of those that a table has
-(`sources.inventory`), which also knows a log that has grown; Spark's own source of files would read it once.
+The topic is a query of Structured Streaming. It writes each batch into bronze under the number that Spark's
+checkpoint gives it, through the journal: the next start completes a batch that a killed run began, under the
+same number. Files of folders are compared with the list in `evidence_file` (`sources.inventory`), which also
+recognises a log that has grown; Spark's own file source would read such a log only once.
 
-Tables that follow are made by the same graph as in a batch run, of all that a cluster has in bronze. That
-takes the longer the more there is, so it is not done in every round: after it has taken a minute, the next
-time is three minutes later at the earliest, while bronze goes on being filled. In the end it is always done.
-Who is killed before need make up for nothing else: tables know what they were made of (`inputs`).
+Derived tables are made by the same graph as in a batch run, of all rows that the cluster has in bronze. The
+more rows there are, the longer that takes, so it is not done in every round: after it took one minute, it is
+done again three minutes later at the earliest. It is always done at the end. A killed stream needs no repair,
+for each table knows what it was made of (`storage.inputs`).
 """
 
 import json
@@ -30,11 +30,14 @@ from pyspark.errors import StreamingQueryException
 
 from kelpie.client.client_errors import ClientError
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
-from kelpie.pipeline.run import Derived, Summary, take_in
+from kelpie.pipeline.derived import make_derived
+from kelpie.pipeline.run import take_in
 from kelpie.pipeline.sources.topic import intake as topic
+from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.inputs import number_of
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.storage.names import plain
+from kelpie.pipeline.summary import Summary
 from kelpie.pipeline.tables import BRONZE
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 5.0
 _LONGEST_PATIENCE_S = 60.0
 _PAUSE = 3.0
-"""So many times as long as it took to make tables, they are not made again: a quarter of the time at most."""
+"""The pause after derived tables were made, in multiples of that time: a quarter of all time goes there."""
 _MOST_FILES = 64
 _BETWEEN_SWEEPS = timedelta(minutes=15)
 _MOST_RECORDS = 5_000_000
@@ -57,7 +60,7 @@ class Topic:
     bootstrap: str
     properties: Mapping[str, str] = field(default_factory=dict)
     through: str | None = None
-    """Which source reads it; the cluster is asked if nobody says."""
+    """Which source reads it; None: the cluster decides (`sources.topic.intake.choose`)."""
 
 
 class TopicFailed(Exception):
@@ -83,7 +86,7 @@ class Stream:
         self._folders, self._topic = folders, topic
         self._every_s, self._hints, self._announce = every_s, hints, announce
         self._made: int | None = None
-        """What the other tables were last made of."""
+        """The number of the bronze rows that the derived tables were last made of."""
         self._make_again_at = 0.0
         self._swept = time.monotonic()
         self._from_topic: Counter[str] = Counter()
@@ -92,7 +95,7 @@ class Stream:
         """Of the last round."""
 
     def once(self) -> Summary:
-        """All that is there now. Raises TopicFailed."""
+        """Takes in all that is available now. Raises TopicFailed."""
         query = self._start(available_now=True)
         self._take_in()
         if query is not None:
@@ -105,9 +108,9 @@ class Stream:
         return self.summary
 
     def run(self, stopped: threading.Event) -> None:
-        """Rounds until somebody stops it, then tables of all that has come.
+        """Runs rounds until the event is set, then makes the derived tables a last time.
 
-        A query that fails is started again, and the reason is told.
+        A query that fails is started again, and its reason is announced.
         """
         query, failed, again_at, patience_s = None, "", 0.0, _PATIENCE_S
         try:
@@ -117,14 +120,14 @@ class Stream:
                     try:
                         query, failed, patience_s = self._start(), "", _PATIENCE_S
                     except TopicFailed as failure:
-                        failed = self._tell_failure(str(failure), failed)
+                        failed = self._announce_failure(str(failure), failed)
                         again_at, patience_s = began + patience_s, min(2 * patience_s, _LONGEST_PATIENCE_S)
                 self._take_in()
                 if time.monotonic() >= self._make_again_at:
                     self._derive()
                 self._tidy()
                 if query is not None and not query.isActive:
-                    failed = self._tell_failure(_reason(query.exception()), failed)
+                    failed = self._announce_failure(_reason(query.exception()), failed)
                     query, again_at = None, began + patience_s
                 stopped.wait(max(0.0, self._every_s - (time.monotonic() - began)))
         finally:
@@ -132,27 +135,27 @@ class Stream:
                 query.stop()
         self._derive()
 
-    def _tell_failure(self, reason: str, told: str) -> str:
-        if reason != told:
+    def _announce_failure(self, reason: str, announced: str) -> str:
+        if reason != announced:
             self._announce(f"the topic cannot be read, trying again: {reason}")
         return reason
 
     def _start(self, *, available_now: bool = False) -> "StreamingQuery | None":
-        """Which source reads may change from start to start, with the health of the cluster.
+        """Each start chooses the source anew, by the health of the cluster.
 
-        Both count in the same words, so they share a checkpoint. Raises TopicFailed.
+        Both sources write offsets in the same form, so they share a checkpoint. Raises TopicFailed.
         """
         if self._topic is None:
             return None
-        it = self._topic
+        offsets_topic = self._topic
         try:
             rows = topic.open_topic(
                 self._spark,
-                it.bootstrap,
+                offsets_topic.bootstrap,
                 streaming=True,
-                properties=it.properties,
+                properties=offsets_topic.properties,
                 most_per_trigger=_MOST_RECORDS,
-                through=it.through,
+                through=offsets_topic.through,
             )
         except ClientError as error:
             raise TopicFailed(str(error)) from None
@@ -167,7 +170,7 @@ class Stream:
         ).start()
 
     def _topic_batch(self, checkpoint: Path, rows: "DataFrame", number: int) -> None:
-        # Whoever deletes the checkpoint begins to count anew, under another id.
+        # A new checkpoint numbers its batches from 0 again, and has another id.
         counted_by = json.loads((checkpoint / "metadata").read_text())["id"]
         assert self._topic is not None
         done = topic.take_in(
@@ -183,29 +186,29 @@ class Stream:
     def _take_in(self) -> None:
         if not self._folders:
             return
-        there = [folder for folder in self._folders if folder.exists()]
-        summary = take_in(self._spark, self._lake, there, cluster=self._cluster, hints=self._hints)
+        folders = [folder for folder in self._folders if folder.exists()]
+        summary = take_in(self._spark, self._lake, folders, cluster=self._cluster, hints=self._hints)
         if summary.new_files:
             self._announce(f"{summary.new_files} new files, {sum(summary.written.values()):,} rows")
         self.summary = summary
 
     def _derive(self) -> None:
-        """All tables whose inputs have changed."""
+        """Makes all tables whose inputs have changed."""
         bronze = [table.name for table in BRONZE]
         now = number_of(self._lake, self._cluster, bronze)
         if now == self._made or not any(self._lake.files(table, self._cluster) for table in BRONZE):
             return
         began = time.monotonic()
-        did = Derived(self._spark, self._lake, self.summary, lambda _: None).make()
+        any_due = make_derived(ClusterTables(self._spark, self._lake, self._cluster), self.summary)
         self._made, ended = now, time.monotonic()
         self._make_again_at = ended + _PAUSE * (ended - began)
-        if did:
+        if any_due:
             worst = ", ".join(f"{count} {word}" for word, count in sorted(self.summary.findings.items()))
-            told = f"{self.summary.tables['commit_timeline']:,} commits; findings: {worst or 'none'}"
-            self._announce(f"{told} ({ended - began:.1f} s)")
+            text = f"{self.summary.tables['commit_timeline']:,} commits; findings: {worst or 'none'}"
+            self._announce(f"{text} ({ended - began:.1f} s)")
 
     def _tidy(self) -> None:
-        """Many small files become few; those that no table knows any more go."""
+        """Merges small files, and removes files that no table names any more."""
         for table in BRONZE:
             if self._lake.fragments(table, self._cluster) > _MOST_FILES:
                 self._lake.compact(table, self._cluster)

@@ -4,7 +4,7 @@ from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, Broker, PartitionView
 from kelpie.pipeline.diagnosis.coordinators import outages, timeline
-from kelpie.pipeline.sources.inventory import moment
+from kelpie.pipeline.tables.moments import moment
 
 
 def test_partitions_that_nobody_spoke_of_have_no_timeline() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
-from kelpie.pipeline.sources.inventory import LAST, Batch, append, plan, take_inventory
+from kelpie.pipeline.sources.inventory import LAST, Batch, plan, take_inventory
 from kelpie.pipeline.storage.lake import Lake
 
 
@@ -15,7 +15,7 @@ def planned(lake: Lake, folder: Path, room: Path) -> list[Batch]:
 
 
 def done(lake: Lake, batch: Batch) -> None:
-    append(lake, LAST, [], "c", application=batch.application, version=batch.number)
+    lake.append_rows(LAST, "c", [], application=batch.application, version=batch.number)
 
 
 def test_a_file_goes_in_once_and_a_grown_one_again(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kelpie.pipeline.sources.inventory import FILES, append
+from kelpie.pipeline.sources.inventory import FILES
 from kelpie.pipeline.storage.lake import Lake, quoted
 
 NAMES = ("a.log", "it's_0.log", "b.log")
@@ -32,8 +32,8 @@ def test_rows_are_found_in_files_that_were_written_anew(tmp_path: Path, *, compa
     lake = Lake(tmp_path)
     for batch in (1, 2):
         rows = [row(name, batch) for name in NAMES]
-        append(lake, FILES, rows, "c", application="a", version=batch)
-        append(lake, FILES, rows, "d", application="b", version=batch)
+        lake.append_rows(FILES, "c", rows, application="a", version=batch)
+        lake.append_rows(FILES, "d", rows, application="b", version=batch)
     lake.delete(FILES, "c", f"source = {quoted(NAMES[1])} AND batch < 2")
     if compacted:
         lake.compact(FILES, "c")
@@ -52,7 +52,7 @@ def test_rows_get_another_name_where_they_are(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     for cluster in ("c", "d"):
         rows = [row(name, 1) for name in NAMES]
-        append(lake, FILES, rows, cluster, application=cluster, version=1)
+        lake.append_rows(FILES, cluster, rows, application=cluster, version=1)
     for _ in range(2):
         lake.update(FILES, "c", f"source = {quoted(NAMES[0])} AND batch = 1", {"source": "o'ther.log.1"})
     known = pc.field("source") == "o'ther.log.1"

@@ -134,15 +134,15 @@ def commits(decoded: Decoded) -> pa.Table:
 
 
 def others(data: NDArray[np.uint8], entries: Rows, rows: Rows) -> pa.Table:
-    mine = rows[rows["kind"] == OTHER]
-    entry = entries[mine["entry"]]
+    other_rows = rows[rows["kind"] == OTHER]
+    entry = entries[other_rows["entry"]]
     return pa.Table.from_arrays(
         [
-            _column(mine["log_offset"], LONG, _NEVER),
-            _column(mine["written"], MOMENT),
-            _column(np.clip(mine["version"], -1, _LARGEST_TYPE), BYTE, _NEVER),
-            _pieces(data, mine["key"], mine["key_size"]),
-            _pieces(data, mine["value"], mine["value_size"]),
+            _column(other_rows["log_offset"], LONG, _NEVER),
+            _column(other_rows["written"], MOMENT),
+            _column(np.clip(other_rows["version"], -1, _LARGEST_TYPE), BYTE, _NEVER),
+            _pieces(data, other_rows["key"], other_rows["key_size"]),
+            _pieces(data, other_rows["value"], other_rows["value_size"]),
             _column(entry["leader_epoch"], INT),
             _column(entry["position"], LONG, _NEVER),
             _column(entry["size"], LONG, _NEVER),
@@ -152,15 +152,17 @@ def others(data: NDArray[np.uint8], entries: Rows, rows: Rows) -> pa.Table:
 
 
 def markers(entries: Rows, rows: Rows) -> pa.Table:
-    mine = rows[(rows["kind"] == CONTROL) & ((rows["version"] == _COMMIT) | (rows["version"] == _ABORT))]
-    entry = entries[mine["entry"]]
+    marker_rows = rows[
+        (rows["kind"] == CONTROL) & ((rows["version"] == _COMMIT) | (rows["version"] == _ABORT))
+    ]
+    entry = entries[marker_rows["entry"]]
     return pa.Table.from_arrays(
         [
-            _column(mine["log_offset"], LONG, _NEVER),
-            _column(mine["written"], MOMENT),
+            _column(marker_rows["log_offset"], LONG, _NEVER),
+            _column(marker_rows["written"], MOMENT),
             _column(entry["producer_id"], LONG, _NEVER),
             _column(entry["producer_epoch"], SHORT, _NEVER),
-            _column(mine["version"] == _COMMIT, BOOLEAN, _NEVER),
+            _column(marker_rows["version"] == _COMMIT, BOOLEAN, _NEVER),
             _column(entry["leader_epoch"], INT),
         ],
         schema=MARKERS,
@@ -187,7 +189,7 @@ def malformed(
     data: NDArray[np.uint8], entries: Rows, rows: Rows, quoted: int
 ) -> Sequence[tuple[int, int, int, bytes]]:
     """Of each record that makes no sense: position and size of its entry, its offset, its first bytes."""
-    mine = rows[(rows["kind"] == MALFORMED) | (rows["kind"] == SENSELESS)]
+    malformed_rows = rows[(rows["kind"] == MALFORMED) | (rows["kind"] == SENSELESS)]
     return [
         (
             int(entries[row["entry"]]["position"]),
@@ -199,7 +201,7 @@ def malformed(
                 if size > 0
             )[:quoted],
         )
-        for row in mine
+        for row in malformed_rows
     ]
 
 

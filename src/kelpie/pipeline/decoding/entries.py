@@ -1,9 +1,7 @@
 """Entries of a segment: record batches (magic 2), and messages of magic 0 and 1.
 
 The walk goes from entry to entry. Where none begins, or its checksum is wrong, it looks byte by byte for the
-next place where all fields of a header and the checksum agree, and tells what lies between as a gap. A range
-that was cut out of a file begins with such a search, and what lies before its first entry is no gap: it is of
-the entry that the range before ends with.
+next place where all fields of a header and the checksum agree, and reports what lies between as a gap.
 
 Two things bound the work on a file that was made to look like entries everywhere. A header must be
 consistent in itself before a checksum is tried, and failed checksums come out of a budget; when it is used
@@ -88,22 +86,22 @@ def _message_is_consistent(at, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _judge(at, there, whole):  # type: ignore[no-untyped-def]
+def _judge(at, loaded, whole):  # type: ignore[no-untyped-def]
     """Whether an entry begins here, by its fields. Bytes end at `there`, the file does at `whole`."""
     if at + HEADER + 5 > whole:
         return TORN
-    if at + BATCH_MIN > there and there < whole:
+    if at + BATCH_MIN > loaded and loaded < whole:
         return _MORE
     length, magic = int32(at + 8), byte(at + 16)
     if magic > 2 or int64(at) < 0 or length > LONGEST:
         return SENSELESS
     if length < ((BATCH_MIN if magic == 2 else MESSAGE_MIN + (8 if magic == 1 else 0)) - HEADER):
         return SENSELESS
-    if at + BATCH_MIN <= there and magic == 2 and not _batch_is_consistent(at, length):
+    if at + BATCH_MIN <= loaded and magic == 2 and not _batch_is_consistent(at, length):
         return SENSELESS
     if at + HEADER + length > whole:
         return TORN
-    if at + HEADER + length > there:
+    if at + HEADER + length > loaded:
         return _MORE
     if magic < 2 and not _message_is_consistent(at, length):
         return SENSELESS
@@ -139,16 +137,16 @@ def _read(at, entry, base, position):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _walk(base, size, first, last, whole, lowest, cut, lost, reason, budget, entries, gaps, crc32, crc32c):  # type: ignore[no-untyped-def]
+def _walk(base, size, first, last, whole, lowest, lost, reason, budget, entries, gaps, crc32, crc32c):  # type: ignore[no-untyped-def]
     """Positions in the file, but `base`, the address of the first byte, which is `first` of the file.
 
     Goes on while entries begin before `last` and are there as a whole (`size` bytes are, the file has
     `whole`).
     """
     shift = base - first
-    found = broken = 0
+    read = gap_count = 0
     at = first
-    while at < last and found < len(entries) and broken < len(gaps):
+    while at < last and read < len(entries) and gap_count < len(gaps):
         if budget < 0:
             if lost < 0:
                 lost = at
@@ -164,19 +162,18 @@ def _walk(base, size, first, last, whole, lowest, cut, lost, reason, budget, ent
             budget -= HEADER + int32(at + shift + 8)
         if state == _SOUND:
             if lost >= 0:
-                gaps[broken]["position"], gaps[broken]["size"] = lost, at - lost
-                gaps[broken]["reason"] = reason
-                broken += 1
+                gaps[gap_count]["position"], gaps[gap_count]["size"] = lost, at - lost
+                gaps[gap_count]["reason"] = reason
+                gap_count += 1
                 lost = -1
-            cut = False
-            _read(at + shift, entries[found], base, at)
-            at += entries[found]["size"]
-            found += 1
+            _read(at + shift, entries[read], base, at)
+            at += entries[read]["size"]
+            read += 1
             continue
-        if lost < 0 and not cut:
+        if lost < 0:
             lost, reason = at, state
         at += 1
-    return found, broken, at, cut, lost, reason, budget
+    return read, gap_count, at, lost, reason, budget
 
 
 @dataclass(slots=True)
@@ -189,12 +186,8 @@ class Walk:
     """Entries that begin here are of the next range."""
     whole: int
     """Size of the file."""
-    cut: bool = False
-    """Still in search of the first entry."""
     lowest: int = -1
     """No entry has a smaller offset, nor one that is higher by more than 31 bits can tell; −1: not known."""
-    first: int = -1
-    """Where the first entry began."""
     torn: int = -1
     """Where an entry began that the end of the file cuts off."""
     tail: int = -1
@@ -219,14 +212,13 @@ class Walk:
         """
         entries = np.empty(min(_AT_ONCE, size // MESSAGE_MIN + 1), ENTRY)
         gaps = np.empty(len(entries), GAP)
-        found, broken, self.at, self.cut, self._lost, self._reason, self._budget = _walk(
+        read, gap_count, self.at, self._lost, self._reason, self._budget = _walk(
             data.ctypes.data,
             size,
             self.at,
             self.stop,
             self.whole,
             self.lowest,
-            self.cut,
             self._lost,
             self._reason,
             self._budget,
@@ -235,9 +227,7 @@ class Walk:
             CRC32.ctypes.data,
             CRC32C.ctypes.data,
         )
-        entries, gaps = entries[:found], gaps[:broken]
-        if self.first < 0 and found:
-            self.first = int(entries["position"][0])
+        entries, gaps = entries[:read], gaps[:gap_count]
         if self.at >= self.stop and self._lost >= 0:
             last = np.array([(self._lost, self.stop - self._lost, self._reason)], GAP)
             if self.stop == self.whole:

@@ -1,12 +1,11 @@
-"""Records about groups, from bytes to rows of `group_metadata`; they are few, and read one by one.
+"""Records about groups, from bytes to rows of `group_metadata`. Each is decoded here, and nowhere again.
 
 Classic groups (type 2) write one record per generation, with all members. Groups of the newer protocols
-write a record for each thing: an epoch, a member, what it should have, what it has. Such a row has the
-epoch as its generation, and the member that it is about as its only one. Their topics are known by id only,
-and shown as Kafka shows ids.
+write one record each for an epoch, a member, its target assignment and its current assignment. Such a row has
+the epoch as its generation, and the member that it is about as its only one. These records name topics by id;
+the row has the id as Kafka prints it. `transforms.group_records` makes observations of the rows.
 """
 
-import base64
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,20 +14,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from kelpie.observations.group_epochs import topic_id_text
 from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables.bronze import ASSIGNOR, SESSION_TIMEOUT, TOPIC_REGEX, UNREAD
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import OtherKey, RecordType, decode_key, decode_value
-from kelpie.wire.offsets_topic.consumer_group import ConsumerGroupMemberMetadataValue
+from kelpie.wire.offsets_topic.consumer_group import (
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupPartitionMetadataValue,
+)
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 
-_NAMES = {int(it): it.name.lower() for it in RecordType}
-_MINE = pa.schema(
-    [
-        it
-        for it in TABLES["group_metadata"].schema
-        if it.name not in ("cluster", "source", "replica", "offsets_partition")
-    ]
+_KINDS = {int(record_type): record_type.name.lower() for record_type in RecordType}
+_SAME_IN_A_FILE = ("cluster", "source", "replica", "offsets_partition")
+_COLUMNS = pa.schema(
+    [field for field in TABLES["group_metadata"].schema if field.name not in _SAME_IN_A_FILE]
 )
 
 _MEMBERS = frozenset(
@@ -78,13 +79,14 @@ def group_metadata(records: pa.Table) -> tuple[pa.Table, list[tuple[Row, str]]]:
             rows.append(row)
             _read_value(row)
         except Malformed as error:
+            row["details"] = [(UNREAD, str(error))]
             unread.append((record, str(error)))
-    return pa.Table.from_pylist(rows, _MINE), unread
+    return pa.Table.from_pylist(rows, _COLUMNS), unread
 
 
 def _read_key(row: Row) -> None:
     record_type, key = decode_key(row["key"])
-    row["kind"] = _NAMES.get(record_type, f"type {record_type}")
+    row["kind"] = _KINDS.get(record_type, f"type {record_type}")
     row["group"] = getattr(key, "group", None) or getattr(key, "group_id", "")
     if record_type in _MEMBERS:
         member_id = _second_string(key.body) if isinstance(key, OtherKey) else key.member_id
@@ -109,14 +111,16 @@ def _read_value(row: Row) -> None:
     if record_type in _EPOCHS:
         row["generation"] = _epoch(value)
     if record_type in _MEMBERS:
-        row["members"][0] |= _details(read)
+        row["members"][0] |= _member_fields(read)
+    row["details"] = _details(read)
 
 
 def _member(member: MemberMetadata, consumers: bool) -> Row:
     subscribed = assigned = None
     if consumers:
         with suppress(Malformed):  # A client's own bytes: Kafka does not look at them either.
-            subscribed, assigned = _subscribed(member.subscription), _assigned(member.assignment)
+            subscribed = _subscribed(member.subscription)
+            assigned = _assigned(member.assignment)
     return {
         "member_id": member.member_id,
         "instance_id": member.group_instance_id,
@@ -129,8 +133,8 @@ def _member(member: MemberMetadata, consumers: bool) -> Row:
     }
 
 
-def _details(value: Any) -> Row:
-    """What a record of a newer protocol tells of a member."""
+def _member_fields(value: Any) -> Row:
+    """What a record of a newer protocol says of a member, as far as `members` has fields for it."""
     if isinstance(value, ConsumerGroupMemberMetadataValue):
         return {
             "instance_id": value.instance_id,
@@ -139,10 +143,25 @@ def _details(value: Any) -> Row:
             "rebalance_timeout_ms": value.rebalance_timeout_ms if value.rebalance_timeout_ms >= 0 else None,
             "subscribed": value.subscribed_topic_names,
         }
-    given = getattr(value, "topic_partitions", None) or getattr(value, "assigned_partitions", None)
-    return (
-        {} if given is None else {"assigned": _spread((_shown(it.topic_id), it.partitions) for it in given)}
-    )
+    topics = getattr(value, "topic_partitions", None) or getattr(value, "assigned_partitions", None)
+    if topics is None:
+        return {}
+    return {"assigned": _positions((topic_id_text(topic.topic_id), topic.partitions) for topic in topics)}
+
+
+def _details(value: Any) -> list[tuple[str, str]]:
+    """What else the doctor needs of a record of a KIP-848 group."""
+    if isinstance(value, ConsumerGroupPartitionMetadataValue):
+        return [(topic_id_text(topic.topic_id), topic.topic_name) for topic in value.topics]
+    if not isinstance(value, ConsumerGroupMemberMetadataValue):
+        return []
+    classic = value.classic_member_metadata
+    details = {
+        ASSIGNOR: value.server_assignor,
+        TOPIC_REGEX: value.subscribed_topic_regex,
+        SESSION_TIMEOUT: None if classic is None else str(classic.session_timeout_ms),
+    }
+    return [(name, text) for name, text in details.items() if text is not None]
 
 
 # Members of one group have the same subscription, and keep their assignments: few of these are ever new.
@@ -153,17 +172,15 @@ def _subscribed(blob: bytes) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _assigned(blob: bytes) -> list[Row]:
-    return _spread((it.topic, it.partitions) for it in decode_assignment(blob)[1].assigned_partitions)
+    return _positions(
+        (topic.topic, topic.partitions) for topic in decode_assignment(blob)[1].assigned_partitions
+    )
 
 
-def _spread(topics: Iterable[tuple[str, Iterable[int]]]) -> list[Row]:
+def _positions(topics: Iterable[tuple[str, Iterable[int]]]) -> list[Row]:
     return [
         {"topic": topic, "partition": partition} for topic, partitions in topics for partition in partitions
     ]
-
-
-def _shown(topic_id: bytes) -> str:
-    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 def _second_string(body: bytes) -> str:

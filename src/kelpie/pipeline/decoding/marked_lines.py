@@ -143,9 +143,9 @@ class Lines:
             block = np.frombuffer(text, np.uint8, end - start, start)
             room = np.empty(len(block) + 1, np.int64)
             ends = room[: _newlines(block, room)]
-            found = self._found(block, ends, start)
+            lines = self._found(block, ends, start)
             self.count += len(ends)
-            yield from found
+            yield from lines
             start, size = end, min(2 * size, _BLOCK)
 
     def _found(self, block: NDArray[np.uint8], ends: NDArray[np.int64], start: int) -> Iterator[Marked]:
@@ -200,7 +200,7 @@ def _rarest(word: bytes, width: int, often: Mapping[int, int]) -> int:
 
 
 @compiled
-def _newlines(text: Any, found: Any):  # type: ignore[no-untyped-def]
+def _newlines(text: Any, ends: Any):  # type: ignore[no-untyped-def]
     """Where lines end: at newlines, and the last one with the text. Eight bytes at a time."""
     count = 0
     size = len(text)
@@ -216,11 +216,11 @@ def _newlines(text: Any, found: Any):  # type: ignore[no-untyped-def]
                 continue
         for place in range(at, min(at + 8, size)):
             if text[place] == _NEWLINE:
-                found[count] = place
+                ends[count] = place
                 count += 1
         at += 8
     if size and text[size - 1] != _NEWLINE:
-        found[count] = size
+        ends[count] = size
         count += 1
     return count
 
@@ -284,7 +284,7 @@ def _bracket(text: Any, word: Any, start: Any, end: Any):  # type: ignore[no-unt
 def _search(  # type: ignore[no-untyped-def]
     text: Any,
     ends: Any,
-    found: Any,
+    line_marks: Any,
     shifts: Any,
     buckets: Any,
     order: Any,
@@ -342,7 +342,7 @@ def _search(  # type: ignore[no-untyped-def]
                     value = _bracket(text, np.int64(at), begin, ends[line])
                     if value != 0 and _is_known(known, value):
                         mark = 0
-            found[line] |= np.uint8(mark)
+            line_marks[line] |= np.uint8(mark)
             if mark & sure:
                 skip = True
         if skip:

@@ -183,15 +183,15 @@ def read_fetched(raw: bytes, aborted: Sequence[tuple[int, int]], start: int, sto
 
 def _pairs(piece: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]) -> Iterator[pa.Table]:
     packed = (entries["attributes"] & CODEC_BITS) != 0
-    for data, own in ((piece, entries[~packed]), *inflated_entries(piece, entries[packed], unread)):
-        rows = list_records(data, own)
+    for data, data_entries in ((piece, entries[~packed]), *inflated_entries(piece, entries[packed], unread)):
+        rows = list_records(data, data_entries)
         senseless = rows["kind"] == SENSELESS
         for row in rows[senseless]:
             begin, size = int(row["key"]), int(row["key_size"])
             head = data[begin : begin + min(size, QUOTED_BYTES)].tobytes()
             reason = f"the record at offset {row['log_offset']} makes no sense"
             unread.append(Unread(int(row["log_offset"]), size, reason, head))
-        yield columns.pairs(data, own, rows[~senseless])
+        yield columns.pairs(data, data_entries, rows[~senseless])
 
 
 class _Committed:

@@ -297,13 +297,13 @@ class Decoded:
 @compiled
 def _list(base, entries, out, room):  # type: ignore[no-untyped-def]
     """Where key and value of every record are; `out` is an address. How many there are."""
-    found = 0
+    listed = 0
     for number in range(len(entries)):
         entry = entries[number]
         at, end, place = base + entry["begin"], base + entry["end"], 0
         is_batch = entry["magic"] == 2
         is_dated_by_broker = is_batch and entry["attributes"] & APPEND_TIME_BIT != 0
-        while place < entry["count"] and found < room:
+        while place < entry["count"] and listed < room:
             following, passed, behind, key, key_size, value, value_size = (
                 _locate(at, end) if is_batch else _locate_message(at, end)
             )
@@ -315,12 +315,12 @@ def _list(base, entries, out, room):  # type: ignore[no-untyped-def]
                 kind, log_offset, moment = SENSELESS, entry["base_offset"] + place, np.int64(NONE)
                 key, key_size, value_size, value, following = at, end - at, np.int64(NONE), at, end
                 place = entry["count"]
-            _put(out + _RECORD_SIZE * found, 8, (number, kind, np.int64(NONE), log_offset, moment))
-            _put(out + _RECORD_SIZE * found + 40, 8, (key - base, key_size, value - base, value_size))
-            found += 1
+            _put(out + _RECORD_SIZE * listed, 8, (number, kind, np.int64(NONE), log_offset, moment))
+            _put(out + _RECORD_SIZE * listed + 40, 8, (key - base, key_size, value - base, value_size))
+            listed += 1
             at = following
             place += 1
-    return found
+    return listed
 
 
 def list_records(data: NDArray[np.uint8], entries: NDArray[Any]) -> NDArray[Any]:
@@ -342,9 +342,9 @@ def decode(data: NDArray[np.uint8], entries: NDArray[Any], rows: int) -> Iterato
         names = Names(), Names(), Names(), Names()
         state[_FILLED] = state[_OTHERS] = 0
         while state[_ENTRY] < len(entries) and state[_FILLED] < rows and state[_OTHERS] < len(rest):
-            for each in names:
-                if each.is_full:
-                    each.grow()
+            for table in names:
+                if table.is_full:
+                    table.grow()
             addresses = names[0].address, names[1].address, names[2].address, names[3].address
             _decode(
                 data.ctypes.data,

@@ -60,17 +60,11 @@ class Read:
 
 @dataclass
 class Reader:
-    """A range of a file. Iterate over it; then `first` and `end` tell which entries were its own.
-
-    The entries of a range are those that begin in it, so that ranges of one file cover each entry once,
-    wherever the cuts fall: when one ends at `end`, the next must have begun there (`first`).
-    """
+    """A file from `start` on, where an entry begins. Iterate over it; then `end` says how far it was read."""
 
     file: BufferedReader | BytesIO
     start: int = 0
     stop: int | None = None
-    cut: bool = False
-    """Whether the range may begin in the middle of an entry."""
     lowest: int | None = None
     """The first offset of the file, by its name."""
     offsets: tuple[int, int] | None = field(init=False, default=None)
@@ -83,12 +77,7 @@ class Reader:
     def __post_init__(self) -> None:
         size = self.file.seek(0, 2)
         stop = size if self.stop is None else self.stop
-        self._walk = Walk(self.start, stop, size, self.cut, lowest=-1 if self.lowest is None else self.lowest)
-
-    @property
-    def first(self) -> int:
-        """Where the first entry began; the end of the range if it has none."""
-        return self._walk.stop if self._walk.first < 0 else self._walk.first
+        self._walk = Walk(self.start, stop, size, lowest=-1 if self.lowest is None else self.lowest)
 
     @property
     def end(self) -> int:
@@ -136,14 +125,14 @@ class Reader:
         return Unread(position, size, REASONS[reason], self.file.read(min(size, QUOTED_BYTES)))
 
 
-def read_segment(path: Path, start: int = 0, stop: int | None = None) -> Read:
-    """All of a range at once: for files that are known to be small."""
+def read_segment(path: Path) -> Read:
+    """A whole file at once, for files that are known to be small."""
     with path.open("rb") as file:
-        return _joined(Reader(file, start, stop, cut=start > 0, lowest=lowest_offset(path)))
+        return _joined(Reader(file, lowest=lowest_offset(path)))
 
 
-def read_bytes(data: bytes, start: int = 0, stop: int | None = None) -> Read:
-    return _joined(Reader(BytesIO(data), start, stop, cut=start > 0))
+def read_bytes(data: bytes) -> Read:
+    return _joined(Reader(BytesIO(data)))
 
 
 def lowest_offset(path: Path) -> int | None:
@@ -191,7 +180,7 @@ def inflated_entries(
 ) -> Iterator[tuple[NDArray[np.uint8], NDArray[Any]]]:
     """The insides of compressed entries, some at a time, and entries that point into them."""
     pieces: list[bytes | memoryview] = []
-    found: list[NDArray[Any]] = []
+    inner_entries: list[NDArray[Any]] = []
     size = 0
     for entry in entries:
         try:
@@ -206,13 +195,13 @@ def inflated_entries(
         inner["end"] += size
         inner["position"], inner["size"] = entry["position"], entry["size"]
         pieces.append(piece)
-        found.append(inner)
+        inner_entries.append(inner)
         size += len(piece)
         if size >= PIECE_BYTES:
-            yield padded(pieces), np.concatenate(found)
-            pieces, found, size = [], [], 0
-    if found:
-        yield padded(pieces), np.concatenate(found)
+            yield padded(pieces), np.concatenate(inner_entries)
+            pieces, inner_entries, size = [], [], 0
+    if inner_entries:
+        yield padded(pieces), np.concatenate(inner_entries)
 
 
 def _inside(data: NDArray[np.uint8], entry: Any) -> tuple[bytes | memoryview, NDArray[Any]]:
@@ -238,13 +227,13 @@ def _messages(piece: bytes | memoryview, where: int) -> NDArray[Any]:
     """The messages inside a compressed one."""
     walk = Walk(0, len(piece), len(piece))
     data = padded([piece])
-    found = []
+    messages = []
     while walk.at < walk.stop:
         entries, gaps = walk.step(data[walk.at :], len(piece) - walk.at)
         if len(gaps) or (entries["magic"] > 1).any() or (entries["attributes"] & CODEC_BITS).any():
             raise Malformed("what is inside a compressed message are no messages", offset=where)
-        found.append(entries)
-    return np.concatenate(found) if found else np.empty(0, ENTRY)
+        messages.append(entries)
+    return np.concatenate(messages) if messages else np.empty(0, ENTRY)
 
 
 def padded(pieces: Sequence[bytes | memoryview]) -> NDArray[np.uint8]:

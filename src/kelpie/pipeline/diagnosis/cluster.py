@@ -22,14 +22,14 @@ class Cluster:
     def __init__(self, lake: Lake, name: str) -> None:
         self.name = name
         self.choice = choice_of(lake, name)
-        told = rows_of_cluster(lake, name, self.choice)
-        found = observed(told)
-        found.settings += common_settings(found.settings)
-        of_logs = _rows(lake, "log_event", name, ["source", "line", "part"], without_group=True)
-        found.events += [event_of(row) for row in of_logs]
-        found.unasked += _damage(_rows(lake, "quarantine", name, ["source", "position"]), found.unasked)
-        self.observations: Observations = found
-        self.topic_ids = topic_ids(told)
+        rows = rows_of_cluster(lake, name, self.choice)
+        seen = observed(rows)
+        seen.settings += common_settings(seen.settings)
+        events = _rows(lake, "log_event", name, ["source", "line", "part"], without_group=True)
+        seen.events += [event_of(row) for row in events]
+        seen.unasked += _damage(_rows(lake, "quarantine", name, ["source", "position"]), seen.unasked)
+        self.observations: Observations = seen
+        self.topic_ids = topic_ids(rows)
 
     @property
     def listings(self) -> Sequence[Listing]:
@@ -53,9 +53,9 @@ def _rows(
     return rows
 
 
-def _damage(rows: Iterable[dict[str, Any]], told: Iterable[Unasked]) -> list[Unasked]:
+def _damage(rows: Iterable[dict[str, Any]], unasked: Iterable[Unasked]) -> list[Unasked]:
     """Pieces of segments that could not be read, as the doctor tells them; files it has been told of."""
-    known = {row.source for row in told}
+    known = {row.source for row in unasked}
     return [
         Unasked("file", row["source"], row["reason"], source=row["source"])
         for row in rows

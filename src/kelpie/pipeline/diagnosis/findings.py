@@ -5,7 +5,7 @@ from typing import Any
 
 from kelpie.doctor.diagnosis import Open
 from kelpie.doctor.finding import Evidence, Finding, Remedy, Severity
-from kelpie.pipeline.sources.inventory import instant, moment
+from kelpie.pipeline.tables.moments import instant, moment
 
 
 def finding_row(finding: Finding, cluster: str) -> dict[str, Any]:
@@ -20,8 +20,10 @@ def finding_row(finding: Finding, cluster: str) -> dict[str, Any]:
         "cause": finding.cause,
         "since": moment(finding.since),
         "until": moment(finding.until),
-        "evidence": [{"text": it.text, "source": it.source, "at": moment(it.at)} for it in finding.evidence],
-        "remedies": [{"text": it.text, "command": it.command} for it in finding.remedies],
+        "evidence": [
+            {"text": quote.text, "source": quote.source, "at": moment(quote.at)} for quote in finding.evidence
+        ],
+        "remedies": [{"text": remedy.text, "command": remedy.command} for remedy in finding.remedies],
         "brokers": list(finding.brokers),
         "partitions": list(finding.partitions),
         "members": list(finding.members),
@@ -36,8 +38,10 @@ def finding_of(row: Mapping[str, Any]) -> Finding:
         row["group"],
         row["summary"],
         row["why"] or "",
-        tuple(Evidence(it["text"], it["source"] or "", instant(it["at"])) for it in row["evidence"]),
-        tuple(Remedy(it["text"], it["command"] or "") for it in row["remedies"]),
+        tuple(
+            Evidence(quote["text"], quote["source"] or "", instant(quote["at"])) for quote in row["evidence"]
+        ),
+        tuple(Remedy(remedy["text"], remedy["command"] or "") for remedy in row["remedies"]),
         row["cause"] or "",
         tuple(row["brokers"] or ()),
         tuple(row["partitions"] or ()),

@@ -1,36 +1,42 @@
-"""The doctor's rules, group by group, on Spark: the same functions that the live doctor calls.
+"""findings, open_question and group_health: the doctor's rules on Spark, the same functions as live.
 
-All rows of a group, of whatever table, come together in one task as its case; what concerns the cluster as a
-whole is small, made once on the driver and handed to every task. Of a position's commits the newest count, as
-with the live doctor, who reads the end of the offsets topic: so no group is too busy for a task.
+All rows of one group, from all tables, come together in one task and make its case. The picture of the
+cluster is small: the driver makes it once and every task gets it. Of the commits of a position only the
+newest are used, as with the live doctor, who reads the end of the offsets topic: so no group is too large
+for a task.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build_case
-from kelpie.doctor.diagnosis import diagnose
+from kelpie.doctor.diagnosis import diagnose, diagnose_cluster
 from kelpie.model.time import Instant
 from kelpie.observations import Listing, Observations
 from kelpie.observations.events import FACTS
 from kelpie.observations.offsets_topic import add_row
+from kelpie.pipeline.diagnosis import history
+from kelpie.pipeline.diagnosis.cluster import Cluster
 from kelpie.pipeline.diagnosis.findings import finding_row, open_row
-from kelpie.pipeline.diagnosis.history import commit_of, generations_of
-from kelpie.pipeline.sources.inventory import instant
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.sources.snapshots.outputs import observed
+from kelpie.pipeline.storage.frames import ClusterTables, Rows
+from kelpie.pipeline.storage.staging import staged
 from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables.moments import instant, moment
 from kelpie.pipeline.tables.types import BOOLEAN, INT, STRING, STRINGS
+from kelpie.pipeline.transforms.group_records import observed_groups
+from kelpie.pipeline.transforms.health import health, shown
 
 MOST_COMMITS = 2_000
 """Of one group and partition; more than the live doctor sees."""
@@ -50,9 +56,26 @@ _COMMIT = [
     "is_transactional",
     "source",
 ]
-_RECORD = ["group", "offsets_partition", "log_offset", "at", "written", "key", "value", "source"]
+_RECORD = [
+    "group",
+    "offsets_partition",
+    "log_offset",
+    "at",
+    "written",
+    "key_type",
+    "generation",
+    "protocol_type",
+    "protocol",
+    "leader",
+    "members",
+    "is_removal",
+    "details",
+    "source",
+]
 _EVENT = ["at", "source", "line", "part", "kind", *FACTS, "details", "text"]
-_ROW = ["group", "snapshot", "ordinal", "kind", "body", "source"]
+_SNAPSHOT = ["group", "snapshot", "ordinal", "kind", "body", "source"]
+_UNTIMED_KINDS = ("setting", "transaction", "epoch-end")
+"""Kinds of snapshot rows whose time says nothing of when the cluster was looked at."""
 
 JUDGED = pa.schema(
     [
@@ -67,6 +90,16 @@ JUDGED = pa.schema(
     ]
 )
 """A row for the group itself (`case`), for each finding and for each open question."""
+_GROUP_COLUMNS = (
+    "cluster",
+    "group",
+    "offsets_partition",
+    "state",
+    "member_count",
+    "known_from",
+    "is_listed",
+)
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +113,79 @@ class Shared:
     topic_names: Mapping[bytes, str]
 
 
-def history_from(commits: DataFrame, records: DataFrame) -> dict[int, Instant]:
+def diagnosis_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
+    """Rows of findings, open_question and group_health."""
+    files, commit = tables.frame("evidence_file"), tables.frame("offset_commit")
+    events, snapshot = tables.frame("log_event"), tables.frame("cluster_snapshot")
+    # Kept, on disk if need be: three queries read them.
+    commits = history.commits(commit, tables.frame("transaction_marker"), files).persist()
+    records = history.records(tables.frame("group_metadata"), commit, files).persist()
+    known = Cluster(tables.lake, tables.cluster)
+    view = known.view(newest_time(commits, records, events, timed(snapshot)) or 0)
+    shared = Shared(
+        tables.cluster,
+        view,
+        tuple((listing, frozenset(listing.groups)) for listing in known.listings),
+        _history_from(commits, records),
+        known.topic_ids,
+    )
+    judged = _judged(tables, shared, commits=commits, records=records, events=events, snapshot=snapshot)
+    with staged(tables.lake, "judged", judged) as stage:
+        cases = stage.where(F.col("what") == CASE)
+        groups = sorted(row["group"] for row in cases.select("group").collect())
+        of_cluster, undecided = diagnose_cluster(view, [Case(group, view) for group in groups])
+        cluster_findings = [finding_row(finding, tables.cluster) for finding in of_cluster]
+        findings = _with_cluster(tables, stage, FINDING, "findings", cluster_findings)
+        yield "findings", findings
+        cluster_questions = [open_row(question, tables.cluster) for question in undecided]
+        yield "open_question", _with_cluster(tables, stage, OPEN, "open_question", cluster_questions)
+        yield (
+            "group_health",
+            health(
+                cases.select(*_GROUP_COLUMNS),
+                findings=findings,
+                generations=tables.frame("group_generation"),
+                rebalances=tables.frame("rebalance"),
+                timeline=tables.frame("commit_timeline"),
+                lag=tables.frame("lag"),
+                shown=shown(snapshot),
+                now=F.lit(moment(view.now)),
+            ),
+        )
+    commits.unpersist()
+    records.unpersist()
+
+
+def _with_cluster(
+    tables: ClusterTables, stage: DataFrame, what: str, name: str, rows: list[dict[str, Any]]
+) -> DataFrame:
+    """What tasks found of groups, and these rows about the cluster as a whole."""
+    schema = TABLES[name].spark_schema
+    of_groups = stage.where(F.col("what") == what).select(*schema.fieldNames())
+    return of_groups.unionByName(tables.spark.createDataFrame(rows, schema))
+
+
+def _history_from(commits: DataFrame, records: DataFrame) -> dict[int, Instant]:
     """Since when records are known, by offsets partition."""
     both = commits.select("offsets_partition", "at").unionByName(records.select("offsets_partition", "at"))
     first = both.groupBy("offsets_partition").agg(F.min("at").alias("at")).collect()
-    found = {row["offsets_partition"]: instant(row["at"]) for row in first}
-    return {partition: at for partition, at in found.items() if at is not None}
+    times = {row["offsets_partition"]: instant(row["at"]) for row in first}
+    return {partition: at for partition, at in times.items() if at is not None}
 
 
-def end_of(*frames: DataFrame) -> Instant | None:
-    """The newest `at` of all."""
-    moments = [frame.select("at") for frame in frames]
-    return instant(reduce(DataFrame.unionByName, moments).agg(F.max("at")).collect()[0][0])
+def timed(snapshot: DataFrame) -> DataFrame:
+    return snapshot.where(~F.col("kind").isin(*_UNTIMED_KINDS))
 
 
-def judge(
-    spark: SparkSession,
+def newest_time(*frames: DataFrame) -> Instant | None:
+    """The newest `at` of all rows."""
+    times = [frame.select("at") for frame in frames]
+    newest = reduce(DataFrame.unionByName, times).agg(F.max("at").alias("at")).collect()[0]
+    return instant(newest["at"])
+
+
+def _judged(
+    tables: ClusterTables,
     shared: Shared,
     *,
     commits: DataFrame,
@@ -107,31 +197,34 @@ def judge(
     newest = Window.partitionBy("group", "topic", "partition").orderBy(F.desc("log_offset"))
     recent = commits.withColumn("place", F.row_number().over(newest)).where(F.col("place") <= MOST_COMMITS)
     everything = (
-        _of("commit", recent, _COMMIT)
-        .unionByName(_of("record", records, _RECORD), allowMissingColumns=True)
-        .unionByName(_of("event", events, _EVENT), allowMissingColumns=True)
-        .unionByName(_of("row", chosen_rows(snapshot, shared.name), _ROW), allowMissingColumns=True)
+        _rows_of("commit", recent, _COMMIT)
+        .unionByName(_rows_of("record", records, _RECORD), allowMissingColumns=True)
+        .unionByName(_rows_of("event", events, _EVENT), allowMissingColumns=True)
+        .unionByName(
+            _rows_of("snapshot", chosen_rows(snapshot, shared.name), _SNAPSHOT), allowMissingColumns=True
+        )
     )
     listed = sorted({group for listing, _ in shared.listings for group in listing.groups})
     if listed:
-        named = spark.createDataFrame([(group, "listed") for group in listed], "group string, origin string")
+        named = tables.spark.createDataFrame([(group,) for group in listed], "group string")
         everything = everything.unionByName(named, allowMissingColumns=True)
-    handed = spark.sparkContext.broadcast(shared)
+    handed = tables.spark.sparkContext.broadcast(shared)
 
     def of_group(table: pa.Table) -> pa.Table:
-        return pa.Table.from_pylist(list(_judged(handed.value, table.to_pylist())), JUDGED)
+        return pa.Table.from_pylist(list(_judge(handed.value, table.to_pylist())), JUDGED)
 
     return everything.groupBy("group").applyInArrow(
         of_group, from_arrow_schema(JUDGED, prefer_timestamp_ntz=False)
     )
 
 
-def _of(origin: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-    mine = frame.where(F.col("group").isNotNull())
-    return mine.select(F.lit(origin).alias("origin"), *columns)
+def _rows_of(origin: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The group, and these columns as a struct that is named after where they come from."""
+    of_groups = frame.where(F.col("group").isNotNull())
+    return of_groups.select("group", F.struct(*columns).alias(origin))
 
 
-def _judged(shared: Shared, rows: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+def _judge(shared: Shared, rows: Sequence[Row]) -> Iterable[Row]:
     case = _case(shared, rows)
     if case is None:
         return
@@ -153,30 +246,31 @@ def _judged(shared: Shared, rows: Sequence[dict[str, Any]]) -> Iterable[dict[str
         yield {"what": OPEN, **open_row(question, shared.name)}
 
 
-def _case(shared: Shared, rows: Sequence[dict[str, Any]]) -> Case | None:
-    """None: nobody knows of such a group; somebody merely asked for it."""
+def _case(shared: Shared, rows: Sequence[Row]) -> Case | None:
+    """None: a survey asked for this group, and nothing shows that it exists."""
     group: str = rows[0]["group"]
-    found = Observations()
-    of_topic = [row for row in rows if row["origin"] in ("commit", "record")]
-    if of_topic:
-        first = min(of_topic, key=_in_log)
-        found.known_groups[group] = f"{first['source']}@{first['log_offset']}"
-    for row in _origin(rows, "commit", _in_log):
-        add_row(found, commit_of(row))
-    own: list[Any] = list(generations_of(_origin(rows, "record", _in_log), dict(shared.topic_names)))
-    for each in own:
-        add_row(found, each)
-    found.events = [event_of(row) for row in _origin(rows, "event", _in_file)]
-    found.add(observed(_origin(rows, "row", lambda row: (row["snapshot"], row["ordinal"]))))
-    listings = [replace(it, groups=(group,) if group in named else ()) for it, named in shared.listings]
-    if not _is_known(found) and not any(listing.groups for listing in listings):
+    seen = Observations()
+    commits, records = _origin(rows, "commit", _place_in_log), _origin(rows, "record", _place_in_log)
+    if commits or records:
+        first = min([*commits[:1], *records[:1]], key=_place_in_log)
+        seen.known_groups[group] = f"{first['source']}@{first['log_offset']}"
+    for row in commits:
+        add_row(seen, history.commit_of(row))
+    for observation in observed_groups(records, dict(shared.topic_names)):
+        add_row(seen, observation)
+    seen.events = [event_of(row) for row in _origin(rows, "event", _place_in_file)]
+    seen.add(observed(_origin(rows, "snapshot", lambda row: (row["snapshot"], row["ordinal"]))))
+    listings = [
+        replace(listing, groups=(group,) if group in named else ()) for listing, named in shared.listings
+    ]
+    if not _is_known(seen) and not any(listing.groups for listing in listings):
         return None
     return build_case(
         group,
-        found,
+        seen,
         shared.cluster,
         listings=listings,
-        history_from=_history(shared, group, [*found.commits, *found.generations]),
+        history_from=_history(shared, group, [*seen.commits, *seen.generations]),
     )
 
 
@@ -187,27 +281,25 @@ def _history(shared: Shared, group: str, rows: Sequence[Any]) -> Instant | None:
     return min((row.at for row in rows if row.at is not None), default=None)
 
 
-def _is_known(found: Observations) -> bool:
-    kinds: tuple[Sequence[Any], ...] = (
-        found.answers,
-        found.states,
-        found.generations,
-        found.commits,
-        found.committed,
-        found.events,
+def _is_known(seen: Observations) -> bool:
+    rows: tuple[Sequence[Any], ...] = (
+        seen.answers,
+        seen.states,
+        seen.generations,
+        seen.commits,
+        seen.committed,
+        seen.events,
     )
-    return bool(found.known_groups) or any(kinds)
+    return bool(seen.known_groups) or any(rows)
 
 
-def _origin(
-    rows: Sequence[dict[str, Any]], origin: str, order: Callable[[dict[str, Any]], Any]
-) -> list[dict[str, Any]]:
-    return sorted((row for row in rows if row["origin"] == origin), key=order)
+def _origin(rows: Sequence[Row], origin: str, order: Callable[[Row], Any]) -> list[Row]:
+    return sorted((row[origin] for row in rows if row[origin] is not None), key=order)
 
 
-def _in_log(row: Mapping[str, Any]) -> tuple[int, int]:
+def _place_in_log(row: Mapping[str, Any]) -> tuple[int, int]:
     return row["offsets_partition"], row["log_offset"]
 
 
-def _in_file(row: Mapping[str, Any]) -> tuple[str, int, int]:
+def _place_in_file(row: Mapping[str, Any]) -> tuple[str, int, int]:
     return row["source"], row["line"], row["part"] or 0

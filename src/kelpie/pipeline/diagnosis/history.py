@@ -4,24 +4,17 @@ Commits and records of groups are handed out by Spark as rows with a `source` th
 time: Kafka before 0.10 wrote none beside its records, so the newest commit before counts (`dated`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from itertools import groupby
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
-from kelpie.model.time import Instant
 from kelpie.observations import Commit
-from kelpie.observations.offsets_topic import OffsetsPartition, Row
 from kelpie.observations.positions import NO_OFFSET
-from kelpie.pipeline.sources.inventory import instant
+from kelpie.pipeline.tables.moments import instant
 from kelpie.pipeline.transforms.commits import counted, once
-from kelpie.pipeline.transforms.epochs import writes
 from kelpie.pipeline.transforms.generations import dated
-from kelpie.wire.records import Record
-
-_NO_TIME = -1
 
 
 def commits(commit: DataFrame, markers: DataFrame, files: DataFrame) -> DataFrame:
@@ -55,8 +48,8 @@ def changes(commits: DataFrame, shown: DataFrame) -> DataFrame:
 
 def records(group_metadata: DataFrame, commit: DataFrame, files: DataFrame) -> DataFrame:
     """Records of groups, with `at` and the name of the file that they are from."""
-    found = dated(once(group_metadata), commit).withColumnRenamed("began", "at")
-    return _named(found, files)
+    with_times = dated(once(group_metadata), commit).withColumnRenamed("began", "at")
+    return _named(with_times, files)
 
 
 def _named(rows: DataFrame, files: DataFrame) -> DataFrame:
@@ -84,25 +77,3 @@ def commit_of(row: Mapping[str, Any]) -> Commit:
         bool(row["is_transactional"]),
         f"{row['source']}@{row['log_offset']}",
     )
-
-
-def generations_of(
-    rows: Iterable[Mapping[str, Any]], topic_names: MutableMapping[bytes, str]
-) -> Iterator[Row]:
-    """Generations and removals of one group. `rows` are in the order of the log."""
-    for _, of_partition in groupby(rows, key=lambda row: row["offsets_partition"]):
-        partition = OffsetsPartition(topic_names)
-        for written in writes(of_partition):
-            for placed in partition.records(map(_record, written), written[0]["source"]):
-                yield placed.row
-
-
-def _record(row: Mapping[str, Any]) -> Record:
-    at: Instant | None = instant(row["at"])
-    return Record(
-        row["log_offset"], _NO_TIME if at is None else at, key=bytes(row["key"]), value=_bytes(row["value"])
-    )
-
-
-def _bytes(value: bytes | bytearray | None) -> bytes | None:
-    return None if value is None else bytes(value)

@@ -1,4 +1,4 @@
-"""Files that grow: how one is known to be what it was, as far as it was read."""
+"""Files that grow: whether the part that was read is still the same."""
 
 import zlib
 from pathlib import Path
@@ -7,7 +7,7 @@ _LOOKED_AT = 4096
 
 
 def mark_of(path: str | Path, end: int) -> int:
-    """A checksum of its first bytes, and of the last ones before that place. Raises OSError."""
+    """A checksum of the first bytes of a file, and of the last ones before `end`. Raises OSError."""
     with open(path, "rb") as file:
         first = file.read(min(_LOOKED_AT, end))
         file.seek(max(0, end - _LOOKED_AT))

@@ -1,15 +1,14 @@
-"""Which files there are, what each is, and which of them a table has already: each counts once.
+"""Which files there are, of which kind each is, and which of them the tables have: each counts once.
 
-Files that go in together are a batch. Its list is written down (`evidence_file`) before anything is read, and
-every table that it fills is told its number: a run that was killed is taken up with the same files under the
-same number, and what was written then is not written again. A file is known by its path, its size and when it
-was last changed; one that has changed goes in again, as what it is now. (Of segments of the offsets topic and
-of logs, only what is new: `segments`, `logs.progress`.)
+Files that are taken in together are a batch. Its list goes into `evidence_file` before any file is read, and
+each table that the batch fills gets its number. After a killed run, the next one continues with the same
+files under the same number, and no table gets rows twice. A file is identified by its path, its size and its
+modification time; a file that has changed is taken in again. (Of segments of the offsets topic and of logs
+only the new part is read: `segments.files`, `logs.progress`.)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from kelpie.evidence.files import EvidenceFile, Search
@@ -18,16 +17,16 @@ from kelpie.evidence.unreadable import unreadable
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 from kelpie.pipeline.storage.lake import Lake
-from kelpie.pipeline.storage.parquet import write_rows
-from kelpie.pipeline.tables import TABLES, Table
+from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables.moments import instant, moment
 
 FILES, LAST = TABLES["evidence_file"], TABLES["cluster_snapshot"]
-"""`LAST` is what a batch fills at its end: a batch that it has is done."""
+"""`LAST`: the table that a batch fills last. A batch that it has is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A file, what it is, and by which path it is known."""
+    """A file, its kinds, and the path that identifies it."""
 
     file: EvidenceFile
     path: str
@@ -56,7 +55,7 @@ class Item:
 class Inventory:
     items: list[Item] = field(default_factory=list)
     unopened: list[Unasked] = field(default_factory=list)
-    """What could not even be opened."""
+    """Files and archives that could not be opened."""
 
     def of(self, kind: Kind) -> list[Item]:
         return [item for item in self.items if kind in item.kinds]
@@ -70,7 +69,7 @@ class Batch:
 
     @property
     def snapshot(self) -> str:
-        """What its files tell of a cluster is a look of this name."""
+        """The name of what its files say of the cluster, in `cluster_snapshot`."""
         return f"batch {self.number:06}"
 
     def of(self, kind: Kind) -> list[Item]:
@@ -78,68 +77,41 @@ class Batch:
 
 
 def take_inventory(paths: Iterable[Path], search: Search, room: Path) -> Inventory:
-    """All files below the paths, and in archives there, which are unpacked into the room."""
-    found = Inventory()
+    """All files below the paths, and in archives there. `room`: a folder to unpack archives into."""
+    inventory = Inventory()
     for file in search.files(paths):
         unpacked = room in file.path.parents
         path = file.name if unpacked else str(file.path.absolute())
         try:
-            what = recognise(file)
-            item = Item(file, path, what.kinds, what.reason, what.encoding)
+            recognised = recognise(file)
+            item = Item(file, path, recognised.kinds, recognised.reason, recognised.encoding)
         except OSError as error:
             item = Item(file, path, reason=unreadable(error))
-        # Segments are known by their head where no name tells what they are; the others need it no more.
+        # The head of a file may be needed to describe a segment; for other kinds it is dropped.
         if Kind.SEGMENT not in item.kinds:
             item = replace(item, file=replace(file, head=b""))
         if Kind.COMPANION not in item.kinds:
-            found.items.append(item)
-    found.unopened = list(search.unasked)
-    return found
+            inventory.items.append(item)
+    inventory.unopened = list(search.unasked)
+    return inventory
 
 
 def plan(lake: Lake, cluster: str, inventory: Inventory) -> list[Batch]:
-    """What is to be done: batches that were begun and not ended, then one of the files that are new."""
+    """The batches to do: those that a killed run began, then one with the new files."""
     application = f"kelpie evidence of {cluster}"
     ledger = _ledger(lake, cluster)
     newest = max(ledger.values(), default=0)
     done = max(0, lake.version_of(LAST, application))
     batches = []
     for number in range(done + 1, newest + 1):
-        again = [it for it in inventory.items if ledger.get(it.identity) == number]
+        again = [item for item in inventory.items if ledger.get(item.identity) == number]
         batches.append(Batch(application, number, tuple(again)))
-    new = [it for it in inventory.items if it.identity not in ledger]
+    new = [item for item in inventory.items if item.identity not in ledger]
     if new:
         batches.append(Batch(application, newest + 1, tuple(new)))
-        rows = [it.row(cluster, newest + 1) for it in new]
-        append(lake, FILES, rows, cluster, application=application, version=newest + 1)
+        rows = [item.row(cluster, newest + 1) for item in new]
+        lake.append_rows(FILES, cluster, rows, application=application, version=newest + 1)
     return batches
-
-
-def append(
-    lake: Lake,
-    table: Table,
-    rows: Sequence[dict[str, object]],
-    cluster: str,
-    *,
-    application: str,
-    version: int,
-) -> int:
-    """Rows of a batch that the driver holds; none of them if the batch is there already. How many."""
-    if lake.version_of(table, application) >= version:
-        return 0
-    files = write_rows(table, lake.path(table), cluster, rows)
-    return len(rows) if lake.add(table, files, application=application, version=version) else 0
-
-
-def moment(at: Instant | None) -> datetime | None:
-    return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
-
-
-def instant(at: datetime | None) -> Instant | None:
-    """The reverse. Spark hands out times without a zone; they are of UTC here."""
-    if at is None:
-        return None
-    return round((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _ledger(lake: Lake, cluster: str) -> dict[tuple[str, int, Instant | None], int]:

@@ -26,23 +26,23 @@ def options(jars: Path, *, queries: bool, make: bool) -> str:
         folder = folders.cache() / "spark-classes"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{_digest(jars)}-{'queries' if queries else 'tasks'}.jsa"
-        there = path.exists()
-        if not there and not (make and _may_make(path)):
+        exists = path.exists()
+        if not exists and not (make and _may_make(path)):
             return ""
     except (OSError, RuntimeError):  # No home, or one that cannot be written.
         return ""
     if '"' in str(path):  # Spark takes the options apart by quotes.
         return ""
-    return f'{_QUIET} "-XX:{"SharedArchiveFile" if there else "ArchiveClassesAtExit"}={path}"'
+    return f'{_QUIET} "-XX:{"SharedArchiveFile" if exists else "ArchiveClassesAtExit"}={path}"'
 
 
 def _digest(jars: Path) -> str:
     """Another one when Java or Spark are others, or elsewhere."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in (java.find().resolve(), jars.resolve()):
         state = path.stat()
-        told.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0".encode())
-    return told.hexdigest()[:16]
+        digest.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0".encode())
+    return digest.hexdigest()[:16]
 
 
 def _may_make(path: Path) -> bool:

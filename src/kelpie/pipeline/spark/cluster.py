@@ -47,13 +47,13 @@ def addresses(master: str) -> list[tuple[str, int]]:
         raise ClusterFault(f"{master!r} is no master of Spark: write {_FORMS}.")
     if not master.startswith(_STANDALONE):
         return []
-    found = []
+    pairs = []
     for address in master.removeprefix(_STANDALONE).split(","):
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit():
             raise ClusterFault(f"{address!r} in {master} is no address: write {_STANDALONE}HOST:7077.")
-        found.append((host.strip("[]"), int(port)))
-    return found
+        pairs.append((host.strip("[]"), int(port)))
+    return pairs
 
 
 def reach(master: str) -> None:

@@ -54,10 +54,10 @@ def _lacks(name: str) -> str:
 def _cannot_read(path: str, size: int) -> str:
     try:
         with open(path, "rb") as file:
-            found = file.seek(0, os.SEEK_END)
+            actual = file.seek(0, os.SEEK_END)
     except OSError as error:
         return (error.strerror or str(error)).lower()
-    return "" if found >= size else f"another file is there, of {found} bytes"
+    return "" if actual >= size else f"another file is there, of {actual} bytes"
 
 
 def _cannot_write(folder: Path, mark: str) -> str:
@@ -66,9 +66,9 @@ def _cannot_write(folder: Path, mark: str) -> str:
     if not (folder / mark).exists():
         return "another folder is there"
     try:
-        own = folder / f"{mark}-{uuid.uuid4()}"
-        own.touch()
-        own.unlink()
+        probe = folder / f"{mark}-{uuid.uuid4()}"
+        probe.touch()
+        probe.unlink()
     except OSError as error:
         return (error.strerror or str(error)).lower()
     return ""

@@ -193,8 +193,8 @@ def _started(conf: SparkConf, log: Path | None) -> SparkContext:
     else:
         from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
-        with log.open("ab") as said:
-            gateway = launch_gateway(conf, {"stderr": said})  # type: ignore[no-untyped-call] # It has no types.
+        with log.open("ab") as stderr:
+            gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call] # It has no types.
         context = SparkContext(conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
     return context

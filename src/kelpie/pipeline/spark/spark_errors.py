@@ -80,9 +80,9 @@ def explain(error: BaseException) -> str:
     host = _WHERE.search(text)
     where = f"On {host[1]}, " if host and host[2] != "driver" else ""
     for pattern, words in _KNOWN:
-        if found := re.search(pattern, text):
-            told = words.format(*found.groups())
-            return where + told if where else told[0].upper() + told[1:]
+        if match := re.search(pattern, text):
+            text_of_fault = words.format(*match.groups())
+            return where + text_of_fault if where else text_of_fault[0].upper() + text_of_fault[1:]
     return f"Spark failed: {where}{_root(text)}"
 
 

@@ -1,11 +1,13 @@
-"""Tables as Spark's frames, and frames into tables: plain Parquet files, which the log of the table names.
+"""The tables of one cluster as Spark's frames: read from the Parquet files that a table's log names.
 
-Of each table, the rows of one cluster: the cluster itself is in the log, not in the files.
+The cluster itself is in the log of the table and not in its files.
 """
 
 import re
 import shutil
 import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,54 +15,76 @@ from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark 
 from pyspark.sql.types import StructType
 
 from kelpie.pipeline.storage.lake import UNFINISHED, Lake
-from kelpie.pipeline.storage.parquet import NewFile, described, place
-from kelpie.pipeline.tables import Table
+from kelpie.pipeline.storage.parquet import NewFile, described, place, write_rows
+from kelpie.pipeline.tables import TABLES, Table
 from kelpie.pipeline.tables.table import CLUSTER
 
-_MEANT_LITERALLY = re.compile(r"([\\{}\[\]*?])")
+Rows = DataFrame | Sequence[Mapping[str, object]]
+"""Rows of a table: a frame, or few enough that the driver holds them."""
+
+_SPECIAL = re.compile(r"([\\{}\[\]*?])")
 _TIMES = "spark.sql.parquet.outputTimestampType"
 
 
-def frame(spark: SparkSession, lake: Lake, table: Table, cluster: str) -> DataFrame:
-    """The rows of a cluster as they are now."""
-    files = lake.files(table, cluster)
-    if not files:
-        return spark.createDataFrame([], table.spark_schema)
-    held = StructType([field for field in table.spark_schema if field.name != CLUSTER])
-    rows = spark.read.schema(held).parquet(*map(literally, files))
-    return rows.withColumn(CLUSTER, F.lit(cluster)).select(*table.spark_schema.names)
+@dataclass(frozen=True, slots=True)
+class ClusterTables:
+    """All tables of one cluster."""
+
+    spark: SparkSession
+    lake: Lake
+    cluster: str
+
+    def frame(self, name: str) -> DataFrame:
+        """The rows of a table as they are now."""
+        table = TABLES[name]
+        files = self.lake.files(table, self.cluster)
+        if not files:
+            return self.spark.createDataFrame([], table.spark_schema)
+        stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
+        rows = self.spark.read.schema(stored).parquet(*map(literal_path, files))
+        return rows.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
+
+    def append(self, name: str, rows: Rows, *, application: str, version: int) -> int:
+        """Adds rows of a batch, once. Returns how many it added."""
+        table = TABLES[name]
+        if not isinstance(rows, DataFrame):
+            return self.lake.append_rows(table, self.cluster, rows, application=application, version=version)
+        if self.lake.version_of(table, application) >= version:
+            return 0
+        files = self.write(table, rows)
+        added = self.lake.add(table, files, application=application, version=version)
+        return sum(file.rows for file in files) if added else 0
+
+    def replace(self, name: str, rows: Rows, *, made_of: int) -> int:
+        """Replaces all rows of a table at once. Returns how many it has. `made_of`: see `Lake.made_of`."""
+        table = TABLES[name]
+        files = self.write(table, rows)
+        self.lake.replace(table, self.cluster, files, made_of=made_of)
+        return sum(file.rows for file in files)
+
+    def write(self, table: Table, rows: Rows) -> list[NewFile]:
+        """Files with these rows; no commit names them yet."""
+        folder = self.lake.path(table)
+        self.lake.open(table)
+        if not isinstance(rows, DataFrame):
+            return write_rows(table, folder, self.cluster, rows)
+        unfinished = folder / f"{UNFINISHED}{uuid.uuid4()}"
+        self.spark.conf.set(_TIMES, "TIMESTAMP_MICROS")
+        columns = [
+            rows[field.name].cast(field.dataType).alias(field.name)
+            for field in table.spark_schema
+            if field.name != CLUSTER
+        ]
+        rows.select(*columns).write.option("compression", "zstd").parquet(str(unfinished))
+        files = []
+        for path in unfinished.glob("part-*.parquet"):
+            target = place(folder, self.cluster)
+            target.parent.mkdir(exist_ok=True)
+            files.append(described(table, path.rename(target), folder, self.cluster))
+        shutil.rmtree(unfinished)
+        return files
 
 
-def literally(path: Path) -> str:
-    """Spark takes paths for patterns."""
-    return _MEANT_LITERALLY.sub(r"\\\1", str(path))
-
-
-def write(lake: Lake, table: Table, rows: DataFrame, cluster: str) -> list[NewFile]:
-    """Files with these rows, which no commit knows yet."""
-    folder = lake.path(table)
-    lake.open(table)
-    made = folder / f"{UNFINISHED}{uuid.uuid4()}"
-    rows.sparkSession.conf.set(_TIMES, "TIMESTAMP_MICROS")
-    columns = [
-        rows[field.name].cast(field.dataType).alias(field.name)
-        for field in table.spark_schema
-        if field.name != CLUSTER
-    ]
-    rows.select(*columns).write.option("compression", "zstd").parquet(str(made))
-    files = []
-    for path in made.glob("part-*.parquet"):
-        target = place(folder, cluster)
-        target.parent.mkdir(exist_ok=True)
-        files.append(described(table, path.rename(target), folder, cluster))
-    shutil.rmtree(made)
-    return files
-
-
-def append(lake: Lake, table: Table, rows: DataFrame, cluster: str, *, application: str, version: int) -> int:
-    """Rows of a batch, once. How many were added."""
-    if lake.version_of(table, application) >= version:
-        return 0
-    files = write(lake, table, rows, cluster)
-    added = lake.add(table, files, application=application, version=version)
-    return sum(file.rows for file in files) if added else 0
+def literal_path(path: Path) -> str:
+    """A path that Spark does not take for a pattern."""
+    return _SPECIAL.sub(r"\\\1", str(path))

@@ -1,8 +1,8 @@
-"""What tables are made of, as a number: the log of a table keeps it, and tells whether it is to be made anew.
+"""A number for the input rows of a derived table: if the table's log has another one, the table is due.
 
-A table that follows from others is made of their files: no file of a table ever changes, and each has a name
-of its own. The number is kept in the same commit that replaces the rows, so whoever is killed between two
-tables finds the first as it should be, and the second not.
+Files of a table never change, and each has a unique name, so their names stand for the rows. The number is
+kept in the commit that replaces the rows of the derived table, as a transaction id of Delta: rows and number
+cannot differ, also if a run is killed between two tables.
 """
 
 import hashlib
@@ -16,20 +16,20 @@ from kelpie.pipeline.tables import TABLES
 
 
 def number_of(lake: Lake, cluster: str, inputs: Sequence[str]) -> int:
-    """Of a cluster's rows in these tables as they are now, and of the code that makes something of them."""
-    told = hashlib.sha256(_code())
+    """The number of a cluster's rows in these tables now. Other code has other numbers."""
+    digest = hashlib.sha256(_code())
     for name in inputs:
-        told.update(b"\0\0" + name.encode())
+        digest.update(b"\0\0" + name.encode())
         for path in sorted(lake.files(TABLES[name], cluster)):
-            told.update(b"\0" + path.name.encode())
-    return int.from_bytes(told.digest()[:8], "big") >> 1
+            digest.update(b"\0" + path.name.encode())
+    return int.from_bytes(digest.digest()[:8], "big") >> 1
 
 
 @cache
 def _code() -> bytes:
-    """Another release makes other tables of the same."""
-    told = hashlib.sha256()
+    """Another release may make other rows of the same inputs."""
+    digest = hashlib.sha256()
     for package in map(Path, kelpie.__path__):
         for path in sorted(package.rglob("*.py")):
-            told.update(path.read_bytes())
-    return told.digest()
+            digest.update(path.read_bytes())
+    return digest.digest()

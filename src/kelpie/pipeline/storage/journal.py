@@ -1,15 +1,15 @@
-"""Batches, written down before any table knows of them.
+"""The journal: a batch that fills several tables is one file here, written before any table gets its rows.
 
-A batch fills several tables, and each table has commits of its own; what makes the batch one is its page
-here.
+Delta commits one table at a time, so a run can be killed between two tables of one batch.
 
-1. Tasks write files. Whoever is killed now has done nothing: no table knows the files, a sweep removes them.
-2. `record` writes the page, whole or not at all. From now on the batch counts.
-3. `finish` adds the files to the tables, to each once, by the name of the application and the batch's number;
-   before that, rows go that the batch has made void. Whoever is killed now is finished by the next run,
-   before it plans anything of its own.
+1. Tasks write Parquet files. If the run is killed now, nothing has happened: no table names the files, and a
+   sweep deletes them.
+2. `record` writes a page that lists the files, in one atomic step. From now on the batch counts.
+3. `finish` deletes the rows that the batch makes void, and adds the files to each table once, under the name
+   of the application and the number of the batch. If the run is killed now, the next run finishes the page
+   before it plans anything new.
 
-A page also says how far the sources have been read, so that the next batch begins there.
+A page also says how far the sources have been read, so that the next batch continues there.
 """
 
 import json
@@ -26,7 +26,7 @@ from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables import TABLES
 
 _KEPT = 10
-"""Pages that are kept for people to look at; only the newest is ever needed."""
+"""Pages that are kept for people to read; only the newest is needed."""
 
 
 class Conflict(Exception):
@@ -39,9 +39,9 @@ class Page:
     files: Mapping[str, Sequence[NewFile]]
     """By table."""
     progress: Mapping[str, Any]
-    """How far the sources have been read: in words of the application's own."""
+    """How far the sources have been read, in a form that the application chooses."""
     gone: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    """By table: its older rows that stand no more, as clusters and conditions in SQL."""
+    """By table, its older rows that are void: clusters, and conditions in SQL."""
 
     @property
     def rows(self) -> dict[str, int]:
@@ -61,7 +61,7 @@ class Journal:
         return _read(pages[-1]) if pages else None
 
     def finish(self) -> Page | None:
-        """See to it that all tables have the newest batch, and return it."""
+        """Completes the newest batch in all tables, and returns it."""
         page = self.newest()
         if page is not None:
             for name, files in page.files.items():
@@ -82,9 +82,9 @@ class Journal:
         progress: Mapping[str, Any] | None = None,
         gone: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     ) -> Page:
-        """A batch, numbered when it was planned. Raises Conflict if that number was taken since.
+        """Writes the page of a batch. Raises Conflict if another run took its number meanwhile.
 
-        Tables that have something `gone` must be among those of `files`, if with none.
+        Tables that `gone` names must be keys of `files`, with or without files.
         """
         page = Page(number, files, progress or {}, gone or {})
         newest = self.newest()

@@ -1,9 +1,9 @@
-"""Delta tables in a folder: made as declared, written exactly once by batch, read by anyone who knows Delta.
+"""Delta tables in a folder: created as declared, each batch written once, readable by any Delta reader.
 
-Files are Parquet. Tasks write them into the table's folder (`parquet.py`), or Spark does (`frames.py`), and
-the driver adds them in one commit, with the id of an application and a version: a batch that was committed
-before is not committed again, whoever runs it. Delta inside Spark would do the same, at the price of several
-Spark jobs for every look at a table.
+Files are Parquet. Tasks write them into the table's folder (`parquet`), or Spark does (`frames`), and the
+driver adds them in one commit. The commit names an application and a version (Delta's transaction ids), so a
+batch that is in the table is not added again. Delta inside Spark would do the same, but needs several Spark
+jobs for each access to a table's log.
 
 The folder must be one that the driver and all executors see under the same path.
 """
@@ -22,7 +22,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.schema import Field, Schema
 from deltalake.transaction import AddAction
 
-from kelpie.pipeline.storage.parquet import NewFile
+from kelpie.pipeline.storage.parquet import NewFile, write_rows
 from kelpie.pipeline.tables import TABLES, Table
 from kelpie.pipeline.tables.table import CLUSTER
 
@@ -35,7 +35,7 @@ _SETTINGS = {
 }
 _PARTITION = f"partition.{CLUSTER}"
 UNFINISHED, STAGING, BATCHES = "_written-", "_staging", "_batches"
-"""Names of folders: what Spark is writing for a table, what several tables are made of, the journal."""
+"""Names of folders: files that Spark is writing, rows that several tables share, the journal."""
 DRAFT = "draft-"
 _MADE = "kelpie tables of "
 _SMALL = 32 * 1024 * 1024
@@ -53,9 +53,9 @@ class Lake:
         return self.root / table.layer / table.name
 
     def open(self, table: Table) -> DeltaTable:
-        """The table, made if it is not there, widened if it lacks columns that were declared later."""
+        """The table. Creates it if needed, and adds columns that were declared since."""
         path = self.path(table)
-        found = DeltaTable.create(
+        delta = DeltaTable.create(
             str(path),
             schema=table.schema,
             mode="ignore",
@@ -64,18 +64,18 @@ class Lake:
             partition_by=[CLUSTER],
             configuration={**_SETTINGS, **_statistics(table)},
         )
-        missing = _missing(found, table)
+        missing = _missing(delta, table)
         if missing:
-            found.alter.add_columns(missing)
-        return found
+            delta.alter.add_columns(missing)
+        return delta
 
     def version_of(self, table: Table, application: str) -> int:
-        """The newest batch of an application that this table has; −1 for none."""
+        """The newest batch of an application in this table; −1 if there is none."""
         version = self.open(table).transaction_version(application)
         return -1 if version is None else version
 
     def add(self, table: Table, files: Sequence[NewFile], *, application: str, version: int) -> bool:
-        """Commit files of one batch. False, and nothing done, if the batch is there already."""
+        """Commits the files of one batch. Returns False, and does nothing, if the table has the batch."""
         delta = self.open(table)
         known = delta.transaction_version(application)
         if known is not None and known >= version:
@@ -89,12 +89,27 @@ class Lake:
         )
         return True
 
+    def append_rows(
+        self,
+        table: Table,
+        cluster: str,
+        rows: Sequence[Mapping[str, object]],
+        *,
+        application: str,
+        version: int,
+    ) -> int:
+        """Adds rows of a batch that the driver holds, once. Returns how many it added."""
+        if self.version_of(table, application) >= version:
+            return 0
+        files = write_rows(table, self.path(table), cluster, rows)
+        return len(rows) if self.add(table, files, application=application, version=version) else 0
+
     def replace(
         self, table: Table, cluster: str, files: Sequence[NewFile], *, made_of: int | None = None
     ) -> None:
-        """All rows of a cluster at once: readers see the old ones or the new ones.
+        """Replaces all rows of a cluster in one commit: readers see the old or the new rows.
 
-        `made_of`: a number for what they follow from; the log of the table keeps it (`made_of`).
+        `made_of`: the number of the inputs that the rows were made of (`inputs`); the table's log keeps it.
         """
         delta = self.open(table)
         mark = [] if made_of is None else [Transaction(_MADE + cluster, made_of)]
@@ -108,17 +123,17 @@ class Lake:
         )
 
     def made_of(self, table: Table, cluster: str) -> int | None:
-        """What the rows of a cluster were said to follow from when they were last replaced."""
+        """The number that the last `replace` of this cluster's rows was given."""
         number: int | None = self.open(table).transaction_version(_MADE + cluster)
         return number
 
     def delete(self, table: Table, cluster: str, where: str) -> None:
-        """Rows of a cluster that meet a condition in SQL; only files that have some are written anew."""
+        """Deletes rows of a cluster that meet a condition in SQL; rewrites only files with such rows."""
         condition = f"{CLUSTER} = {quoted(cluster)} AND ({where})"
         self._change(table, lambda delta: delta.delete(condition, writer_properties=_writing(table)))
 
     def update(self, table: Table, cluster: str, where: str, values: Mapping[str, str]) -> None:
-        """Give such rows other texts in some columns."""
+        """Sets columns of the rows of a cluster that meet a condition in SQL to other texts."""
         condition = f"{CLUSTER} = {quoted(cluster)} AND ({where})"
         updates = {column: quoted(text) for column, text in values.items()}
         self._change(
@@ -129,26 +144,28 @@ class Lake:
         for left in reversed(range(_ATTEMPTS)):
             try:
                 change(self.open(table))
-            except CommitFailedError:  # Somebody has added rows meanwhile: look at those, too.
+            except (
+                CommitFailedError
+            ):  # Another commit has added rows meanwhile, which may meet the condition.
                 if not left:
                     raise
             else:
                 return
 
     def files(self, table: Table, cluster: str) -> list[Path]:
-        """Where the rows of a cluster are."""
+        """The files that hold the rows of a cluster."""
         return [self.path(table) / name for name in self._known(table, cluster)["path"].to_pylist()]
 
     def fragments(self, table: Table, cluster: str) -> int:
-        """How many files of a cluster are small."""
+        """The number of small files of a cluster."""
         return sum(size < _SMALL for size in self._known(table, cluster)["size_bytes"].to_pylist())
 
     def count(self, table: Table, cluster: str) -> int:
-        """How many rows a cluster has; no file is opened for it."""
+        """The number of rows of a cluster, from the table's log."""
         return int(sum(self._known(table, cluster)["num_records"].to_pylist()))
 
     def rows(self, table: Table, cluster: str, where: pc.Expression | None = None) -> pa.Table:
-        """Rows of a cluster, for tables that are small, or a condition that few rows meet."""
+        """Rows of a cluster in memory: for small tables, or a condition that few rows meet."""
         if not self.files(table, cluster):
             return table.schema.empty_table()  # Arrow's datasets load pandas.
         wanted = pc.field(CLUSTER) == cluster
@@ -157,16 +174,16 @@ class Lake:
         )
 
     def tally(self, table: Table, cluster: str, column: str) -> dict[str, int]:
-        """How many rows of a cluster have each value of a column that has few."""
+        """The number of rows of a cluster for each value of a column with few values."""
         rows = self.open(table).to_pyarrow_dataset().scanner([column], pc.field(CLUSTER) == cluster)
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for batch in rows.to_batches():
-            for each in batch[column].value_counts().to_pylist():
-                found[each["values"]] += each["counts"]
-        return dict(found)
+            for value in batch[column].value_counts().to_pylist():
+                counts[value["values"]] += value["counts"]
+        return dict(counts)
 
     def clusters(self, table: Table) -> list[str]:
-        """Whose rows there are."""
+        """Names of all clusters that have rows."""
         adds = pa.table(self.open(table).get_add_actions(flatten=True))
         return sorted(set(adds[_PARTITION].to_pylist())) if _PARTITION in adds.column_names else []
 
@@ -177,21 +194,21 @@ class Lake:
         return adds.filter(pc.field(_PARTITION) == cluster)
 
     def discard(self, table: Table, files: Sequence[NewFile]) -> None:
-        """Files that are not wanted after all, and that no commit knows."""
+        """Deletes files that no commit names and that are not needed after all."""
         for file in files:
             (self.path(table) / file.path).unlink(missing_ok=True)
 
     def compact(self, table: Table, cluster: str) -> None:
-        """Many small files of a cluster into few; the rows stay as they are."""
+        """Merges small files of a cluster. The rows stay the same."""
         self.open(table).optimize.compact(
             partition_filters=[(CLUSTER, "=", cluster)], writer_properties=_writing(table)
         )
 
     def sweep(self, older_than: timedelta = A_DAY, replaced: timedelta = AN_HOUR) -> list[Path]:
-        """Remove what killed runs wrote and no table knows, and what was replaced; what was removed.
+        """Deletes files of killed runs, and files that were replaced. Returns what it deleted.
 
-        `older_than` must be longer than any run takes: a run that goes on has files that no table knows yet.
-        `replaced`: so long ago; somebody may have opened the table right before, and still be reading.
+        `older_than`: age of files that no table names. It must be longer than any run takes, for the files
+        of a running one are not named yet. `replaced`: age of replaced files; a reader may still use them.
         """
         hours = max(1, round(older_than / AN_HOUR))
         gone: list[Path] = []
@@ -209,9 +226,9 @@ class Lake:
         return gone + self._sweep_unfinished(hours)
 
     def _sweep_unfinished(self, hours: int) -> list[Path]:
-        """Folders that Spark was writing into, and drafts of pages.
+        """Deletes folders that Spark was writing into, and drafts of journal pages.
 
-        Delta does not look into folders whose names begin with `_`.
+        Delta's own vacuum skips folders whose names begin with `_`.
         """
         limit = time.time() - hours * 3600
         left = [*self.root.glob(f"*/*/{UNFINISHED}*"), *self.root.glob(f"{STAGING}/*")]
@@ -226,7 +243,7 @@ class Lake:
 
 
 def quoted(value: str) -> str:
-    """A text as SQL has it."""
+    """A string literal of SQL."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -235,9 +252,9 @@ def _added(file: NewFile) -> AddAction:
 
 
 def _writing(table: Table) -> WriterProperties:
-    """Files as Kelpie writes them: with bounds of what is searched only.
+    """Writes files as Kelpie's writer does: with bounds of searched columns only.
 
-    Arrow cannot compare its strings with deltalake's, and fails where a file has bounds of these.
+    Arrow cannot compare its strings with deltalake's, and fails on a file that has bounds of strings.
     """
     no_bounds = ColumnProperties(statistics_enabled="NONE")
     others = [column.name for column in table.in_files if column.name not in table.searched]
@@ -245,7 +262,7 @@ def _writing(table: Table) -> WriterProperties:
 
 
 def _statistics(table: Table) -> dict[str, str]:
-    """Which columns have bounds: where others have none, deltalake thinks that a file has no such rows."""
+    """Which columns have bounds. If deltalake expects bounds that a file lacks, it skips the file."""
     return {"delta.dataSkippingStatsColumns": ",".join(table.searched)}
 
 

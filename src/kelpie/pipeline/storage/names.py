@@ -1,4 +1,4 @@
-"""Names of clusters, as tables have them: also names of folders there, in every reader's dialect."""
+"""Names of clusters in tables. They are also names of folders, which every reader must accept."""
 
 import re
 
@@ -7,5 +7,5 @@ _LONGEST = 200
 
 
 def plain(name: str) -> str:
-    """Letters, digits, dots and dashes, as in ids of clusters; whatever else stands in a name becomes `_`."""
+    """Letters, digits, dots and dashes stay, as in ids of clusters; other characters become `_`."""
     return _OTHER.sub("_", name)[:_LONGEST] or "_"

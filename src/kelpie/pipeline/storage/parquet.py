@@ -1,8 +1,8 @@
-"""Parquet files in the folder of a table, each of one cluster, which Delta knows and the file does not hold.
+"""Parquet files in the folder of a table, each of one cluster. Delta's log has the cluster, the file has not.
 
-Tasks write them (`Writer`), or Spark does (`frames.py`); `described` tells what Delta wants to know of one.
-Names are dictionaries, numbers that grow are differences, and only what tables are searched by has
-statistics: together a third less CPU and a fifth of the size of what pyarrow does by default.
+Tasks write them (`Writer`), or Spark does (`frames`); `described` says what Delta's log needs of a file.
+Names are stored as dictionaries and growing numbers as differences, and only searched columns have
+statistics: a third less CPU and a fifth of the size of pyarrow's defaults.
 """
 
 import json
@@ -21,12 +21,12 @@ from kelpie.pipeline.tables import Table
 from kelpie.pipeline.tables.table import CLUSTER
 
 ROWS_AT_ONCE = 1 << 17
-"""Fewer rows are collected before they are written; a file of many small groups of rows is slow to read."""
+"""Rows of one row group. Fewer are held back until there are enough: many small row groups read slowly."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A Parquet file in a table's folder that no commit knows yet."""
+    """A Parquet file in a table's folder that no commit names yet."""
 
     path: str
     """Relative to the table's folder."""
@@ -40,7 +40,7 @@ class NewFile:
 
 @dataclass
 class Writer:
-    """One file of a table, with a name that nobody else has; whole, or not there under that name."""
+    """Writes one file of a table, with a unique name that it gets when it is complete."""
 
     table: Table
     folder: Path
@@ -54,7 +54,7 @@ class Writer:
         self._path = place(self.folder, self.cluster)
 
     def write(self, rows: pa.Table, constants: Mapping[str, object]) -> None:
-        """Columns that `rows` lack have one value throughout, or are null."""
+        """`constants`: values of columns that `rows` lack; others are null."""
         if rows.num_rows:
             self._waiting.append(declared(rows, self.table, constants))
             self._waiting_rows += rows.num_rows
@@ -62,7 +62,7 @@ class Writer:
             self._flush()
 
     def close(self) -> list[NewFile]:
-        """The file, if anything was written."""
+        """The file, if it has rows."""
         self._flush()
         if self._open is None:
             return []
@@ -86,21 +86,21 @@ class Writer:
 
 
 def place(folder: Path, cluster: str) -> Path:
-    """For a new file. Some readers take the cluster from the path, as Hive did."""
+    """A path for a new file. Some readers take the cluster from the path, as Hive does."""
     return folder / f"{CLUSTER}={cluster}" / f"part-{uuid.uuid4()}.zstd.parquet"
 
 
 def write_rows(
     table: Table, folder: Path, cluster: str, rows: Sequence[Mapping[str, object]]
 ) -> list[NewFile]:
-    """Few rows, which somebody holds."""
+    """Writes rows that the caller holds in memory."""
     writer = Writer(table, folder, cluster)
     writer.write(pa.Table.from_pylist(list(rows), table.schema), {})
     return writer.close()
 
 
 def described(table: Table, path: Path, folder: Path, cluster: str) -> NewFile:
-    """A file that is whole. `folder` is the table's."""
+    """What Delta's log needs of a complete file. `folder`: that of the table."""
     footer = pq.read_metadata(path)
     state = path.stat()
     written_ms = int(state.st_mtime * 1000)
@@ -114,11 +114,15 @@ def _unfinished(path: Path) -> Path:
 
 
 def _settings(table: Table) -> dict[str, Any]:
-    mine = table.in_files
-    grows = [it.name for it in mine if pa.types.is_int64(it.type) or pa.types.is_timestamp(it.type)]
+    columns = table.in_files
+    grows = [
+        column.name
+        for column in columns
+        if pa.types.is_int64(column.type) or pa.types.is_timestamp(column.type)
+    ]
     return {
         "compression": "zstd",
-        "use_dictionary": [it.name for it in mine if it.name not in grows],
+        "use_dictionary": [column.name for column in columns if column.name not in grows],
         "column_encoding": dict.fromkeys(grows, "DELTA_BINARY_PACKED"),
         "write_statistics": list(table.searched),
         "store_schema": False,
@@ -126,7 +130,7 @@ def _settings(table: Table) -> dict[str, Any]:
 
 
 def declared(rows: pa.Table, table: Table, constants: Mapping[str, object]) -> pa.Table:
-    """All columns that files hold; those that `rows` lack have one value throughout, or are null."""
+    """`rows` with all columns of a file. `constants`: values of columns that `rows` lack; others are null."""
     arrays, fields = [], []
     for column in table.in_files:
         if column.name in rows.column_names:
@@ -134,7 +138,7 @@ def declared(rows: pa.Table, table: Table, constants: Mapping[str, object]) -> p
         else:
             array = _repeated(constants.get(column.name), column.type, rows.num_rows)
         arrays.append(array)
-        # What is never null need not say so in every row.
+        # A column that is never null needs no bit per row for that.
         fields.append(pa.field(column.name, array.type, nullable=not column.required))
     return pa.table(arrays, schema=pa.schema(fields))
 
@@ -167,5 +171,5 @@ def _statistics(footer: pq.FileMetaData, searched: Sequence[str]) -> str:
 
 
 def _moment(value: datetime) -> str:
-    """Delta's form has milliseconds, which our times have no more of."""
+    """Delta writes milliseconds; our times have no finer part."""
     return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03}Z"

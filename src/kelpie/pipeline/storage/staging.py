@@ -1,7 +1,6 @@
-"""What tasks hand back when one pass over a file fills several tables: rows with a word, staged once.
+"""Rows that several tables share: written once to Parquet files beside the tables, then read by each table.
 
-The rows go to Parquet files in a folder beside the tables, from where each table takes its own. So nothing is
-computed twice, and nothing has to fit into memory.
+So no row is computed twice, and the rows need not fit into memory.
 """
 
 import shutil
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kelpie.pipeline.storage.frames import literally
+from kelpie.pipeline.storage.frames import literal_path
 from kelpie.pipeline.storage.lake import STAGING, Lake
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ ROWS_A_BATCH = 10_000
 
 @contextmanager
 def staging(lake: Lake, name: str) -> Iterator[Path]:
-    """A folder for what tasks leave to other tasks; empty at first, and gone in the end."""
+    """An empty folder for files that tasks leave for other tasks; deleted at the end."""
     folder: Path = lake.root / STAGING / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,7 +32,7 @@ def staging(lake: Lake, name: str) -> Iterator[Path]:
 
 @contextmanager
 def staged(lake: Lake, name: str, frame: "DataFrame") -> Iterator["DataFrame"]:
-    """The rows, computed once, to be read as often as needed; gone in the end."""
+    """The rows of a frame, computed once, to be read several times; deleted at the end."""
     with staging(lake, name) as folder:
         frame.write.mode("overwrite").parquet(str(folder))
-        yield frame.sparkSession.read.schema(frame.schema).parquet(literally(folder))
+        yield frame.sparkSession.read.schema(frame.schema).parquet(literal_path(folder))

@@ -31,6 +31,8 @@ _PLACE = (
     Column("written", MOMENT, "timestamp of the record"),
 )
 
+UNREAD, ASSIGNOR, TOPIC_REGEX, SESSION_TIMEOUT = "unread", "assignor", "topic_regex", "session_timeout_ms"
+"""Keys of `group_metadata.details`."""
 _MEMBER = pa.struct(
     {
         "member_id": STRING,
@@ -116,6 +118,12 @@ GROUP_METADATA = Table(
         _REPLICA,
         _SOURCE,
         _LOG_EPOCH,
+        Column(
+            "details",
+            LABELS,
+            f"{UNREAD}: why the value could not be read; of a KIP-848 member {ASSIGNOR}, {TOPIC_REGEX} and, "
+            f"if it speaks the classic protocol, {SESSION_TIMEOUT}; of type 4 the names of topics by id",
+        ),
     ),
     ("cluster", "offsets_partition", "log_offset"),
 )

@@ -62,14 +62,14 @@ def timeline(commits: DataFrame, markers: DataFrame) -> DataFrame:
     # as much again.
     by_position = Window.partitionBy(*_POSITION).orderBy("offsets_partition", "log_offset")
     place = F.struct("offsets_partition", "log_offset")
-    each = (
+    without_copies = (
         _counted(commits, markers)
         .withColumn("copied", F.lag(place).over(by_position))
         .where(~F.col("copied").eqNullSafe(place))
     )
     # A removed offset has no successor to be compared with: whoever commits next begins anew.
     before = F.lag(F.struct("offset", "committed", "leader_epoch", "expires")).over(by_position)
-    rows = each.withColumn("before", before)
+    rows = without_copies.withColumn("before", before)
     return rows.select(
         *_POSITION,
         "offsets_partition",

@@ -18,21 +18,24 @@ _RIGHT_BEFORE_MS = 5_000
 
 def departures(log_events: DataFrame) -> DataFrame:
     """cluster, group, member_id, how: one row per member. Ids of members are never given twice."""
-    told = log_events.where(
+    departed = log_events.where(
         F.col("kind").isin(_LEFT, _EXPIRED, _FENCED) & F.col("member").isNotNull()
     ).withColumn("slot", _slot())
-    near = F.array(_slot() - 1, _slot(), _slot() + 1)
+    near_slots = F.array(_slot() - 1, _slot(), _slot() + 1)
     paused = log_events.where((F.col("kind") == _PAUSED) & F.col("client_id").isNotNull()).select(
-        *_GROUP, F.col("client_id").alias("who"), F.col("at").alias("paused"), F.explode(near).alias("slot")
+        *_GROUP,
+        F.col("client_id").alias("who"),
+        F.col("at").alias("paused"),
+        F.explode(near_slots).alias("slot"),
     )
     # Classic members are called by their client and a random id. By slot as well: a group may have left and
     # paused thousands of times, and not all of these are to be held against each other.
     same_one = [
-        *(told[name] == paused[name] for name in (*_GROUP, "slot")),
+        *(departed[name] == paused[name] for name in (*_GROUP, "slot")),
         F.col("member").startswith(F.concat("who", F.lit("-"))),
         F.abs(F.unix_millis("at") - F.unix_millis("paused")) <= _RIGHT_BEFORE_MS,
     ]
-    both = told.join(paused, same_one, "left")
+    with_pauses = departed.join(paused, same_one, "left")
     how = (
         F.when(F.col("kind") == _EXPIRED, "expired")
         .when(F.col("kind") == _FENCED, "fenced")
@@ -40,7 +43,7 @@ def departures(log_events: DataFrame) -> DataFrame:
         .otherwise(LEFT)
     )
     # A member may be said to have gone several times; the first word is the cause of the others.
-    return both.groupBy(*(told[name] for name in _GROUP), F.col("member").alias("member_id")).agg(
+    return with_pauses.groupBy(*(departed[name] for name in _GROUP), F.col("member").alias("member_id")).agg(
         F.min_by(how, "at").alias("how")
     )
 

@@ -6,8 +6,8 @@ from pyspark.sql import functions as F
 
 def ends(snapshot: DataFrame) -> DataFrame:
     """cluster, topic, partition, at, start_offset, end_offset, stable_offset: what lag is measured by."""
-    told = snapshot.where((F.col("kind") == "ends") & F.col("at").isNotNull())
-    rows = told.select(
+    observed = snapshot.where((F.col("kind") == "ends") & F.col("at").isNotNull())
+    rows = observed.select(
         "cluster",
         "topic",
         "partition",

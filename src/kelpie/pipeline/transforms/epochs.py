@@ -6,10 +6,9 @@ every member has reached it, or a later one, and has what it should have. Its ro
 coordinator computes the assignment some time after the epoch, and members take it up one by one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -17,24 +16,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kelpie.model.names import TopicPartition
-from kelpie.observations.group_epochs import Entry, GroupEpochs
+from kelpie.observations.group_epochs import GroupEpochs
 from kelpie.observations.groups import Generation, Member
 from kelpie.pipeline.tables.silver import ROSTER
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING
-from kelpie.wire.malformed import Malformed
-from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
+from kelpie.pipeline.transforms.group_records import CONSUMER_GROUP_TYPES, coordinator_writes, entry_of
+from kelpie.wire.offsets_topic import RecordType
 
-TYPES = (
-    RecordType.CONSUMER_GROUP_METADATA,
-    RecordType.CONSUMER_GROUP_PARTITION_METADATA,
-    RecordType.CONSUMER_GROUP_MEMBER_METADATA,
-    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
-    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-)
 _EPOCHS = (RecordType.CONSUMER_GROUP_METADATA, RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA)
-_MEMBER = RecordType.CONSUMER_GROUP_MEMBER_METADATA
-_CURRENT = RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT
 
 EPOCH = pa.schema(
     [
@@ -50,47 +39,39 @@ EPOCH = pa.schema(
         pa.field("roster", ROSTER),
     ]
 )
-_NEEDED = ["cluster", "group", "offsets_partition", "log_offset", "written", "key_type", "generation"]
+_NEEDED = [
+    "cluster",
+    "group",
+    "offsets_partition",
+    "log_offset",
+    "written",
+    "key_type",
+    "generation",
+    "members",
+    "is_removal",
+    "details",
+]
 
 Row = dict[str, Any]
-Record = TypeVar("Record", bound=Mapping[str, Any])
 
 
 def epochs(records: DataFrame) -> DataFrame:
     """Rows as EPOCH says: an epoch each, or the removal of the group. `records`: each once."""
-    mine = records.where(F.col("key_type").isin(*map(int, TYPES))).select(*_NEEDED, "key", "value")
-    return mine.groupBy("cluster", "group").applyInArrow(
+    of_consumer_groups = records.where(F.col("key_type").isin(*map(int, CONSUMER_GROUP_TYPES))).select(
+        *_NEEDED
+    )
+    return of_consumer_groups.groupBy("cluster", "group").applyInArrow(
         _of_group, from_arrow_schema(EPOCH, prefer_timestamp_ntz=False)
     )
-
-
-def writes(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """What the coordinator wrote at once: records that follow each other with the same time.
-
-    Two writes may fall into one millisecond. Each begins with the member that it is about and comes to the
-    epoch then; so a member that appears or goes after an epoch is of the next one.
-    """
-    batch: list[Record] = []
-    has_epoch = False
-    for row in records:
-        kind = int.from_bytes(row["key"][:2], "big")
-        next_write = has_epoch and (kind == _MEMBER or (kind == _CURRENT and row["value"] is None))
-        if batch and (next_write or row["written"] != batch[0]["written"]):
-            yield batch
-            batch, has_epoch = [], False
-        batch.append(row)
-        has_epoch |= kind == RecordType.CONSUMER_GROUP_METADATA
-    if batch:
-        yield batch
 
 
 def _of_group(table: pa.Table) -> pa.Table:
     ordered = table.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
     rows = ordered.to_pylist()
-    found: list[Row] = []
+    epochs: list[Row] = []
     for _, of_partition in groupby(rows, key=lambda row: row["offsets_partition"]):
-        found += _Fold(rows[0]["cluster"], rows[0]["group"]).read(of_partition)
-    return pa.Table.from_pylist(found, EPOCH)
+        epochs += _Fold(rows[0]["cluster"], rows[0]["group"]).read(of_partition)
+    return pa.Table.from_pylist(epochs, EPOCH)
 
 
 class _Fold:
@@ -104,7 +85,7 @@ class _Fold:
         self._unsettled: list[Row] = []
 
     def read(self, records: Iterable[Row]) -> Iterator[Row]:
-        for batch in writes(records):
+        for batch in coordinator_writes(records):
             written = batch[0]["written"]
             if any(self._ends_epoch(row) for row in batch):
                 yield from self._ended()
@@ -137,12 +118,9 @@ class _Fold:
         self._newest = None
 
     def _removes(self, row: Row) -> bool:
-        with suppress(Malformed):  # Kafka 3.7 wrote some of them in another form; quarantine has them.
-            record_type, key = decode_key(row["key"])
-            value = decode_value(record_type, row["value"])
-            entry = Entry(record_type, key, value, row["log_offset"], None, "")
-            return self._epochs.record(entry) is not None
-        return False
+        """Takes in one record. Whether it removes the group."""
+        entry = entry_of(row)
+        return entry is not None and self._epochs.record(entry) is not None
 
     def _row(self, record: Row, *, is_removal: bool = False, **more: Any) -> Row:
         return {

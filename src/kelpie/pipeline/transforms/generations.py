@@ -96,15 +96,17 @@ def _classic(records: DataFrame) -> DataFrame:
     )
 
 
-def _named(found: DataFrame, snapshot: DataFrame) -> DataFrame:
+def _named(epochs: DataFrame, snapshot: DataFrame) -> DataFrame:
     """With names instead of ids of topics, where somebody told both."""
     shown = F.translate("body", "+/=", "-_")
-    told = snapshot.where(F.col("kind") == _TOPIC_ID).select("cluster", shown.alias("id"), "topic").distinct()
-    names = told.groupBy("cluster").agg(
+    topic_ids = (
+        snapshot.where(F.col("kind") == _TOPIC_ID).select("cluster", shown.alias("id"), "topic").distinct()
+    )
+    names = topic_ids.groupBy("cluster").agg(
         F.map_from_entries(F.collect_list(F.struct("id", "topic"))).alias("names")
     )
     return (
-        found.join(F.broadcast(names), "cluster", "left")
+        epochs.join(F.broadcast(names), "cluster", "left")
         .withColumn("roster", F.transform("roster", _with_names))
         .drop("names")
     )
@@ -114,13 +116,15 @@ def _with_names(member: Column) -> Column:
     for field in ("assigned", "owned"):
         named = F.transform(
             member[field],
-            lambda it: it.withField("topic", F.coalesce(F.try_element_at("names", it["topic"]), it["topic"])),
+            lambda position: position.withField(
+                "topic", F.coalesce(F.try_element_at("names", position["topic"]), position["topic"])
+            ),
         )
         member = member.withField(field, named)
     return member
 
 
-def _lives(found: DataFrame) -> DataFrame:
+def _lives(generations: DataFrame) -> DataFrame:
     """Generations with the time they ended, and the life that they are of."""
     by_group = Window.partitionBy(*_GROUP).orderBy("offsets_partition", "log_offset")
     before = by_group.rowsBetween(Window.unboundedPreceding, -1)
@@ -130,7 +134,7 @@ def _lives(found: DataFrame) -> DataFrame:
         & (F.lead("began").over(by_group) == F.col("began"))
     )
     lives = (
-        found.withColumn("goes_over", F.col("is_removal") & F.coalesce(goes_over, F.lit(False)))
+        generations.withColumn("goes_over", F.col("is_removal") & F.coalesce(goes_over, F.lit(False)))
         .where(~F.col("goes_over"))
         .withColumn(
             "incarnation",

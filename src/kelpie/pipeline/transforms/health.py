@@ -12,11 +12,11 @@ _RANK = ("notice", "warning", "critical")
 def shown(snapshot: DataFrame) -> DataFrame:
     """cluster, group, topic, partition, offset: what a group had committed by the newest look at it."""
     position = [*_GROUP, "topic", "partition"]
-    told = snapshot.where((F.col("kind") == "committed") & F.col("group").isNotNull())
-    rows = told.select(*position, "snapshot", "at", number("offset").alias("offset"))
+    committed = snapshot.where((F.col("kind") == "committed") & F.col("group").isNotNull())
+    rows = committed.select(*position, "snapshot", "at", number("offset").alias("offset"))
     newest = rows.groupBy(*_GROUP).agg(F.max(F.struct("at", "snapshot")).alias("newest"))
-    looked = rows.join(newest, _GROUP).where(F.col("snapshot") == F.col("newest.snapshot"))
-    return looked.where(F.col("offset") >= 0).groupBy(*position).agg(F.max("offset").alias("offset"))
+    newest_rows = rows.join(newest, _GROUP).where(F.col("snapshot") == F.col("newest.snapshot"))
+    return newest_rows.where(F.col("offset") >= 0).groupBy(*position).agg(F.max("offset").alias("offset"))
 
 
 def health(

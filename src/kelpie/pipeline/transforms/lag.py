@@ -12,7 +12,7 @@ SURVEYED = "survey "
 """How the names of snapshots begin that `kelpie collect` took."""
 
 
-def told(snapshot: DataFrame) -> DataFrame:
+def surveyed_positions(snapshot: DataFrame) -> DataFrame:
     """Committed offsets with the ends that the same survey saw a moment later.
 
     cluster, group, topic, partition, at, offset, end_offset, stable_offset.
@@ -29,16 +29,16 @@ def told(snapshot: DataFrame) -> DataFrame:
     positions = surveyed.where(F.col("kind") == "committed").select(
         *place, "group", number("offset").alias("offset")
     )
-    found = positions.where(F.col("offset") >= 0).join(ends, place)
-    return found.where(F.col("end_offset").isNotNull()).drop("snapshot")
+    with_ends = positions.where(F.col("offset") >= 0).join(ends, place)
+    return with_ends.where(F.col("end_offset").isNotNull()).drop("snapshot")
 
 
 def lags(
-    timeline: DataFrame, ends: DataFrame, *, told: DataFrame | None = None, width_s: int = HOUR_S
+    timeline: DataFrame, ends: DataFrame, *, surveyed: DataFrame | None = None, width_s: int = HOUR_S
 ) -> DataFrame:
     """Rows of lag. `ends`: cluster, topic, partition, at, end_offset, stable_offset.
 
-    `told`: what surveys saw; it counts for groups and partitions of which no commit was read.
+    `surveyed`: positions that surveys saw; they count for groups and partitions of which no commit was read.
     """
     by_position = Window.partitionBy(*_POSITION, "group").orderBy("offsets_partition", "log_offset")
     held = timeline.withColumn("ended", F.lead("committed").over(by_position)).select(
@@ -49,9 +49,11 @@ def lags(
     known = held.where(F.col("began").isNotNull() & F.col("offset").isNotNull()).join(newest, _POSITION)
     # Groups commit every few seconds, and some stand still for months.
     rows = during(ends, known, _POSITION, last=F.col("last"), width_s=width_s, short_s=_SHORT_S)
-    if told is not None:
+    if surveyed is not None:
         read = timeline.select(*_POSITION, "group").distinct()
-        rows = rows.unionByName(told.join(read, [*_POSITION, "group"], "left_anti"), allowMissingColumns=True)
+        rows = rows.unionByName(
+            surveyed.join(read, [*_POSITION, "group"], "left_anti"), allowMissingColumns=True
+        )
     return _in_time(rows, ends).select(
         "cluster",
         "group",

@@ -64,17 +64,17 @@ def _removed(timeline: DataFrame, snapshot: DataFrame, log_events: DataFrame) ->
         .groupBy(*_GROUP)
         .agg(F.collect_set("at").alias("deletions"))
     )
-    told = gone.join(F.broadcast(retention), "cluster", "left").join(deletions, _GROUP, "left")
+    with_settings = gone.join(F.broadcast(retention), "cluster", "left").join(deletions, _GROUP, "left")
     allowed_ms = F.coalesce("minutes", F.lit(_DEFAULT_MINUTES)) * 60_000
     is_old = F.when(
         F.col("previous_expires").isNotNull(), F.col("at") >= F.col("previous_expires")
     ).otherwise(F.unix_millis("at") - F.unix_millis("previous_committed") >= allowed_ms)
     by_hand = F.exists(
-        "deletions", lambda it: F.abs(F.unix_millis(it) - F.unix_millis("at")) <= _SAME_MOMENT_MS
+        "deletions", lambda deleted: F.abs(F.unix_millis(deleted) - F.unix_millis("at")) <= _SAME_MOMENT_MS
     )
     expired = F.coalesce(is_old, F.lit(False)) & ~F.coalesce(by_hand, F.lit(False))
     moved = F.col("next.offset") - F.col("previous_offset")
-    return told.select(
+    return with_settings.select(
         *_POSITION,
         "at",
         F.when(expired, F.lit("expired")).otherwise(F.lit("deleted")).alias("kind"),

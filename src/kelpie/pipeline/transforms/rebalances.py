@@ -40,9 +40,11 @@ def rebalances(generations: DataFrame, log_events: DataFrame) -> DataFrame:
     recorded = _told_by_records(generations)
     logged = _told_by_logs(log_events, _lives(generations))
     why = _told_by_departures(recorded, log_events)
-    told = recorded.unionByName(logged, allowMissingColumns=True).unionByName(why, allowMissingColumns=True)
+    sources = recorded.unionByName(logged, allowMissingColumns=True).unionByName(
+        why, allowMissingColumns=True
+    )
     # Per generation, what records say and what logs say become one row.
-    both = told.groupBy(*_GROUP, "incarnation", "to_generation").agg(
+    by_generation = sources.groupBy(*_GROUP, "incarnation", "to_generation").agg(
         F.coalesce(F.min("bumped"), F.min("log_started")).alias("began"),
         F.max("log_ended").alias("log_ended"),
         F.max("recorded").alias("recorded"),
@@ -59,7 +61,7 @@ def rebalances(generations: DataFrame, log_events: DataFrame) -> DataFrame:
     before = F.coalesce(F.lag("to_generation").over(by_group), "from_recorded", F.col("to_generation") - 1)
     behind = following(Window.partitionBy(*_GROUP, "incarnation").orderBy(F.desc("to_generation")))
     return (
-        both.withColumn("ended", own_end)
+        by_generation.withColumn("ended", own_end)
         .withColumn("ended", F.coalesce("ended", F.last("ended", ignorenulls=True).over(behind)))
         .withColumn("started", F.coalesce("began", "ended"))
         .where(F.col("started").isNotNull())
@@ -113,7 +115,7 @@ def _lives(generations: DataFrame) -> DataFrame:
 
 def _told_by_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
     """The beginnings and ends that brokers' logs tell of; a beginning names the generation before."""
-    mine = log_events.where(
+    events = log_events.where(
         F.col("group").isNotNull()
         & F.col("generation").isNotNull()
         & F.col("kind").isin(_STARTED, _JOINED, _ASSIGNED, _EMPTY)
@@ -122,7 +124,7 @@ def _told_by_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
     # Groups of KIP-848 know no such lines, only that their coordinator computed an assignment.
     computed = F.col("details")["assignor"].isNotNull()
     ends = F.col("kind").isin(_ASSIGNED, _EMPTY) & ~computed
-    return mine.join(lives, _GROUP, "left").select(
+    return events.join(lives, _GROUP, "left").select(
         *_GROUP,
         _incarnation().alias("incarnation"),
         (F.col("generation") + F.when(starts, 1).otherwise(0)).alias("to_generation"),

@@ -13,9 +13,9 @@ from deltalake import DeltaTable
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
-from kelpie.pipeline.sources.inventory import LAST, append, plan, take_inventory
+from kelpie.pipeline.sources.inventory import LAST, plan, take_inventory
 from kelpie.pipeline.sources.segments.discovery import described, of_offsets_topic
-from kelpie.pipeline.sources.segments.files import FILLED, Outcome, Range
+from kelpie.pipeline.sources.segments.files import FILLED, SegmentFile, SegmentTaskResult
 from kelpie.pipeline.sources.segments.intake import Ingested, Runner, take_in
 from kelpie.pipeline.sources.segments.task import write
 from kelpie.pipeline.sources.snapshots.outputs import Configurations
@@ -32,11 +32,15 @@ class Here:
     """Runs tasks in this process, and remembers which."""
 
     cores: int = 1
-    ran: list[Range] = field(default_factory=list)
+    ran: list[SegmentFile] = field(default_factory=list)
+    tasks: int = 0
 
-    def __call__(self, tasks: Sequence[Sequence[Range]], folders: Mapping[str, str]) -> Iterable[Outcome]:
-        self.ran += [part for parts in tasks for part in parts]
-        return [write(parts, folders) for parts in tasks]
+    def __call__(
+        self, tasks: Sequence[Sequence[SegmentFile]], folders: Mapping[str, str]
+    ) -> Iterable[SegmentTaskResult]:
+        self.ran += [file for files in tasks for file in files]
+        self.tasks += len(tasks)
+        return [write(files, folders) for files in tasks]
 
 
 def commit(log_offset: int, offset: int, *, group: str = "g", metadata: str = "") -> Record:
@@ -71,7 +75,7 @@ def ingest(lake: Lake, folders: Sequence[Path], run: Runner) -> Ingested:
     for batch in plan(lake, cluster, inventory):
         files = of_offsets_topic(described(batch.of(Kind.SEGMENT), disks), cluster)
         done = take_in(lake, files, run, application=batch.application, version=batch.number)
-        append(lake, LAST, [], cluster, application=batch.application, version=batch.number)
+        lake.append_rows(LAST, cluster, [], application=batch.application, version=batch.number)
     return done
 
 

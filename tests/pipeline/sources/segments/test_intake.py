@@ -1,4 +1,4 @@
-"""From the disks of brokers to bronze tables: what is found, what is new; nothing is lost at a seam."""
+"""From the disks of brokers to bronze tables: what is found, and what is new."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.pipeline.sources.segments import intake as segments
-from kelpie.pipeline.sources.segments.files import COMMITS, Outcome, Range
+from kelpie.pipeline.sources.segments.files import COMMITS, SegmentFile, SegmentTaskResult
 from kelpie.pipeline.spark.spark_errors import ClusterFault
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.wire.records import write_batch
@@ -26,26 +26,21 @@ def disk(tmp_path: Path) -> Path:
     return tmp_path / "disk"
 
 
-@pytest.fixture
-def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are cut every hundred bytes, which is in the middle of a batch."""
-    monkeypatch.setattr(segments, "RANGE_BYTES", 100)
-    monkeypatch.setattr(segments, "_SMALLEST_TASK", 100)
-
-
-@pytest.mark.usefixtures("small_ranges")
-def test_file_cut_in_many_places_is_read_once(lake: Lake, disk: Path) -> None:
-    """Big files are read by tasks that know nothing of each other."""
-    segment(disk, batches(0, 50))
+def test_many_files_are_read_once_by_several_tasks(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks know nothing of each other; a file larger than a task should be is one task."""
+    monkeypatch.setattr(segments, "TASK_BYTES", 3 * len(batches(0, 1)))
+    for partition in range(20):
+        segment(tmp_path / "disk", batches(0, 1 + partition % 5), partition=partition)
     run = Here()
-    assert ingest(lake, [disk], run).rows["offset_commit"] == 50
-    assert len(run.ran) > 20
-    assert offsets(lake) == list(range(50))
+    assert ingest(lake, [tmp_path / "disk"], run).rows["offset_commit"] == 60
+    assert 8 < run.tasks < 20
+    assert len(run.ran) == len({file.path for file in run.ran}) == 20
 
 
-@pytest.mark.usefixtures("small_ranges")
 def test_what_looks_like_a_batch_inside_a_batch_is_not_read(lake: Lake, disk: Path) -> None:
-    """A task that begins inside an entry may find one there; the driver sees that the seam does not fit."""
+    """Metadata of a commit may be anything, also the bytes of a batch."""
     trap = write_batch([commit(40, 666)]).decode("latin-1")
     # As metadata it must be text; latin-1 letters above 127 would take two bytes, so the trap is put in raw.
     inner = commit(1, 10, metadata="x" * len(trap))
@@ -58,9 +53,8 @@ def test_what_looks_like_a_batch_inside_a_batch_is_not_read(lake: Lake, disk: Pa
     assert offsets(lake) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.usefixtures("small_ranges")
-def test_damage_at_a_seam_is_told(lake: Lake, disk: Path) -> None:
-    """A range that begins with a search must not swallow what is broken there."""
+def test_damage_is_told_and_costs_one_batch(lake: Lake, disk: Path) -> None:
+    """What is broken must not be swallowed, nor what follows it."""
     data = bytearray(batches(0, 30))
     size = len(batches(0, 1))
     hurt = 10 * size
@@ -81,7 +75,6 @@ def test_file_that_grew_goes_on_where_it_was(lake: Lake, disk: Path) -> None:
     run = Here()
     assert ingest(lake, [disk], run).rows["offset_commit"] == 3
     assert run.ran[0].start == len(batches(0, 5))
-    assert not run.ran[0].cut
     assert offsets(lake) == list(range(8))
 
 
@@ -213,15 +206,20 @@ class Blind(Here):
 
     blind: int = 1
 
-    def __call__(self, tasks: Sequence[Sequence[Range]], folders: Mapping[str, str]) -> Iterable[Outcome]:
+    def __call__(
+        self, tasks: Sequence[Sequence[SegmentFile]], folders: Mapping[str, str]
+    ) -> Iterable[SegmentTaskResult]:
         self.blind -= 1
         if self.blind < 0:
             return super().__call__(tasks, folders)
-        elsewhere = [[part._replace(path=f"/nowhere{part.path}") for part in parts] for parts in tasks]
-        found = super().__call__(elsewhere, folders)
+        elsewhere = [[replace(file, path=f"/nowhere{file.path}") for file in files] for files in tasks]
+        results = super().__call__(elsewhere, folders)
         return [
-            replace(it, done=[replace(done, part=part) for done, part in zip(it.done, parts, strict=True)])
-            for it, parts in zip(found, tasks, strict=True)
+            replace(
+                result,
+                read=[replace(read, file=file) for read, file in zip(result.read, files, strict=True)],
+            )
+            for result, files in zip(results, tasks, strict=True)
         ]
 
 

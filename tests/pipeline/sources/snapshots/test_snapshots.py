@@ -25,9 +25,8 @@ from kelpie.pipeline.sources.inventory import take_inventory
 from kelpie.pipeline.sources.snapshots import surveys as collected
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.sources.snapshots.outputs import observed
-from kelpie.pipeline.storage import frames
+from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
-from kelpie.pipeline.tables import TABLES
 from tests.collect.months import write
 from tests.collect.rounds import collect, diagnosed, snapshots
 from tests.repair.scene import PARTITIONS, a_cluster, commit, home, replicas_of
@@ -138,14 +137,14 @@ def test_weeks_of_snapshots_are_looked_at_as_in_files(spark: SparkSession, tmp_p
     mine, left_out = collected.sort_out(items, "c")
     assert left_out == {}
     rows = collected.read_surveys(spark, mine, cluster="c")
-    table = TABLES["cluster_snapshot"]
-    frames.append(lake, table, rows, "c", application="test", version=1)
+    tables = ClusterTables(spark, lake, "c")
+    tables.append("cluster_snapshot", rows, application="test", version=1)
 
     wanted = read_evidence([landing])
     whole = Cluster(lake, "c").observations
     for name in ("brokers", "partitions", "listings", "ends", "settings"):
         assert sorted(map(repr, getattr(whole, name))) == sorted(map(repr, getattr(wanted, name))), name
-    seen = chosen_rows(frames.frame(spark, lake, table, "c"), "c").where("group is not null").collect()
+    seen = chosen_rows(tables.frame("cluster_snapshot"), "c").where("group is not null").collect()
     seen.sort(key=lambda row: (row["snapshot"], row["ordinal"]))
     of_groups = observed(row.asDict() for row in seen)
     for name in ("answers", "states", "committed"):

@@ -29,9 +29,8 @@ from kelpie.pipeline.sources.topic.ends import Epochs, ask_epochs, ask_reach
 from kelpie.pipeline.sources.topic.fetch import NotRead, read_stretch
 from kelpie.pipeline.sources.topic.intake import KELPIE, SPARK, choose, leader_epochs, open_topic, take_in
 from kelpie.pipeline.sources.topic.rows import RAW, Stretch
-from kelpie.pipeline.storage.frames import frame
+from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
-from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.commits import timeline
 from kelpie.real.cluster import RealCluster
 from tests.pipeline.sources.segments.segments import CLUSTER, Here, ingest, rows
@@ -187,7 +186,7 @@ def test_topic_and_disk_tell_the_same(
 
     def told(lakes: list[Lake]) -> list[tuple[Any, ...]]:
         commits, markers = (
-            _union([frame(spark, lake, TABLES[table], CLUSTER) for lake in lakes])
+            _union([ClusterTables(spark, lake, CLUSTER).frame(table) for lake in lakes])
             for table in ("offset_commit", "transaction_marker")
         )
         return sorted(timeline(commits, markers).drop("is_transactional", "producer_id").collect(), key=repr)

@@ -1,10 +1,10 @@
-"""Which log a file is, whatever its name is today.
+"""Which log a file holds, also after rotation.
 
-Rotation gives a log another name, or copies it away and empties it; so for a while there are two files of one
-log, and a file of one name holds one log after the other. A log is known by its beginning, up to the first
-line that tells a time. One that has no such line there is known by where it is.
+Rotation renames a log, or copies it and empties the original. So there may be two files of one log, and a
+file of one name holds several logs in the course of time. A log is identified by its beginning, up to the
+first line with a time; a log without such a line, by its path.
 
-Any of that may happen while a log is being read: what was seen of it before (`Look`) must still be there
+Rotation may happen while a log is being read: what the file was before (`FileState`) must still be true
 afterwards, or nothing that was read counts.
 """
 
@@ -22,84 +22,84 @@ _STEP_BITS = 2
 _FIRST_STEP = 256
 
 
-class Look(NamedTuple):
-    """What a file was at some moment."""
+class FileState(NamedTuple):
+    """A file at one moment."""
 
     log: str
-    """Which log it is."""
+    """The log that it holds."""
     size: int
     mark: int = 0
-    """By which one knows that a file is the same up to that size."""
+    """A checksum: a file with the same one is the same up to that size."""
 
 
 class Seen(NamedTuple):
-    """A file that was looked at. `path` is what it is known by, `file` where it can be read."""
+    """A file and its state. `path` identifies it, `file` is where it can be read."""
 
     path: str
     file: Path
-    look: Look
+    state: FileState
 
 
-def look_at(file: Path, path: str, size: int) -> Look:
-    """No further than `size`. Raises OSError."""
+def state_of(file: Path, path: str, size: int) -> FileState:
+    """The state of a file, up to `size`. Raises OSError."""
     with file.open("rb") as opened:
         beginning = opened.read(_BEGINNING)
         size = min(size, os.fstat(opened.fileno()).st_size)
-    return Look(_log_of(beginning, path), size, mark_of(file, size))
+    return FileState(_log_of(beginning, path), size, mark_of(file, size))
 
 
-def is_as_it_was(file: Path, path: str, look: Look) -> bool:
-    """Whether it begins with what was seen then."""
+def still_begins_so(file: Path, path: str, state: FileState) -> bool:
+    """Whether the file still begins with what it held in this state."""
     try:
-        return look_at(file, path, look.size) == look
+        return state_of(file, path, state.size) == state
     except OSError:
         return False
 
 
-def begins_with(file: Path, look: Look) -> bool:
-    """Whether another file holds at least all of that log."""
+def begins_with(file: Path, state: FileState) -> bool:
+    """Whether another file begins with all that a file held in this state."""
     try:
-        return file.stat().st_size >= look.size and mark_of(file, look.size) == look.mark
+        return file.stat().st_size >= state.size and mark_of(file, state.size) == state.mark
     except OSError:
         return False
 
 
 def steps_of(file: Path, size: int) -> tuple[int, ...]:
-    """Marks of ever longer beginnings, so that its beginning is known when it is gone. Raises OSError."""
+    """Checksums of ever longer beginnings, to recognise a copy when the file is gone. Raises OSError."""
     return tuple(mark_of(file, step) for step in _steps(size))
 
 
 def is_beginning(file: Path, size: int, steps: Sequence[int]) -> bool:
-    """Whether it is the beginning of a log that had these marks, as far as they tell. Raises OSError."""
-    mine = steps_of(file, size)
-    return bool(mine) and mine == tuple(steps[: len(mine)])
+    """Whether a file is the beginning of a log with these checksums. Raises OSError."""
+    marks = steps_of(file, size)
+    return bool(marks) and marks == tuple(steps[: len(marks)])
 
 
 def by_path(path: str) -> str:
-    """The log of a file that no line tells from others."""
+    """The identity of a log that has no line with a time."""
     return _digest(os.fsencode(path))
 
 
 def are_beside(one: str, other: str) -> bool:
-    """Whether they are files of one folder."""
+    """Whether both are in one folder."""
     return PurePath(one).parent == PurePath(other).parent
 
 
 def copies(files: Iterable[Seen]) -> dict[str, str]:
-    """Files that say nothing but what another one beside them says, which may say more: by path, both."""
+    """Files that are the beginning of another file in their folder: the paths of both."""
     alike: dict[tuple[PurePath, str], list[Seen]] = {}
     for seen in files:
-        alike.setdefault((PurePath(seen.path).parent, seen.look.log), []).append(seen)
-    found: dict[str, str] = {}
+        alike.setdefault((PurePath(seen.path).parent, seen.state.log), []).append(seen)
+    copies_of: dict[str, str] = {}
     for same in alike.values():
-        # The longest tells; of equal ones that of the longer name: the other one will soon be another log.
-        same.sort(key=lambda it: (-it.look.size, -len(it.path), it.path))
+        # The longest is read; of equal ones the longer name, for the other will soon hold another log.
+        same.sort(key=lambda seen: (-seen.state.size, -len(seen.path), seen.path))
         for number, seen in enumerate(same):
             for other in same[:number]:
-                if other.path not in found and begins_with(other.file, seen.look):
-                    found[seen.path] = other.path
+                if other.path not in copies_of and begins_with(other.file, seen.state):
+                    copies_of[seen.path] = other.path
                     break
-    return found
+    return copies_of
 
 
 def _steps(size: int) -> Iterator[int]:
@@ -113,7 +113,7 @@ def _log_of(beginning: bytes, path: str) -> str:
     end = 0
     for line in beginning.splitlines(keepends=True):
         if len(beginning) < _BEGINNING and not line.endswith(b"\n"):
-            break  # Somebody is still writing it.
+            break  # The line is not complete yet.
         end += len(line)
         head = parse_head(line.decode("utf-8", "replace").rstrip("\r\n"))
         if head is not None and head.time:

@@ -1,13 +1,13 @@
-"""Logs of brokers and clients into `log_event`: a range of a file is a task.
+"""Logs of brokers and clients into `log_event`: each range of a file is a task.
 
-Lines tell whose they are by what came before, some logs tell no more than the time of day, and a big log is
-read in ranges at once. What only a whole file tells (`parts`), or only all files together (the date of a
-log without one, a group that nothing but the name of the file gives away), is set right by a second round of
-tasks, which writes the files of the table. So the driver sees what logs say of clients and groups, and no
-row; and the JVM sees nothing of it.
+The group of a line may follow from earlier lines, some logs have only the time of day, and the ranges of a
+big log are read at the same time. So there are two rounds of tasks. The first reads ranges. Then the driver
+merges what they say of clients and groups (`parts`), and what all files together say: the date of a log
+without one, a group that only the name of a file names. The second round completes the rows and writes them.
+No row passes through the driver or the JVM.
 
-A log that cannot be read in ranges is read in one task, line by line. One that has grown is read on from
-where it was left (`progress`).
+A log that cannot be read in ranges is read in one task, line by line. A log that has grown is continued from
+where it ended (`progress`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,15 +26,16 @@ from kelpie.model.time import Instant
 from kelpie.observations import Event
 from kelpie.observations.encoding import decode
 from kelpie.observations.events import FACTS
-from kelpie.pipeline.sources.inventory import Item, instant
-from kelpie.pipeline.sources.logs.identity import Look, Seen, copies, is_as_it_was, steps_of
+from kelpie.pipeline.sources.inventory import Item
+from kelpie.pipeline.sources.logs.identity import FileState, Seen, copies, steps_of, still_begins_so
 from kelpie.pipeline.sources.logs.parts import Part, Unjoinable, folded, merged
-from kelpie.pipeline.sources.logs.plan import Outcome, Piece, Task
-from kelpie.pipeline.sources.logs.progress import Found, Ledger, Progress
+from kelpie.pipeline.sources.logs.plan import LogTaskResult, Piece, Task
+from kelpie.pipeline.sources.logs.progress import Ledger, LogProgress, ReadingPlan
 from kelpie.pipeline.sources.logs.reader import can_be_split
 from kelpie.pipeline.sources.logs.rows import EVENTS, rows_of_line, settled, staged
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.storage.parquet import NewFile
+from kelpie.pipeline.tables.moments import instant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,33 +48,33 @@ _CHANGED = "It became another file while it was read. What it is by now is read 
 
 @dataclass(slots=True)
 class Log:
-    """What tasks say of a log, beside its events."""
+    """What tasks return of a log, without its events."""
 
     reading: Reading
-    """Without its events; lines that mean nothing may be missing in its `heads` and `unknown`."""
+    """Without events; its `heads` and `unknown` may not count lines that mean nothing."""
     reason: str = ""
-    """Why it is of no use."""
+    """Why it cannot be used."""
     changed: bool = False
-    """Of no use this time only: it was taken away, or emptied, while it was read."""
+    """It cannot be used this time: it was moved or emptied while it was read."""
     ungrouped: bool = False
-    """Whether there are events of clients that nothing in the file gives a group."""
+    """Whether some events have a group that nothing in the file names."""
     began: Instant | None = None
-    """Its first time, before its date was settled."""
+    """Its first time, before its date was known."""
     pieces: Sequence[Piece] = ()
-    progress: Progress | None = None
-    """Where to go on when it has grown."""
-    replaces: Sequence[Progress] = ()
-    """Whose rows have to go before those of its pieces come."""
-    renames: Progress | None = None
-    """Whose rows stay, under its name: lines are looked for where they are."""
+    progress: LogProgress | None = None
+    """Where to continue when it has grown."""
+    replaces: Sequence[LogProgress] = ()
+    """Logs whose rows are deleted before its own are added."""
+    renames: LogProgress | None = None
+    """The log under its old name, whose rows get the new name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A log to be read: from where it was left, or from its beginning; as a whole if nothing else helps."""
+    """A log to be read: from where it ended, from its beginning, or as a whole if it cannot be split."""
 
     item: Item
-    found: Found
+    plan: ReadingPlan
     layout: Layout | None = None
     whole: bool = False
 
@@ -82,13 +83,13 @@ class _Work:
         return self.item.path
 
     @property
-    def is_as_it_was(self) -> bool:
-        return is_as_it_was(self.item.file.path, self.path, self.found.look)
+    def is_unchanged(self) -> bool:
+        return still_begins_so(self.item.file.path, self.path, self.plan.state)
 
     @property
     def anew(self) -> "_Work":
-        if self.found.go_on is not None:
-            return replace(self, found=self.found._replace(go_on=None))
+        if self.plan.go_on is not None:
+            return replace(self, plan=self.plan._replace(go_on=None))
         return replace(self, whole=True)
 
 
@@ -101,20 +102,20 @@ def read_logs(
     hints: Hints = NO_HINTS,
     range_bytes: int = RANGE_BYTES,
 ) -> list[Log]:
-    """What logs say, by name, as files are gone through; their rows wait in the folder `staging`."""
+    """Reads these logs. Their rows are left in the folder `staging`."""
     reading = partial(_read, spark, staging=staging, zone=hints.zone, range_bytes=range_bytes)
-    works = {item.path: _Work(item, _found(ledger, item), hints.layout_of(item.file.name)) for item in items}
-    others = copies(Seen(it.path, it.item.file.path, it.found.look) for it in works.values())
+    works = {item.path: _Work(item, _plan(ledger, item), hints.layout_of(item.file.name)) for item in items}
+    others = copies(Seen(work.path, work.item.file.path, work.plan.state) for work in works.values())
     logs = reading([work for path, work in works.items() if path not in others])
     logs |= reading(_without_rows(works[copy], logs[other], ledger) for copy, other in others.items())
-    return sorted(logs.values(), key=lambda it: it.reading.name.split("/"))
+    return sorted(logs.values(), key=lambda log: log.reading.name.split("/"))
 
 
 def _without_rows(copy: _Work, other: Log, ledger: Ledger) -> _Work:
-    """What it says goes without saying, if the other one says it; if not, things have changed."""
+    """A copy needs no rows if the other file has them; if that one has changed, the copy is planned again."""
     if other.progress is None:
-        return replace(copy, found=_found(ledger, copy.item))
-    return replace(copy, found=copy.found._replace(told_as=other.progress.names))
+        return replace(copy, plan=_plan(ledger, copy.item))
+    return replace(copy, plan=copy.plan._replace(told_as=other.progress.names))
 
 
 def _read(
@@ -125,19 +126,19 @@ def _read(
     zone: tzinfo | None,
     range_bytes: int,
 ) -> dict[str, Log]:
-    """By path."""
+    """Logs by path."""
     logs: dict[str, Log] = {}
     todo = list(works)
     while todo:
         tasks = [task for work in todo for task in _tasks(work, range_bytes)]
-        outcomes = _by_name(_run(spark, tasks, staging, zone))
+        results = _by_name(_run(spark, tasks, staging, zone))
         again = []
         for work in todo:
             name = work.item.file.name
-            log = _log(work, outcomes[name])
+            log = _log(work, results[name])
             if log is None:
                 again.append(work.anew)
-            elif (log.reason and not work.found.look.log) or work.is_as_it_was:
+            elif (log.reason and not work.plan.state.log) or work.is_unchanged:
                 logs[work.path] = log
             else:
                 logs[work.path] = Log(Reading(name), _CHANGED, changed=True)
@@ -146,9 +147,9 @@ def _read(
 
 
 def correct(logs: Sequence[Log], known: Mapping[str, str]) -> None:
-    """What all files together tell: dates, and groups by names of files.
+    """Adds what all files together tell: dates, and groups by names of files.
 
-    `known`: groups that somebody knows of; what is learned from names of files is noted with each log.
+    `known`: names of groups. A group that a file's name names is added to the known groups of its log.
     """
     for log in logs:
         reading = log.reading
@@ -166,7 +167,7 @@ def correct(logs: Sequence[Log], known: Mapping[str, str]) -> None:
 
 
 def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Path, cluster: str) -> list[NewFile]:
-    """Files with the rows of all these logs in the folder of the table; no commit knows them yet."""
+    """Writes the rows of these logs to files in the folder of the table; no commit names them yet."""
     pieces = [piece for log in logs for piece in log.pieces]
     tasks: list[list[Piece]] = []
     rows = _ROWS_A_TASK
@@ -188,7 +189,7 @@ def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Path, cluster
 
 
 def change_rows(lake: Lake, cluster: str, logs: Sequence[Log]) -> None:
-    """Of earlier batches: those that are told anew go, and those of logs that were renamed are, too."""
+    """Changes rows of earlier batches: deletes those that are replaced, renames those of renamed logs."""
     for log in logs:
         for earlier in log.replaces:
             lake.delete(EVENTS, cluster, earlier.where)
@@ -196,15 +197,15 @@ def change_rows(lake: Lake, cluster: str, logs: Sequence[Log]) -> None:
             lake.update(EVENTS, cluster, log.renames.where, {"source": log.reading.name})
 
 
-def _found(ledger: Ledger, item: Item) -> Found:
+def _plan(ledger: Ledger, item: Item) -> ReadingPlan:
     try:
         return ledger.find(item.path, item.file.path, item.file.size)
     except OSError:
-        return Found(Look("", item.file.size))  # The task will say why.
+        return ReadingPlan(FileState("", item.file.size))  # The task will say why.
 
 
 def _tasks(work: _Work, range_bytes: int) -> list[Task]:
-    file, go_on, size = work.item.file, work.found.go_on, work.found.look.size
+    file, go_on, size = work.item.file, work.plan.go_on, work.plan.state.size
     begins = 0 if go_on is None else go_on.end
     task = Task(file.name, str(file.path), work.item.encoding, work.layout, begins=begins, ends=size)
     if work.whole or work.layout is not None:
@@ -224,11 +225,13 @@ def _tasks(work: _Work, range_bytes: int) -> list[Task]:
     ]
 
 
-def _run(spark: "SparkSession", tasks: Sequence[Task], staging: Path, zone: tzinfo | None) -> list[Outcome]:
-    def task(it: Task) -> list[Outcome]:
+def _run(
+    spark: "SparkSession", tasks: Sequence[Task], staging: Path, zone: tzinfo | None
+) -> list[LogTaskResult]:
+    def task(range_task: Task) -> list[LogTaskResult]:
         from kelpie.pipeline.sources.logs.task import read  # noqa: PLC0415 - not in the driver.
 
-        return read(it, str(staging), zone)
+        return read(range_task, str(staging), zone)
 
     if not tasks:
         return []
@@ -237,21 +240,21 @@ def _run(spark: "SparkSession", tasks: Sequence[Task], staging: Path, zone: tzin
     return context.parallelize(tasks, slices).flatMap(task).collect()
 
 
-def _by_name(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    found: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        found.setdefault(outcome.task.name, []).append(outcome)
-    return found
+def _by_name(results: Sequence[LogTaskResult]) -> dict[str, list[LogTaskResult]]:
+    by_name: dict[str, list[LogTaskResult]] = {}
+    for result in results:
+        by_name.setdefault(result.task.name, []).append(result)
+    return by_name
 
 
-def _log(work: _Work, outcomes: Sequence[Outcome]) -> Log | None:
-    """None: it must be read anew, from further back."""
-    name, go_on = work.item.file.name, work.found.go_on
-    broken = next((it.reason for it in outcomes if it.reason), "")
+def _log(work: _Work, results: Sequence[LogTaskResult]) -> Log | None:
+    """None: it must be read again, from further back."""
+    name, go_on = work.item.file.name, work.plan.go_on
+    broken = next((result.reason for result in results if result.reason), "")
     if broken:
         return Log(Reading(name), broken)
-    parts = [it.part for it in outcomes if it.part is not None]
-    if len(parts) < len(outcomes):
+    parts = [result.part for result in results if result.part is not None]
+    if len(parts) < len(results):
         return None
     before = [] if go_on is None or go_on.part is None else [go_on.part]
     try:
@@ -261,30 +264,30 @@ def _log(work: _Work, outcomes: Sequence[Outcome]) -> Log | None:
     whole.reading.name = name
     known = whole.known[len(before) :]
     pieces = [
-        Piece(name, work.found.look.log, it.rows, it.count, each)
-        for it, each in zip(outcomes, known, strict=True)
-        if it.count
+        Piece(name, work.plan.state.log, result.rows, result.count, part_known)
+        for result, part_known in zip(results, known, strict=True)
+        if result.count
     ]
     log = Log(whole.reading, ungrouped=whole.ungrouped, began=whole.reading.first, pieces=pieces)
-    replaces = [work.found.outdated]
+    replaces = [work.plan.outdated]
     if go_on is None:
-        replaces += [work.found.replaces] if not work.found.told_as else []
+        replaces += [work.plan.replaces] if not work.plan.told_as else []
         log.reason = "" if whole.reading.heads or pieces else NOTHING_KNOWN
         if work.layout is not None and not whole.reading.heads:
             log.reason = MISFIT
     elif whole.known[0] != go_on.known or not _is_as_written(go_on, log):
         return None
-    elif go_on.name != name and not work.found.told_as:
+    elif go_on.name != name and not work.plan.told_as:
         log.renames = go_on
-    log.replaces = [it for it in replaces if it is not None]
-    log.progress = _progress(work, outcomes, [*before, *parts], log)
-    if work.found.told_as:
+    log.replaces = [earlier for earlier in replaces if earlier is not None]
+    log.progress = _progress(work, results, [*before, *parts], log)
+    if work.plan.told_as:
         log.pieces = []
     return log
 
 
-def _is_as_written(go_on: Progress, log: Log) -> bool:
-    """Whether the entry that was the last one tells what it told; then that need not be told again."""
+def _is_as_written(go_on: LogProgress, log: Log) -> bool:
+    """Whether the former last entry gives the same rows as before; then these are skipped."""
     assert go_on.part is not None
     place, written = go_on.part.lines + 1, go_on.last
     if written is None:
@@ -298,31 +301,31 @@ def _is_as_written(go_on: Progress, log: Log) -> bool:
     return True
 
 
-def _progress(work: _Work, outcomes: Sequence[Outcome], parts: Sequence[Part], log: Log) -> Progress:
-    """Where to go on, if it can be."""
-    name, found = work.item.file.name, work.found
-    earlier = found.go_on.names if found.go_on is not None else ()
-    names = [it for it in dict.fromkeys((*earlier, *found.told_as)) if it != name]
+def _progress(work: _Work, results: Sequence[LogTaskResult], parts: Sequence[Part], log: Log) -> LogProgress:
+    """Where to continue the log, if that is possible."""
+    name, plan = work.item.file.name, work.plan
+    earlier = plan.go_on.names if plan.go_on is not None else ()
+    names = [other for other in dict.fromkeys((*earlier, *plan.told_as)) if other != name]
     names.append(name)
     try:
-        steps = steps_of(work.item.file.path, found.look.size)
+        steps = steps_of(work.item.file.path, plan.state.size)
     except OSError:
-        steps = ()  # It is gone, and what was read of it will not count.
-    progress = Progress(work.path, tuple(names), found.look, steps)
-    end = outcomes[-1].last_entry
+        steps = ()  # It is gone, so what was read of it will not count.
+    progress = LogProgress(work.path, tuple(names), plan.state, steps)
+    end = results[-1].last_entry
     if end is None or log.ungrouped:
         return progress
     part = folded(parts[:-1])
     known = merged([part, parts[-1]]).known[0]
     last = None
-    if outcomes[-1].count:
+    if results[-1].count:
         piece = log.pieces[-1]
         last = settled(staged(piece.rows), piece.known, name)
     return replace(progress, end=end, part=part, known=known, last=last)
 
 
 def event_of(row: Mapping[str, Any]) -> Event:
-    """The reverse of what a task writes."""
+    """The event of a row of log_event."""
     event: Event = decode(
         "event",
         {

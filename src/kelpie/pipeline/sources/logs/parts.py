@@ -1,8 +1,8 @@
-"""Parts of one log, read apart, put together again: what the reader of the whole file would know at its end.
+"""Merges the parts of one log that were read separately into what a reader of the whole file would know.
 
-A part is what a task hands to the driver beside its rows; it grows with the groups and clients that a log
-names, not with its lines. Merging goes by the order of the parts, and is exact: `Unjoinable` is raised where
-only a reader that has seen all lines before could tell. What follows for the rows of each part is `Known`.
+A part is what a task returns to the driver beside its rows; its size depends on the groups and clients that
+the log names, not on its lines. Merging is exact: it raises `Unjoinable` where only a reader of all earlier
+lines could know. `Known` is what follows from the whole file for the rows of one part.
 """
 
 import re
@@ -22,12 +22,12 @@ _NUMBERED = re.compile(r":(\d+)$")
 
 
 class Unjoinable(Exception):
-    """The file must be read in one go."""
+    """The file must be read as a whole."""
 
 
 @dataclass(slots=True)
 class Part:
-    """All that a reader knows when it has read a part of a file, but for its rows."""
+    """What a reader knows after a part of a file, without its rows."""
 
     name: str
     lines: int
@@ -44,51 +44,51 @@ class Part:
     broker_source: str
     release: str
     brokers: Mapping[int, bool]
-    """Those that came or went: whether they were gone in the end."""
+    """Brokers that came or went: whether each was gone at the end."""
     left_out: Counter[EventKind]
-    """Events that were too many of their kind."""
+    """Events beyond the limit of their kind."""
     ungrouped: set[str]
-    """Clients of events that do not say their group."""
+    """Clients whose events do not name a group."""
     returns: Mapping[Client, tuple[int, Stamp | None]]
-    """Who was back after a pause, by what its line says: the first such line, and when."""
+    """Clients that returned after a pause: the number of the first such line, and its time."""
     late: set[Client]
-    """Who polled too late."""
+    """Clients that polled too late."""
     away: set[Client]
-    """Who polled too late, and was not back so far."""
+    """Clients that polled too late and have not returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a part of a log could not know by itself, and what all files together told of it."""
+    """What a part of a log could not know by itself: from the whole file, and from all files."""
 
     lines_before: int = 0
     repeated: frozenset[int] = frozenset()
-    """Brokers that were known to be gone: this part's first word of it goes."""
+    """Brokers that an earlier part reported as gone: the first such event of this part is dropped."""
     offset: Mapping[Float, int] = field(default_factory=dict)
-    """What is missing in times."""
+    """What has to be added to times."""
     of_client: Mapping[str, str] = field(default_factory=dict)
     """Groups by client."""
     only: tuple[str, str] | None = None
-    """The group of all others, and what told it."""
+    """The group of all other clients, and how that is known."""
     limits: Mapping[str, str] = field(default_factory=dict)
     """max.poll.interval.ms by group."""
     later: Returns = field(default_factory=dict)
-    """Who is back first in later parts."""
+    """When clients return in later parts."""
     shift_ms: int | None = 0
-    """From the times in a log without a date to the real ones. None: nobody knows them."""
+    """Added to times of a log without a date. None: the date is not known."""
     named: str | None = None
-    """The group that the name of the file gives away."""
+    """The group that the name of the file names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A log whose parts were put together."""
+    """A log whose parts were merged."""
 
     reading: Reading
     known: Sequence[Known]
     """By part."""
     ungrouped: bool
-    """Whether nothing in the file tells the group of some events."""
+    """Whether some events have a group that nothing in the file names."""
 
 
 def part_of(reader: RowReader) -> Part:
@@ -118,7 +118,7 @@ def part_of(reader: RowReader) -> Part:
 
 
 def merged(parts: Sequence[Part]) -> Merged:
-    """Parts of one file, in their order. Raises Unjoinable."""
+    """Merges the parts of one file, in their order. Raises Unjoinable."""
     reader = _Joined(parts[0].name)
     before: list[int] = []
     repeated: list[frozenset[int]] = []
@@ -145,7 +145,7 @@ def merged(parts: Sequence[Part]) -> Merged:
 
 
 def folded(parts: Sequence[Part]) -> Part:
-    """What a reader of all of these at once would know. Raises Unjoinable."""
+    """These parts as one part. Raises Unjoinable."""
     reader = _Joined(parts[0].name)
     away: set[Client] = set()
     for part in parts:
@@ -176,7 +176,7 @@ def folded(parts: Sequence[Part]) -> Part:
 
 
 def client_of(row: Row) -> str:
-    """By what its group is looked up."""
+    """The name by which its group is looked up."""
     return row.details.get("instance") or str(row.fields.get("client_id") or "")
 
 
@@ -190,49 +190,49 @@ def _who(row: Row) -> Client:
 
 
 def _away(rows: Sequence[Row]) -> set[Client]:
-    found: set[Client] = set()
+    away: set[Client] = set()
     for row in rows:
         if row.kind is EventKind.POLL_INTERVAL_EXCEEDED:
-            found.add(_who(row))
+            away.add(_who(row))
         elif row.kind in BACK:
-            found.discard(_who(row))
-    return found
+            away.discard(_who(row))
+    return away
 
 
 def _returns(rows: Sequence[Row]) -> dict[Client, tuple[int, Stamp | None]]:
-    found: dict[Client, tuple[int, Stamp | None]] = {}
+    returns: dict[Client, tuple[int, Stamp | None]] = {}
     for row in rows:
         if row.kind in BACK:
-            found.setdefault(_who(row), (row.line, row.stamp))
-    return found
+            returns.setdefault(_who(row), (row.line, row.stamp))
+    return returns
 
 
 def _later(reader: "_Joined", parts: Sequence[Part]) -> list[tuple[Mapping[str, str], Returns]]:
-    """For those who polled too late in a part: their limits, and when they are back in later parts."""
+    """By part, for clients that polled too late in it: their limits, and when they return in later parts."""
     limits = limits_of(reader.settings)
     groups, only = reader.groups, reader.groups.only()
 
     def attributed(who: Client) -> Client:
         group, client, instance = who
-        told = (group, "") if group is not None else groups.of(instance or client or "", only)
-        return None if told is None else told[0], client, instance
+        known = (group, "") if group is not None else groups.of(instance or client or "", only)
+        return None if known is None else known[0], client, instance
 
-    found: list[tuple[Mapping[str, str], Returns]] = []
+    by_part: list[tuple[Mapping[str, str], Returns]] = []
     later: dict[Client, Instant | None] = {}
     for part in reversed(parts):
         late = {attributed(who)[0] for who in part.late}
         away = set(map(attributed, part.away))
-        own = {group: limits[group] for group in late if group in limits}
-        found.append((own, {who: later[who] for who in away if who in later}))
-        # The last one that is noted is the first in the file.
-        for who, (_, stamp) in sorted(part.returns.items(), key=lambda it: -it[1][0]):
+        late_limits = {group: limits[group] for group in late if group in limits}
+        by_part.append((late_limits, {who: later[who] for who in away if who in later}))
+        # Sorted backwards: the first return in the file is the last one set.
+        for who, (_, stamp) in sorted(part.returns.items(), key=lambda entry: -entry[1][0]):
             at = None if stamp is None else stamp.at + reader.clock.offset.get(stamp.float, 0)
             later[attributed(who)] = at
-    return found[::-1]
+    return by_part[::-1]
 
 
 class _Joined(LogReader):
-    """A reader of whole parts."""
+    """A reader that takes in whole parts instead of lines."""
 
     last_stamp: Stamp | None = None
 
@@ -250,7 +250,8 @@ class _Joined(LogReader):
         if not self.groups.go_on(later):
             raise Unjoinable(part.name)
         self.settings += [
-            Setting(it.of, it.name, it.value, _shifted(it.source, lines)) for it in part.settings
+            Setting(setting.of, setting.name, setting.value, _shifted(setting.source, lines))
+            for setting in part.settings
         ]
         if self.broker is None and part.broker is not None:
             self.broker, self.broker_source = part.broker, _shifted(part.broker_source, lines)
@@ -270,5 +271,5 @@ class _Joined(LogReader):
 
 
 def _shifted(where: str, by: int) -> str:
-    """A place in a file, which ends with the number of a line, when `by` lines stand before."""
+    """A place that ends with a line number, moved by so many lines."""
     return _NUMBERED.sub(lambda match: f":{int(match[1]) + by}", where) if by else where

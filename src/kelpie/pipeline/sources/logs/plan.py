@@ -1,4 +1,4 @@
-"""What the driver tells tasks that read logs, and what they tell it."""
+"""What the driver sends to tasks that read logs, and what they return."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,24 +22,24 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LogTaskResult:
     """What a task read."""
 
     task: Task
     part: Part | None = None
-    """None: it must be read as a whole, or cannot be read."""
+    """None: the file must be read as a whole, or cannot be read."""
     rows: str = ""
-    """The file that they are in."""
+    """The staged file with its rows."""
     count: int = 0
     reason: str = ""
-    """Why it is of no use."""
+    """Why the file cannot be used."""
     last_entry: int | None = None
     """Where the last entry of the file begins, if this is that entry and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows that were read, and what they lack."""
+    """Rows that were read, and what they still lack."""
 
     source: str
     log: str
@@ -47,4 +47,4 @@ class Piece:
     count: int
     known: Known
     skip: int = 0
-    """So many of the first rows are in the table already."""
+    """The number of first rows that the table has already."""

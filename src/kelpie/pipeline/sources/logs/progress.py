@@ -1,10 +1,10 @@
-"""How far logs have been read: one that has grown is read on from its last entry.
+"""How far logs have been read: a log that has grown is continued from its last entry.
 
-What was known at the end of a log is kept beside the tables (`Progress`), so that the next run goes on as if
-it had read all of it. That holds as long as nothing that comes later says otherwise of earlier rows: if the
-new lines tell the group of an old one, the log is read anew, and its rows are replaced.
+What the reader knew at the end of a log is kept beside the tables (`LogProgress`), so that the next run
+continues as if it had read all lines. If new lines change what is known of old rows (such as their group),
+the log is read again from its beginning and its rows are replaced.
 
-A log goes on under the name that its file has by then (`identity`).
+A log that rotation has renamed is continued under its new name (`identity`).
 """
 
 import pickle
@@ -15,13 +15,13 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from kelpie.pipeline.sources.logs.identity import (
-    Look,
+    FileState,
     are_beside,
     begins_with,
     by_path,
-    is_as_it_was,
     is_beginning,
-    look_at,
+    state_of,
+    still_begins_so,
 )
 from kelpie.pipeline.sources.logs.parts import Known, Part
 from kelpie.pipeline.sources.logs.rows import EVENTS, Columns
@@ -33,32 +33,32 @@ _SUFFIX = ".log-progress"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LogProgress:
     """What is known of a log up to its last entry."""
 
     path: str
     names: tuple[str, ...]
-    """What its rows may have as their source: all names that it has had, and the one of its file last."""
-    look: Look
-    """How far it was read."""
+    """All names that it has had, which its rows may have as source; the name of its file comes last."""
+    state: FileState
+    """Its file when it was read."""
     steps: tuple[int, ...] = ()
-    """Marks of its beginnings."""
+    """Checksums of its beginnings."""
     end: int = 0
     """Where its last entry begins."""
     part: Part | None = None
-    """None: it cannot be read on."""
+    """None: it cannot be continued."""
     known: Known | None = None
-    """What its rows were written with."""
+    """What was known when its rows were written."""
     last: Columns | None = None
     """Rows of its last entry, as they were written."""
     was_gone: bool = False
-    """There was another log in its place, or none, when that was last looked at."""
+    """At the last check, its file was gone, or held another log."""
 
     @property
     def where(self) -> str:
         """Which rows of `log_event` are of it, in SQL."""
         names = ", ".join(map(quoted, self.names))
-        return f"source IN ({names}) AND log = {quoted(self.look.log)}"
+        return f"source IN ({names}) AND log = {quoted(self.state.log)}"
 
     @property
     def name(self) -> str:
@@ -66,24 +66,24 @@ class Progress:
 
     @property
     def is_gone(self) -> bool:
-        return not is_as_it_was(Path(self.path), self.path, self.look)
+        return not still_begins_so(Path(self.path), self.path, self.state)
 
 
-class Found(NamedTuple):
+class ReadingPlan(NamedTuple):
     """What to do with a log."""
 
-    look: Look
-    go_on: Progress | None = None
-    replaces: Progress | None = None
-    """Rows that were written of it, and have to go if it is read anew."""
-    outdated: Progress | None = None
-    """Rows that were written of its file when that was too short to tell which log it is; they have to go."""
+    state: FileState
+    go_on: LogProgress | None = None
+    replaces: LogProgress | None = None
+    """Its rows in the table, which are deleted if it is read from its beginning."""
+    outdated: LogProgress | None = None
+    """Rows of its file from before it was long enough to be identified; they are deleted."""
     told_as: tuple[str, ...] = ()
-    """It is a copy: its rows are told under these names."""
+    """It is a copy: the table has its rows under these names."""
 
 
 class Ledger:
-    """The logs of a cluster that tables have. `application` counts the batches that fill log_event."""
+    """The logs of a cluster whose rows the table has. `application`: the one that fills log_event."""
 
     def __init__(self, lake: Lake, cluster: str, application: str) -> None:
         self._folder = lake.root / _FOLDER / quote(cluster, safe="")
@@ -93,42 +93,46 @@ class Ledger:
             if _batch_of(page) <= committed:
                 self._pages.append(page)
             else:
-                page.unlink()  # Of a run that was killed before its commit: those rows never came.
-        self._known: dict[str, dict[str, Progress]] = {}
-        """By log, and then by path."""
+                page.unlink()  # Of a run that was killed before its commit: its rows are not in the table.
+        self._known: dict[str, dict[str, LogProgress]] = {}
+        """By log, then by path."""
         for page in self._pages:
             for progress in _read(page):
-                self._known.setdefault(progress.look.log, {})[progress.path] = progress
+                self._known.setdefault(progress.state.log, {})[progress.path] = progress
 
-    def find(self, path: str, file: Path, size: int) -> Found:
+    def find(self, path: str, file: Path, size: int) -> ReadingPlan:
         """Raises OSError."""
-        look = look_at(file, path, size)
-        found = self._find(path, file, look)
-        if path not in self._known.get(look.log, {}):
-            return found._replace(outdated=self._known.get(by_path(path), {}).get(path))
-        return found
+        state = state_of(file, path, size)
+        plan = self._plan(path, file, state)
+        if path not in self._known.get(state.log, {}):
+            return plan._replace(outdated=self._known.get(by_path(path), {}).get(path))
+        return plan
 
-    def _find(self, path: str, file: Path, look: Look) -> Found:
-        known = self._known.get(look.log, {})
-        own, near = known.get(path), [it for it in known.values() if _may_be(it, path)]
-        same = [it for it in near if it.look.size <= look.size and begins_with(file, it.look)]
+    def _plan(self, path: str, file: Path, state: FileState) -> ReadingPlan:
+        known = self._known.get(state.log, {})
+        of_path, near = known.get(path), [progress for progress in known.values() if _may_be(progress, path)]
+        same = [
+            progress
+            for progress in near
+            if progress.state.size <= state.size and begins_with(file, progress.state)
+        ]
         if same:
-            newest = max(same, key=lambda it: (it.look.size, it.path == path))
-            return Found(look, newest if newest.part is not None else None, newest)
-        if own is not None:
-            return Found(look, None, own)
+            newest = max(same, key=lambda progress: (progress.state.size, progress.path == path))
+            return ReadingPlan(state, newest if newest.part is not None else None, newest)
+        if of_path is not None:
+            return ReadingPlan(state, None, of_path)
         longer = [
-            it
-            for it in near
-            if it.look.size > look.size
-            and (begins_with(Path(it.path), look) or is_beginning(file, look.size, it.steps))
+            progress
+            for progress in near
+            if progress.state.size > state.size
+            and (begins_with(Path(progress.path), state) or is_beginning(file, state.size, progress.steps))
         ]
         if longer:
-            return Found(look, told_as=longer[0].names)
-        return Found(look)
+            return ReadingPlan(state, told_as=longer[0].names)
+        return ReadingPlan(state)
 
-    def save(self, logs: Iterable[Progress], batch: int) -> None:
-        """Before the batch is committed; it counts if that comes to pass."""
+    def save(self, logs: Iterable[LogProgress], batch: int) -> None:
+        """Call it before the batch is committed; it counts only if that commit succeeds."""
         now = list(logs)
         if not now:
             return
@@ -139,20 +143,26 @@ class Ledger:
             for page in self._pages[:-1]:
                 page.unlink(missing_ok=True)
 
-    def _lasting(self) -> list[Progress]:
-        """Without what was gone already the last time: by now it has been found under its new name."""
-        everything = [(it, it.is_gone) for known in self._known.values() for it in known.values()]
-        return [replace(it, was_gone=gone) for it, gone in everything if not (gone and it.was_gone)]
+    def _lasting(self) -> list[LogProgress]:
+        """All but logs that were gone twice in a row: a renamed log is known under its new name by now."""
+        everything = [
+            (progress, progress.is_gone) for known in self._known.values() for progress in known.values()
+        ]
+        return [
+            replace(progress, was_gone=gone)
+            for progress, gone in everything
+            if not (gone and progress.was_gone)
+        ]
 
-    def _write(self, logs: Sequence[Progress], page: Path) -> None:
-        brief = [(it.path, it.names, tuple(it.look)) for it in logs]
+    def _write(self, logs: Sequence[LogProgress], page: Path) -> None:
+        brief = [(progress.path, progress.names, tuple(progress.state)) for progress in logs]
         draft = page.with_suffix(".draft")
         draft.write_bytes(pickle.dumps((_shape(), brief, pickle.dumps(logs)), pickle.HIGHEST_PROTOCOL))
         draft.replace(page)
 
 
-def _may_be(progress: Progress, path: str) -> bool:
-    """Whether a file of that path can be the same log: rotation leaves logs where they are, or moves them."""
+def _may_be(progress: LogProgress, path: str) -> bool:
+    """Whether the file at `path` can be this log: rotation keeps logs in their folder, or moves them away."""
     return are_beside(progress.path, path) or progress.is_gone
 
 
@@ -161,13 +171,13 @@ def _batch_of(page: Path) -> int:
 
 
 def _shape() -> list[str]:
-    """A Kelpie of another age may know other things of a log; then it has to be read anew."""
-    return [it.name for kind in (Progress, Part, Known) for it in fields(kind)]
+    """Fields of what is kept. Another release may have others; then logs are read from their beginning."""
+    return [field.name for kind in (LogProgress, Part, Known) for field in fields(kind)]
 
 
-def _read(page: Path) -> list[Progress]:
+def _read(page: Path) -> list[LogProgress]:
     shape, brief, logs = pickle.loads(page.read_bytes())
     if shape != _shape():
-        return [Progress(path, names, Look(*look)) for path, names, look in brief]
-    found: list[Progress] = pickle.loads(logs)
-    return found
+        return [LogProgress(path, names, FileState(*state)) for path, names, state in brief]
+    read: list[LogProgress] = pickle.loads(logs)
+    return read

@@ -2,10 +2,9 @@
 
     bytes ─► lines with words of interest (compiled) ─► the entries that they are of ─► the evidence's reader
 
-What comes out is what `kelpie.evidence.logs` says of the whole file; that reader is the judge, and it reads
-every entry that reaches it here. A range begins at the first line that begins an entry, and ends where the
-next range begins. What a range cannot know is left open and told with it: numbers of lines, which group a
-client belongs to, the zone of times (see `parts`).
+The result is the same as that of `kelpie.evidence.logs` for the whole file, and the same reader reads each
+entry here. A range begins at the first line that begins an entry, and ends where the next range begins. What
+a range cannot know is left open for `parts`: line numbers, the group of a client, the zone of times.
 """
 
 import os
@@ -37,7 +36,7 @@ _SURE_HEAD = re.compile(
     rb"\[[ -~]{4}-[ -~]{2}-[ -~]{15}\] " + _LEVELS + rb"|%[0-7]\|\d{10}\.\d{1,9}\|[A-Z_0-9]+\|[^|\n]*\| "
     rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})? " + _LEVELS
 )
-"""The usual layouts: a line like this has a head, and nobody needs to take it apart to know."""
+"""The usual layouts: a line like this certainly begins an entry, and need not be parsed to know that."""
 _NO_HEADS = (b"\t", b" ", b"}", b"*", b"\n")
 _MEANS, _MOMENT, _GUESS = int(Why.MEANS), int(Why.MOMENT), int(Why.GUESS)
 _INSTANCE, _IN_BRACKET = int(Why.INSTANCE), int(Why.BRACKET)
@@ -52,7 +51,7 @@ def _words() -> Words:
 def read_range(
     path: Path, name: str, zone: tzinfo | None, begins: int, ends: int, *, encoding: str = "utf-8"
 ) -> RowReader:
-    """What the entries say that begin in this range of bytes. Raises Whole, OSError."""
+    """Reads the entries that begin in this range of bytes. Raises Whole, OSError."""
     if encoding not in ("utf-8", "utf-8-sig"):
         raise Whole
     with path.open("rb") as file:
@@ -76,22 +75,22 @@ def read_range(
 
 
 class _Region:
-    """Bytes that begin with the head of an entry; entries are given to the reader, those of interest only."""
+    """Bytes that begin with the head of an entry. Gives the entries of interest to the reader."""
 
     def __init__(self, reader: RowReader, text: bytes, lines_before: int) -> None:
         self._reader, self._text, self._before = reader, text, lines_before
         self._next = 0
-        """Where the first entry begins that was not looked at."""
+        """Where the next entry begins."""
         self._number = 0
-        """And the number of its line."""
+        """The number of its line."""
         self._last_time = ""
         self._known = Brackets()
-        """Those that name a client and its group, both noted."""
+        """Brackets whose client and group the reader knows."""
         self._noted: set[str] = set()
         self._parsed: tuple[int, Head | None] = (-1, None)
 
     def read(self) -> int:
-        """How many lines there are."""
+        """Reads all. Returns the number of lines."""
         reader = self._reader
         while reader.first is None and self._next < len(self._text):
             self._entry(self._next, self._number)
@@ -116,7 +115,7 @@ class _Region:
         return bool(why & _IN_BRACKET)
 
     def _beginning_of(self, line: Marked) -> tuple[int, int]:
-        """The line that begins the entry which this line is of: where it is, and its number."""
+        """Position and number of the line that begins the entry of this line."""
         start, number = line.start, line.number
         while start > self._next and not self._begins(start):
             start = self._line_before(start)
@@ -124,7 +123,7 @@ class _Region:
         return start, number
 
     def _entry(self, start: int, number: int) -> None:
-        """Give this entry to the reader, with all its lines."""
+        """Gives the entry that begins here to the reader, with all its lines."""
         text = self._text
         end = end_of_line(text, start)
         line = decoded(text, start, end)
@@ -172,7 +171,7 @@ class _Region:
         return self._parsed[1]
 
     def _time_before(self, start: int) -> str:
-        """The time of the entry before: what tools print among the lines of a log has none of its own."""
+        """The time of the entry before: lines that tools print into a log have no time."""
         while start > self._next:
             start = self._line_before(start)
             head = parse_head(decoded(self._text, start, end_of_line(self._text, start)))
@@ -194,7 +193,7 @@ class _Region:
 
 
 def _first_head(file: BinaryIO, at: int, limit: int | None) -> int:
-    """Where the first line begins, at or behind this place, that begins an entry; the end, if none does."""
+    """Position of the first line from `at` on that begins an entry; the end if there is none."""
     file.seek(max(0, at - 1))
     if at > 0:
         _pass_line(file)
@@ -217,7 +216,7 @@ def _pass_line(file: BinaryIO) -> None:
 
 
 def last_head(path: Path, begins: int, ends: int) -> int | None:
-    """Where the last entry begins, of those that begin in this range. Raises OSError."""
+    """Position of the last entry that begins in this range. Raises OSError."""
     with path.open("rb") as file:
         start = max(begins, ends - _LAST_BYTES)
         file.seek(start)
@@ -226,7 +225,7 @@ def last_head(path: Path, begins: int, ends: int) -> int | None:
     while line > 0:
         line = text.rfind(b"\n", 0, line - 1) + 1
         if line == 0 and start > begins:
-            return None  # Perhaps not where that line begins.
+            return None  # The line may have begun before.
         if parse_head(decoded(text, line, end_of_line(text, line))) is not None:
             return start + line
     return None

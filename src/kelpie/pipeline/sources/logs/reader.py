@@ -1,8 +1,7 @@
-"""The evidence's reader of logs, for a part of a file: rows in place of events, and some things left open.
+"""The reader of `evidence.logs` for a part of a file: makes rows, and leaves open what a whole file tells.
 
-It reads entries one by one, whoever finds them: `ranges` hands over those of a range that may mean
-something; `read_whole` all of a file that must be read from its beginning, line by line. Those are logs
-without a date, and those that containers wrapped.
+It reads entry by entry. `ranges` gives it the entries of a range that may mean something; `read_whole` gives
+it all entries of a file that must be read line by line: a log without a date, or one in a container's format.
 """
 
 from collections.abc import Iterator
@@ -28,12 +27,12 @@ _UNBOUNDED = 1 << 62
 
 
 class Whole(Exception):
-    """This log cannot be read in parts, or without its lines that mean nothing."""
+    """This log cannot be read in ranges: it needs all lines, from the first on."""
 
 
 @dataclass(slots=True)
 class Row:
-    """An event, before it is known which group it is of, if it does not say."""
+    """An event whose group may not be known yet."""
 
     stamp: Stamp | None
     line: int
@@ -44,11 +43,11 @@ class Row:
     text: str
     part: int
     once: int | None
-    """A broker that is gone, if nothing in this range says so before: perhaps an earlier range does."""
+    """The broker that is gone, in the first such event of a range; an earlier range may have one."""
 
 
 class RowReader(LogReader):
-    """The evidence's reader, with rows in place of events; what only a whole file can tell is left open."""
+    """Makes rows instead of events, and leaves open what only a whole file tells."""
 
     def __init__(self, name: str, zone: tzinfo | None, *, most: int = _UNBOUNDED) -> None:
         super().__init__(name, zone, most=most)
@@ -56,18 +55,18 @@ class RowReader(LogReader):
         self.brokers_told: set[int] = set()
         """Brokers that came or went in this part."""
         self.is_plain = True
-        """Whether lines stand for themselves in what follows, so that it can be read apart."""
+        """Whether each later line can be read without the lines before it."""
         self._once: int | None = None
 
-    def _repeats(self, found: Found) -> bool:
+    def _repeats(self, match: Found) -> bool:
         self._once = None
-        node = found.fields.get("node")
-        if found.kind in (EventKind.BROKER_FENCED, EventKind.BROKER_UNFENCED) and isinstance(node, int):
-            gone = found.kind is EventKind.BROKER_FENCED and found.fields.get("reason") == GONE
+        node = match.fields.get("node")
+        if match.kind in (EventKind.BROKER_FENCED, EventKind.BROKER_UNFENCED) and isinstance(node, int):
+            gone = match.kind is EventKind.BROKER_FENCED and match.fields.get("reason") == GONE
             if gone and node not in self.brokers_told:
                 self._once = node
             self.brokers_told.add(node)
-        return super()._repeats(found)
+        return super()._repeats(match)
 
     def _keep(
         self,
@@ -86,7 +85,7 @@ class RowReader(LogReader):
 def read_whole(
     path: Path, name: str, zone: tzinfo | None, encoding: str, layout: Layout | None = None
 ) -> RowReader:
-    """All of a file, line by line; only so many events of a kind, for they must fit into memory."""
+    """Reads a whole file, line by line. Events of each kind are limited, for they must fit into memory."""
     reader = RowReader(name, zone, most=MOST_EVENTS_OF_A_KIND)
     entries = Entries(layout)
     for entry in entries.read(read_lines(path, encoding)):
@@ -96,7 +95,7 @@ def read_whole(
 
 
 def read_beginning(reader: RowReader, text: bytes) -> tuple[int, int]:
-    """Every line, until it is sure that lines stand for themselves; where that is, after how many lines.
+    """Reads all lines up to where ranges can be read. Returns that position and its line number.
 
     Raises Whole.
     """
@@ -123,7 +122,7 @@ def read_beginning(reader: RowReader, text: bytes) -> tuple[int, int]:
 
 
 def can_be_split(path: Path, encoding: str) -> bool:
-    """Whether a log can be read in ranges, as far as its beginning tells."""
+    """Whether a log can be read in ranges, judging by its beginning."""
     if encoding not in ("utf-8", "utf-8-sig"):
         return False
     with path.open("rb") as file:
@@ -142,7 +141,7 @@ def end_of_line(text: bytes, start: int) -> int:
 
 
 def decoded(text: bytes, start: int, end: int) -> str:
-    """As `lines.read_lines` hands a line out."""
+    """A line as `lines.read_lines` yields it."""
     if end - start > MOST_BYTES_OF_A_LINE:
         end = start + MOST_BYTES_OF_A_LINE
     line = text[start:end].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Rows of logs as columns: as they were read, set right by what was not known then, and as Arrow."""
+"""Rows of logs as columns: as read, completed by what the whole file tells, and as Arrow."""
 
 import pickle
 import uuid
@@ -19,7 +19,7 @@ from kelpie.pipeline.tables import TABLES
 
 EVENTS = TABLES["log_event"]
 Columns = dict[str, list[Any]]
-"""By name, as `log_event` has them; and `float` and `once`, which are needed until all is known."""
+"""Columns of `log_event`, and `float` and `once`, which are needed until the rows are complete."""
 _OF_PAUSES = frozenset(kind.value for kind in (*BACK, EventKind.POLL_INTERVAL_EXCEEDED))
 _LEVELS = dict(zip("01234567", ("FATAL", *["ERROR"] * 3, "WARN", "INFO", "INFO", "DEBUG"), strict=True))
 """librdkafka's are those of syslog."""
@@ -28,8 +28,8 @@ _KINDS = {kind.value: kind for kind in EventKind}
 
 
 def columns_of(rows: Sequence[Row]) -> Columns:
-    """As they were read."""
-    found: Columns = {
+    """Rows as they were read."""
+    columns: Columns = {
         "at": [None if row.stamp is None else row.stamp.at for row in rows],
         "float": [None if row.stamp is None else row.stamp.float for row in rows],
         "line": [row.line for row in rows],
@@ -42,13 +42,13 @@ def columns_of(rows: Sequence[Row]) -> Columns:
     }
     fields = [row.fields for row in rows]
     for name in FACTS:
-        found[name] = [it.get(name) for it in fields]
-    found["reason"] = [it or "" for it in found["reason"]]
-    return found
+        columns[name] = [of_row.get(name) for of_row in fields]
+    columns["reason"] = [reason or "" for reason in columns["reason"]]
+    return columns
 
 
 def stage(rows: Columns, folder: str) -> str:
-    """Into a file of its own, for another task."""
+    """Writes rows to a new file, for another task."""
     path = Path(folder) / f"{uuid.uuid4()}.rows"
     path.write_bytes(pickle.dumps(rows, pickle.HIGHEST_PROTOCOL))
     return str(path)
@@ -60,12 +60,12 @@ def staged(path: str) -> Columns:
 
 
 def rows_of_line(rows: Columns, line: int) -> Columns:
-    kept = [it == line for it in rows["line"]]
+    kept = [number == line for number in rows["line"]]
     return {name: list(compress(values, kept)) for name, values in rows.items()}
 
 
 def settled(rows: Columns, known: Known, source: str) -> Columns:
-    """With all that only the whole file, and all files together, tell."""
+    """Completes rows by what only the whole file, or all files together, tell."""
     if known.repeated:
         rows = _without_repeated(rows, known)
     rows = dict(rows)
@@ -89,15 +89,15 @@ def settled(rows: Columns, known: Known, source: str) -> Columns:
 
 
 def as_table(rows: Columns) -> pa.Table:
-    """What `log_event` has of it, but for what is the same in all rows."""
+    """The columns of `log_event`, without those that are the same in all rows."""
     rows = {
         **rows,
         "at": [None if at is None else at * 1000 for at in rows["at"]],
-        "details": [list(it.items()) for it in rows["details"]],
+        "details": [list(details.items()) for details in rows["details"]],
     }
-    mine = [column for column in EVENTS.in_files if column.name in rows]
-    arrays = [_array(rows[column.name], column.type) for column in mine]
-    return pa.table(arrays, names=[column.name for column in mine])
+    columns = [column for column in EVENTS.in_files if column.name in rows]
+    arrays = [_array(rows[column.name], column.type) for column in columns]
+    return pa.table(arrays, names=[column.name for column in columns])
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -127,16 +127,16 @@ def _attribute(rows: Columns, known: Known) -> None:
             _give(rows, place, *known.only)
 
 
-def _give(rows: Columns, place: int, group: str, told: str) -> None:
+def _give(rows: Columns, place: int, group: str, evidence: str) -> None:
     rows["group"][place] = group
-    rows["details"][place] = {**rows["details"][place], "group_from": told}
+    rows["details"][place] = {**rows["details"][place], "group_from": evidence}
 
 
 def _tell_pauses(rows: Columns, known: Known) -> None:
     if EventKind.POLL_INTERVAL_EXCEEDED.value not in rows["kind"]:
         return
-    mine = [place for place, kind in enumerate(rows["kind"]) if kind in _OF_PAUSES]
-    told = [
+    places = [place for place, kind in enumerate(rows["kind"]) if kind in _OF_PAUSES]
+    events = [
         Event(
             _KINDS[rows["kind"][place]],
             rows["at"][place],
@@ -146,7 +146,7 @@ def _tell_pauses(rows: Columns, known: Known) -> None:
             client_id=rows["client_id"][place],
             details=rows["details"][place],
         )
-        for place in mine
+        for place in places
     ]
-    for place, event in zip(mine, with_pauses(told, known.limits, known.later), strict=True):
+    for place, event in zip(places, with_pauses(events, known.limits, known.later), strict=True):
         rows["details"][place] = event.details

@@ -1,4 +1,4 @@
-"""Scrapes of metrics into `metric_sample`; lines that are none into `quarantine`."""
+"""Scrapes of metrics into `metric_sample`; lines in another format into `quarantine`."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,9 +12,10 @@ from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.scrapes import Malformed, read_scrape
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.time import Instant
-from kelpie.pipeline.sources.inventory import Item, moment
+from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.storage.staging import ROWS_A_BATCH
 from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables.moments import moment
 
 _SAMPLES, _QUARANTINE = TABLES["metric_sample"].schema, TABLES["quarantine"].schema
 _STAGED = pa.schema(
@@ -25,14 +26,14 @@ _REASON = "It is no line of the text format of Prometheus"
 
 
 def read_scrapes(spark: SparkSession, items: Sequence[Item], *, cluster: str) -> DataFrame:
-    """Rows of both tables; those of quarantine have a `reason`."""
+    """Rows of both tables. Rows of quarantine have a `reason`."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
                 yield from _read(**row, cluster=cluster)
 
-    files = [(it.file.name, str(it.file.path), it.encoding, it.file.modified) for it in items]
+    files = [(item.file.name, str(item.file.path), item.encoding, item.file.modified) for item in items]
     tasks = max(1, min(len(files), spark.sparkContext.defaultParallelism * 4))
     frame = spark.createDataFrame(files, _FILES).repartition(tasks)
     return frame.mapInArrow(task, from_arrow_schema(_STAGED, prefer_timestamp_ntz=False))
@@ -42,22 +43,22 @@ def _read(
     name: str, path: str, encoding: str, modified: Instant | None, cluster: str
 ) -> Iterator[pa.RecordBatch]:
     rows: list[dict[str, Any]] = []
-    whole = {"cluster": cluster, "source": name}
+    constants = {"cluster": cluster, "source": name}
     try:
-        for found in read_scrape(read_lines(Path(path), encoding)):
-            if isinstance(found, Malformed):
-                text = found.text.encode("utf-8", "replace")
-                told = {"reason": f"{_REASON}: line {found.line}.", "bytes": text, "size": len(text)}
-                rows.append({**whole, **told, "position": found.position})
+        for line in read_scrape(read_lines(Path(path), encoding)):
+            if isinstance(line, Malformed):
+                text = line.text.encode("utf-8", "replace")
+                complaint = {"reason": f"{_REASON}: line {line.line}.", "bytes": text, "size": len(text)}
+                rows.append({**constants, **complaint, "position": line.position})
             else:
-                sample = {"name": found.name, "labels": list(found.labels.items()), "value": found.value}
-                at = moment(found.at if found.at is not None else modified)
-                rows.append({**whole, **sample, "line": found.line, "type": found.type, "at": at})
+                sample = {"name": line.name, "labels": list(line.labels.items()), "value": line.value}
+                at = moment(line.at if line.at is not None else modified)
+                rows.append({**constants, **sample, "line": line.line, "type": line.type, "at": at})
             if len(rows) >= ROWS_A_BATCH:
                 yield pa.RecordBatch.from_pylist(rows, _STAGED)
                 rows = []
     except OSError as error:
         reason = unreadable(error)
-        rows.append({**whole, "reason": reason, "position": 0, "size": 0})
+        rows.append({**constants, "reason": reason, "position": 0, "size": 0})
     if rows:
         yield pa.RecordBatch.from_pylist(rows, _STAGED)

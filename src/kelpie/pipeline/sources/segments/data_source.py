@@ -1,10 +1,10 @@
-"""Log segments of the offsets topic as a source of Spark's, for queries of one's own:
+"""Log segments of the offsets topic as a data source of Spark, for your own queries:
 
     spark.dataSource.register(OffsetsSegments)
     spark.read.format("kelpie_segments").option("table", "offset_commit").load("/mnt/broker-1/data")
 
-Rows are those of bronze tables, without tables: one for each replica that holds a record. `kelpie pipeline
-run` does not go this way, for its tasks write Parquet files themselves, and no row crosses to the JVM.
+Rows are those of the bronze tables: one for each replica that has a record. `kelpie pipeline run` does not
+use this source: its tasks write Parquet files themselves, so that no row crosses to the JVM.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
 from kelpie.pipeline.sources.inventory import take_inventory
 from kelpie.pipeline.sources.segments.discovery import described, of_offsets_topic
-from kelpie.pipeline.sources.segments.files import FILLED, Range, SegmentFile, packed, ranges
+from kelpie.pipeline.sources.segments.files import FILLED, SegmentFile, packed
 from kelpie.pipeline.sources.snapshots.outputs import Configurations
 from kelpie.pipeline.storage.parquet import declared
 from kelpie.pipeline.tables import Table
@@ -30,8 +30,6 @@ NAME = "kelpie_segments"
 _TABLE, _PATH = "table", "path"
 _TABLES = {table.name: table for table in FILLED}
 _OF_A_TASK = 64 * 1024 * 1024
-_NEVER_CUT = 1 << 62
-"""Nobody looks afterwards whether a range began where it should have; and files of the topic are small."""
 
 
 class OffsetsSegments(DataSource):
@@ -54,9 +52,9 @@ class OffsetsSegments(DataSource):
 
 
 class _Task(InputPartition):
-    def __init__(self, parts: Sequence[Range]) -> None:
+    def __init__(self, files: Sequence[SegmentFile]) -> None:
         super().__init__(None)
-        self.parts = parts
+        self.files = files
 
 
 class _Reader(DataSourceReader):
@@ -65,41 +63,40 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         files = segment_files(self._path, self._cluster)
-        whole = ranges(((file, 0) for file in files), _NEVER_CUT)
-        return [_Task(parts) for parts in packed(whole, _OF_A_TASK)]
+        return [_Task(of_task) for of_task in packed(files, _OF_A_TASK)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """In a worker. A file that is gone by then ends the query, which would lack its rows."""
-        if not isinstance(partition, _Task):  # Spark's own, when there is nothing to read.
+        """In a worker. A file that is gone by then makes the query fail, for its rows would be missing."""
+        if not isinstance(partition, _Task):  # Spark passes its own object when there is nothing to read.
             return
         # Not in the driver: it loads compiled code.
         from kelpie.pipeline.sources.segments.task import opened, tables_of  # noqa: PLC0415
 
-        for part in partition.parts:
-            with opened(part) as reader:
+        for file in partition.files:
+            with opened(file) as reader:
                 for read in reader:
                     rows = next(rows for name, rows in tables_of(read) if name == self._table.name)
-                    yield from _filled(rows, self._table, part).to_batches()
+                    yield from _filled(rows, self._table, file).to_batches()
 
 
 def segment_files(path: Path, cluster: str) -> list[SegmentFile]:
-    """Those of the offsets topic below a folder. Raises FileNotFoundError."""
+    """Segment files of the offsets topic below a folder. Raises FileNotFoundError."""
     if not path.exists():
         raise FileNotFoundError(f"There is no {path}: give a folder with the data of brokers.")
     with tempfile.TemporaryDirectory(prefix="kelpie-segments-") as room:
         inventory = take_inventory([path], Search(Path(room), Budget(0, 0)), Path(room))
         disks = Configurations(inventory.of(Kind.CONFIGURATION)).disks
-        found = of_offsets_topic(described(inventory.of(Kind.SEGMENT), disks), cluster)
-    return [file for file in found if file.size]
+        files = of_offsets_topic(described(inventory.of(Kind.SEGMENT), disks), cluster)
+    return [file for file in files if file.size]
 
 
-def _filled(rows: pa.Table, table: Table, part: Range) -> pa.Table:
-    """As the table is declared: files know of no cluster, and hold dictionaries."""
+def _filled(rows: pa.Table, table: Table, file: SegmentFile) -> pa.Table:
+    """Rows as the table is declared: with the cluster, and without dictionaries."""
     from kelpie.pipeline.sources.segments.task import constants_of  # noqa: PLC0415 - not in the driver.
 
-    found = declared(rows, table, constants_of(part))
-    cluster = pa.repeat(pa.scalar(part.cluster, pa.string()), rows.num_rows)
-    return found.append_column(CLUSTER, cluster).select(table.schema.names).cast(table.schema)
+    with_constants = declared(rows, table, constants_of(file))
+    cluster = pa.repeat(pa.scalar(file.cluster, pa.string()), rows.num_rows)
+    return with_constants.append_column(CLUSTER, cluster).select(table.schema.names).cast(table.schema)
 
 
 def _table(name: str | None) -> Table:

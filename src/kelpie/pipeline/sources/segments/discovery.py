@@ -1,4 +1,4 @@
-"""Segments among the files of an inventory: of which partition each is, and whose disk it was on."""
+"""Segments among the files of an inventory: the partition of each, and the broker of its disk."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,12 +9,12 @@ from kelpie.pipeline.sources.segments.files import SegmentFile
 
 
 def described(items: Iterable[Item], disks: Mapping[str, int]) -> list[tuple[Item, Segment]]:
-    """What the paths of segments tell. `disks`: which folder is of which broker."""
+    """What the paths of segments say. `disks`: brokers by folder."""
     return [(item, describe_segment(item.file, disks)) for item in items]
 
 
-def of_offsets_topic(found: Iterable[tuple[Item, Segment]], cluster: str) -> list[SegmentFile]:
-    """To be read: those that are known to be of a partition of the offsets topic."""
+def of_offsets_topic(segments: Iterable[tuple[Item, Segment]], cluster: str) -> list[SegmentFile]:
+    """The files that belong to a known partition of the offsets topic."""
     return [
         SegmentFile(
             str(item.file.path),
@@ -25,6 +25,6 @@ def of_offsets_topic(found: Iterable[tuple[Item, Segment]], cluster: str) -> lis
             item.file.name,
             item.path,
         )
-        for item, segment in found
+        for item, segment in segments
         if segment.topic == OFFSETS_TOPIC and segment.partition >= 0
     ]

@@ -1,11 +1,10 @@
-"""Segment files that were read before: which of their rows stand no more.
+"""Segment files that were read before: which of their old rows are void.
 
-- What could not be read at a place that is read again: a torn tail, once the file has grown.
-- Records at whose offset the file now holds something else. A log that was cut and written on, or the log of
-  another cluster in the same place, has such: from the first one on, the old rows are void.
+- Quarantined parts at a place that was read again: a torn tail, once the file has grown.
+- Records at whose offset the file now holds another record. That happens when a log was truncated and written
+  on, or when another cluster's log is in the same place. From the first such offset on, old rows are void.
 
-A compacted file says nothing else, it only says less: its old rows stay, for the tables are to know what the
-disk has forgotten.
+A compacted file has no other records, only fewer: its old rows stay, for tables keep what the disk dropped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,10 @@ from kelpie.pipeline.sources.segments.files import (
     GROUPS,
     MARKERS,
     QUARANTINE,
-    Outcome,
-    Progress,
+    ReadFile,
     SegmentFile,
+    SegmentProgress,
+    SegmentTaskResult,
 )
 from kelpie.pipeline.storage.lake import Lake, quoted
 from kelpie.pipeline.tables import Table
@@ -37,56 +37,50 @@ _AT_ONCE = 50
 
 def void(
     lake: Lake,
-    read: Sequence[tuple[SegmentFile, int]],
-    before: Mapping[str, Progress],
-    outcomes: Sequence[Outcome],
+    files: Sequence[SegmentFile],
+    before: Mapping[str, SegmentProgress],
+    results: Sequence[SegmentTaskResult],
 ) -> dict[str, list[tuple[str, str]]]:
-    """By table, which older rows go: clusters, and conditions in SQL. `read`: files, and where they began."""
+    """Which older rows go, by table: clusters, and conditions in SQL. `files`: those that were just read."""
     gone: dict[tuple[str, str], list[str]] = {}
-    for file, start in read:
+    for file in files:
         known = before.get(file.key)
         if known is None:
             continue
-        own = [it for it in outcomes if any(done.part.path == file.path for done in it.done)]
-        if start == 0 or known.is_torn:
+        if file.start == 0 or known.is_torn:
             unread = gone.setdefault((QUARANTINE.name, file.cluster), [])
-            unread.append(f"source = {quoted(_name(file))} AND position >= {start}")
-        first = _first_difference(lake, file, own) if _overlaps(file, own, known) else None
+            unread.append(f"source = {quoted(file.name)} AND position >= {file.start}")
+        result, read = _result_of(file, results)
+        is_reread = read.offsets is not None and read.offsets[0] < known.known_to
+        first = _first_difference(lake, file, result) if is_reread else None
         if first is not None:
             for table in _RECORDS:
                 replica = "IS NULL" if file.replica is None else f"= {file.replica}"
                 gone.setdefault((table.name, file.cluster), []).append(
-                    f"source = {quoted(_name(file))} AND offsets_partition = {file.partition} "
+                    f"source = {quoted(file.name)} AND offsets_partition = {file.partition} "
                     f"AND replica {replica} AND log_offset >= {first}"
                 )
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_table: dict[str, list[tuple[str, str]]] = {}
     for (table_name, cluster), conditions in gone.items():
         for start in range(0, len(conditions), _AT_ONCE):
-            some = " OR ".join(f"({it})" for it in conditions[start : start + _AT_ONCE])
-            found.setdefault(table_name, []).append((cluster, some))
-    return found
+            some = " OR ".join(f"({condition})" for condition in conditions[start : start + _AT_ONCE])
+            by_table.setdefault(table_name, []).append((cluster, some))
+    return by_table
 
 
-def _name(file: SegmentFile) -> str:
-    """What rows call it."""
-    return file.source or file.path
+def _result_of(file: SegmentFile, results: Sequence[SegmentTaskResult]) -> tuple[SegmentTaskResult, ReadFile]:
+    return next((result, read) for result in results for read in result.read if read.file == file)
 
 
-def _overlaps(file: SegmentFile, outcomes: Sequence[Outcome], known: Progress) -> bool:
-    """Whether it was read at offsets that were read before."""
-    done = (done for it in outcomes for done in it.done if done.part.path == file.path)
-    return any(it.offsets is not None and it.offsets[0] < known.known_to for it in done)
-
-
-def _first_difference(lake: Lake, file: SegmentFile, outcomes: Sequence[Outcome]) -> int | None:
-    """The first offset at which the rows of old and what tasks have just read tell different things."""
-    found = []
+def _first_difference(lake: Lake, file: SegmentFile, result: SegmentTaskResult) -> int | None:
+    """The first offset at which the old rows and the new ones differ."""
+    offsets = []
     for table in _RECORDS:
-        new = [lake.path(table) / each.path for it in outcomes for each in it.files[table.name]]
+        new = [lake.path(table) / written.path for written in result.files[table.name]]
         old = lake.files(table, file.cluster)
         if new and old:
-            found.append(_differ(_rows(table, file, new), _rows(table, file, old)))
-    return min((it for it in found if it is not None), default=None)
+            offsets.append(_differ(_rows(table, file, new), _rows(table, file, old)))
+    return min((offset for offset in offsets if offset is not None), default=None)
 
 
 def _rows(table: Table, file: SegmentFile, paths: Sequence[Path]) -> pa.Table:
@@ -97,10 +91,12 @@ def _rows(table: Table, file: SegmentFile, paths: Sequence[Path]) -> pa.Table:
     replica = pc.field("replica")
     wanted = (
         (pc.field("offsets_partition") == file.partition)
-        & (pc.field("source") == _name(file))
+        & (pc.field("source") == file.name)
         & (replica.is_null() if file.replica is None else replica == file.replica)
     )
-    held = pa.schema([it for it in table.schema if it.name in {column.name for column in table.in_files}])
+    held = pa.schema(
+        [field for field in table.schema if field.name in {column.name for column in table.in_files}]
+    )
     return ds.dataset([str(path) for path in paths], schema=held, format="parquet").to_table(columns, wanted)
 
 
@@ -108,9 +104,9 @@ def _differ(new: pa.Table, old: pa.Table) -> int | None:
     both = new.join(old, "log_offset", join_type="inner", right_suffix=_BEFORE)
     if not both.num_rows:
         return None
-    each = [_unlike(both[name], both[name + _BEFORE]) for name in new.column_names if name != "log_offset"]
-    found = pc.min(both["log_offset"].filter(reduce(pc.or_, each))).as_py()
-    return None if found is None else int(found)
+    unlike = [_unlike(both[name], both[name + _BEFORE]) for name in new.column_names if name != "log_offset"]
+    first = pc.min(both["log_offset"].filter(reduce(pc.or_, unlike))).as_py()
+    return None if first is None else int(first)
 
 
 def _unlike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:

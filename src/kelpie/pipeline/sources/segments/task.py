@@ -1,4 +1,4 @@
-"""What a task does with ranges of segment files: decode, write Parquet files, tell the driver which.
+"""What a task does with segment files: decode them, write Parquet files, return their names.
 
 This runs in the workers, and only there: the driver has no use for compiled code, and loading it takes a
 second.
@@ -19,58 +19,52 @@ from kelpie.pipeline.sources.segments.files import (
     GROUPS,
     MARKERS,
     QUARANTINE,
-    Done,
-    Outcome,
-    Range,
+    ReadFile,
+    SegmentFile,
+    SegmentTaskResult,
 )
 from kelpie.pipeline.storage.parquet import NewFile, Writer
 
 _UNREAD = pa.schema([QUARANTINE.schema.field(name) for name in ("position", "size", "reason", "bytes")])
 
 
-def write(parts: Sequence[Range], folders: Mapping[str, str]) -> Outcome:
-    """Files by table, for all these ranges together; and where each range began and ended."""
+def write(files: Sequence[SegmentFile], folders: Mapping[str, str]) -> SegmentTaskResult:
+    """Decodes these files and writes one file per table and cluster, for all of them together."""
     writers = {
         (table.name, cluster): Writer(table, Path(folders[table.name]), cluster)
         for table in FILLED
-        for cluster in {part.cluster for part in parts}
+        for cluster in {file.cluster for file in files}
     }
-    done: list[Done] = []
-    for part in parts:
-        constants = constants_of(part)
+    results: list[ReadFile] = []
+    for file in files:
+        constants = constants_of(file)
         try:
-            with opened(part) as reader:
+            with opened(file) as reader:
                 for read in reader:
                     for table, rows in tables_of(read):
-                        writers[table, part.cluster].write(rows, constants)
-                seen = reader.first, reader.end, reader.tail, reader.offsets, reader.newest
-                done.append(Done(part, *seen))
-        except OSError as error:  # Gone since it was found, or not ours to read.
-            unread = Unread(part.start, part.stop - part.start, f"not readable: {error.strerror}", b"")
-            writers[QUARANTINE.name, part.cluster].write(quarantine([unread]), constants)
-            told = f"{error.strerror or error}, on {socket.gethostname()}"
-            done.append(Done(part, part.start, part.stop, part.start, error=told))
-    files: dict[str, list[NewFile]] = {table.name: [] for table in FILLED}
+                        writers[table, file.cluster].write(rows, constants)
+                results.append(ReadFile(file, reader.end, reader.tail, reader.offsets, reader.newest))
+        except OSError as error:  # Deleted since the inventory, or not ours to read.
+            unread = Unread(file.start, file.size - file.start, f"not readable: {error.strerror}", b"")
+            writers[QUARANTINE.name, file.cluster].write(quarantine([unread]), constants)
+            why = f"{error.strerror or error}, on {socket.gethostname()}"
+            results.append(ReadFile(file, file.size, file.start, error=why))
+    written: dict[str, list[NewFile]] = {table.name: [] for table in FILLED}
     for (name, _), writer in writers.items():
-        files[name] += writer.close()
-    return Outcome(done, files)
+        written[name] += writer.close()
+    return SegmentTaskResult(results, written)
 
 
 @contextmanager
-def opened(part: Range) -> Iterator[Reader]:
+def opened(file: SegmentFile) -> Iterator[Reader]:
     """Raises OSError."""
-    with Path(part.path).open("rb") as file:
-        lowest = lowest_offset(Path(part.source or part.path))
-        yield Reader(file, part.start, part.stop, part.cut, lowest)
+    with Path(file.path).open("rb") as data:
+        yield Reader(data, file.start, file.size, lowest_offset(Path(file.name)))
 
 
-def constants_of(part: Range) -> dict[str, object]:
+def constants_of(file: SegmentFile) -> dict[str, object]:
     """What all its rows have in common."""
-    return {
-        "source": part.source or part.path,
-        "replica": part.replica,
-        "offsets_partition": part.partition,
-    }
+    return {"source": file.name, "replica": file.replica, "offsets_partition": file.partition}
 
 
 def tables_of(read: Read) -> Iterator[tuple[str, pa.Table]]:
@@ -80,9 +74,12 @@ def tables_of(read: Read) -> Iterator[tuple[str, pa.Table]]:
         *read.unread,
         *(
             Unread(
-                it["position"], it["size"], f"the record at offset {it['log_offset']}: {reason}", it["key"]
+                record["position"],
+                record["size"],
+                f"the record at offset {record['log_offset']}: {reason}",
+                record["key"],
             )
-            for it, reason in senseless
+            for record, reason in senseless
         ),
     ]
     yield COMMITS.name, read.commits
@@ -93,6 +90,9 @@ def tables_of(read: Read) -> Iterator[tuple[str, pa.Table]]:
 
 def quarantine(unread: Sequence[Unread]) -> pa.Table:
     return pa.Table.from_pylist(
-        [{"position": it.position, "size": it.size, "reason": it.reason, "bytes": it.head} for it in unread],
+        [
+            {"position": part.position, "size": part.size, "reason": part.reason, "bytes": part.head}
+            for part in unread
+        ],
         _UNREAD,
     )

@@ -1,7 +1,7 @@
 """What tools, configurations and disks say of a cluster, into `cluster_snapshot`: small, read on the driver.
 
-When an output of a tool was made is seldom in it; logs and the offsets topic know, so those go first. The
-body of a row is the observation as JSON; the columns beside it are there to find it by.
+An output of a tool seldom says when it was made; logs and the offsets topic date it, so they are read first.
+The body of a row is the observation as JSON; the other columns are for searching.
 """
 
 import base64
@@ -24,10 +24,11 @@ from kelpie.observations import OFFSETS_TOPIC, LogEnds, Observations, Unasked
 from kelpie.observations.earlier import earlier_rows
 from kelpie.observations.encoding import KNOWN, add, dumps, loads, rows_of
 from kelpie.observations.positions import NO_OFFSET
-from kelpie.pipeline.sources.inventory import Batch, Item, moment
+from kelpie.pipeline.sources.inventory import Batch, Item
 from kelpie.pipeline.sources.logs.intake import Log
-from kelpie.pipeline.sources.segments.files import Progress
+from kelpie.pipeline.sources.segments.files import SegmentProgress
 from kelpie.pipeline.spark.spark_errors import SeveralClusters
+from kelpie.pipeline.tables.moments import moment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,12 +41,12 @@ _META, _BROKER = "meta.properties", "broker"
 
 
 class Configurations:
-    """What properties of brokers say: settings, and whose disk a folder is."""
+    """Properties files of brokers: settings, and to which broker a folder belongs."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.disks: dict[str, int] = {}
         self.clusters: dict[str, str] = {}
-        """Ids of clusters that disks are of, with the file that says so."""
+        """Cluster ids of the disks, each with the file that has it."""
         self.found = Observations()
         for item in items:
             read = properties.read_properties(read_lines(item.file.path, item.encoding))
@@ -73,82 +74,84 @@ class Outputs:
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.dated = [
-            Dated(read_output(read_lines(it.file.path, it.encoding), it.file.name), it.file.modified)
-            for it in items
+            Dated(read_output(read_lines(item.file.path, item.encoding), item.file.name), item.file.modified)
+            for item in items
         ]
 
     def without_time(self, logs: Sequence[Log], batch: Batch) -> "Outputs":
-        """Those that history has to date: nothing else tells when they were made."""
-        found = Outputs(())
-        found.dated = without_time(self.dated, [log.reading for log in logs], _modified(batch))
-        return found
+        """The outputs that only history can date."""
+        undated = Outputs(())
+        undated.dated = without_time(self.dated, [log.reading for log in logs], _modified(batch))
+        return undated
 
     @property
     def groups(self) -> list[str]:
-        """Groups whose state or offsets they show: their history tells when that was."""
-        found = [it.output.found for it in self.dated]
-        shown = {row.group for each in found for row in each.states}
-        shown |= {row.group for each in found for row in each.committed}
-        return sorted(shown | {row.group for each in found for row in each.removals})
+        """Groups whose state or offsets they show: the history of these dates them."""
+        observations = [dated.output.found for dated in self.dated]
+        shown = {row.group for one in observations for row in one.states}
+        shown |= {row.group for one in observations for row in one.committed}
+        return sorted(shown | {row.group for one in observations for row in one.removals})
 
     @property
     def positions(self) -> list[tuple[str, str, int, int]]:
-        """Group, topic, partition and offset, wherever they show one."""
-        rows = (row for it in self.dated for row in it.output.found.committed)
+        """Group, topic, partition and offset of all committed offsets that they show."""
+        rows = (row for dated in self.dated for row in dated.output.found.committed)
         shown = {(row.group, row.topic, row.partition, row.offset) for row in rows}
-        return sorted(it for it in shown if it[3] != NO_OFFSET)
+        return sorted(position for position in shown if position[3] != NO_OFFSET)
 
     @property
     def known_groups(self) -> dict[str, str]:
-        return Observations.of(it.output.found for it in self.dated).known_groups
+        return Observations.of(dated.output.found for dated in self.dated).known_groups
 
     @property
     def topic_ids(self) -> dict[bytes, str]:
-        return {topic_id: name for it in self.dated for topic_id, name in it.output.topic_ids.items()}
+        return {topic_id: name for dated in self.dated for topic_id, name in dated.output.topic_ids.items()}
 
 
 def ends_of(
-    spark: "SparkSession", segments: Sequence[Segment], progress: Mapping[str, Progress]
+    spark: "SparkSession", segments: Sequence[Segment], progress: Mapping[str, SegmentProgress]
 ) -> Observations:
-    """Where logs end, by disk, and whose disks they are.
+    """The ends of logs, by disk, and the brokers of these disks.
 
-    Of the offsets topic, those who have read it know (`progress`, by the name of the file). Of other topics,
-    only the first and the newest segment of each log are looked at, in tasks.
+    For the offsets topic, `progress` has them, by the name of the file. For other topics, tasks read the
+    first and the newest segment of each log.
     """
     replicas: dict[tuple[str, int, str], list[Segment]] = {}
     for segment in segments:
         replicas.setdefault((segment.topic, segment.partition, segment.disk), []).append(segment)
     todo = []
-    found = Observations()
-    for own in replicas.values():
-        own.sort(key=lambda it: (it.base_offset, it.file.name))
-        meet(found, own[0])
-        known = progress.get(own[-1].file.name)
-        if own[0].topic != OFFSETS_TOPIC:
-            todo.append([_light(it) for it in ([own[0], own[-1]] if len(own) > 1 else own)])
+    seen = Observations()
+    for of_log in replicas.values():
+        of_log.sort(key=lambda segment: (segment.base_offset, segment.file.name))
+        meet(seen, of_log[0])
+        known = progress.get(of_log[-1].file.name)
+        if of_log[0].topic != OFFSETS_TOPIC:
+            todo.append(
+                [_light(segment) for segment in ([of_log[0], of_log[-1]] if len(of_log) > 1 else of_log)]
+            )
         elif known is not None:
-            found.ends.append(_end_of(own, known))
+            seen.ends.append(_end_of(of_log, known))
 
-    def task(own: Sequence[Segment]) -> list[tuple[str, str]]:
-        return [(kind, dumps(each)) for kind, each in rows_of(log_ends(own))]
+    def task(of_log: Sequence[Segment]) -> list[tuple[str, str]]:
+        return [(kind, dumps(row)) for kind, row in rows_of(log_ends(of_log))]
 
     if todo:
         context = spark.sparkContext
         tasks = max(1, min(len(todo), context.defaultParallelism * 4))
         for kind, body in context.parallelize(todo, tasks).flatMap(task).collect():
             if kind != _BROKER:
-                add(found, kind, loads(kind, body))
-    found.ends.sort(key=lambda it: (it.topic, it.partition, it.at or -1, it.latest))
-    return found
+                add(seen, kind, loads(kind, body))
+    seen.ends.sort(key=lambda end: (end.topic, end.partition, end.at or -1, end.latest))
+    return seen
 
 
-def _end_of(own: Sequence[Segment], known: Progress) -> LogEnds:
-    newest = own[-1]
+def _end_of(of_log: Sequence[Segment], known: SegmentProgress) -> LogEnds:
+    newest = of_log[-1]
     at = known.newest if known.newest >= 0 else None
     return LogEnds(
         newest.topic,
         newest.partition,
-        own[0].base_offset,
+        of_log[0].base_offset,
         max(known.next_offset, newest.base_offset),
         last_written=at,
         at=at,
@@ -157,8 +160,8 @@ def _end_of(own: Sequence[Segment], known: Progress) -> LogEnds:
 
 
 def settle_logs(logs: Sequence[Log], batch: Batch, history: Observations) -> None:
-    """Gives dateless logs their date."""
-    settle_dates([it.reading for it in logs], _modified(batch), history)
+    """Gives logs without a date their date."""
+    settle_dates([log.reading for log in logs], _modified(batch), history)
 
 
 def together(
@@ -170,16 +173,16 @@ def together(
     *,
     history: Observations,
 ) -> Observations:
-    """All that is told beside records and events, with the times that can be known.
+    """All observations but records and events, with their times where these can be known.
 
-    `history`: leaders in logs, and what records say of the groups that outputs show.
+    `history`: changes of leaders in logs, and records of the groups that outputs show.
     """
-    found = Observations().add(of_disks, *(log.reading.found for log in logs), configurations.found)
+    everything = Observations().add(of_disks, *(log.reading.found for log in logs), configurations.found)
     date_outputs(outputs.dated, [log.reading for log in logs], _modified(batch), history)
     join_states(outputs.dated)
     for dated in in_order(outputs.dated):
-        found.add(stamped(dated.output.found, dated.at))
-    return found.add(*map(_dump, batch.of(Kind.ZOOKEEPER)))
+        everything.add(stamped(dated.output.found, dated.at))
+    return everything.add(*map(_dump, batch.of(Kind.ZOOKEEPER)))
 
 
 def _dump(item: Item) -> Observations:
@@ -193,15 +196,15 @@ def _dump(item: Item) -> Observations:
 
 
 def rows(
-    found: Observations, topic_ids: Mapping[bytes, str], *, cluster: str, snapshot: str
+    seen: Observations, topic_ids: Mapping[bytes, str], *, cluster: str, snapshot: str
 ) -> list[dict[str, object]]:
     """Rows of cluster_snapshot."""
-    made: list[dict[str, object]] = []
-    whole = {"cluster": cluster, "snapshot": snapshot}
-    for kind, row in rows_of(found):
-        made.append(
+    rows_made: list[dict[str, object]] = []
+    constants = {"cluster": cluster, "snapshot": snapshot}
+    for kind, row in rows_of(seen):
+        rows_made.append(
             {
-                **whole,
+                **constants,
                 "kind": kind,
                 "at": moment(getattr(row, "at", None)),
                 "node": _node(row),
@@ -214,25 +217,25 @@ def rows(
         )
     for topic_id, topic in topic_ids.items():
         body = base64.b64encode(topic_id).decode()
-        made.append({**whole, "kind": TOPIC_ID, "topic": topic, "body": body, "source": ""})
-    return [{**row, "ordinal": ordinal} for ordinal, row in enumerate(made)]
+        rows_made.append({**constants, "kind": TOPIC_ID, "topic": topic, "body": body, "source": ""})
+    return [{**row, "ordinal": ordinal} for ordinal, row in enumerate(rows_made)]
 
 
 def observed(rows: Iterable[Mapping[str, Any]]) -> Observations:
-    """The observations again, of rows of cluster_snapshot in their order."""
-    found = Observations()
+    """The observations of rows of cluster_snapshot, which are in order."""
+    seen = Observations()
     for row in rows:
         kind = row["kind"].removeprefix(EARLIER).removeprefix(FAILED)
         if kind == KNOWN:
-            found.known_groups.setdefault(row["group"], row["source"])
+            seen.known_groups.setdefault(row["group"], row["source"])
         elif row["kind"].startswith(EARLIER):
-            for each in earlier_rows(kind, loads(kind, row["body"])):
-                add(found, *each)
+            for earlier in earlier_rows(kind, loads(kind, row["body"])):
+                add(seen, *earlier)
         elif row["kind"].startswith(FAILED):
-            add(found, kind, failed_row(loads(kind, row["body"])))
+            add(seen, kind, failed_row(loads(kind, row["body"])))
         elif kind not in (TOPIC_ID, SURVEY):
-            add(found, kind, loads(kind, row["body"]))
-    return found
+            add(seen, kind, loads(kind, row["body"]))
+    return seen
 
 
 def topic_ids(rows: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
@@ -256,5 +259,5 @@ def _node(row: object) -> int | None:
 
 
 def _light(segment: Segment) -> Segment:
-    """Without the first bytes of the file: a task opens it itself."""
+    """Without the first bytes of the file: the task reads the file itself."""
     return replace(segment, file=replace(segment.file, head=b""))

@@ -1,7 +1,7 @@
-"""Snapshots that `kelpie collect` took into `cluster_snapshot`; those that are not whole into `quarantine`.
+"""Surveys that `kelpie collect` took into `cluster_snapshot`; incomplete files into `quarantine`.
 
-They are many, so tasks read them, each file as a whole: a file that turns out to be torn at its end has told
-nothing. The driver looks at first lines only. Each snapshot has one row of kind "survey", with that line.
+There are many, so tasks read them. A task reads a whole file before it yields rows: a file that is torn at
+its end gives none. The driver reads first lines only; each survey has a row of kind "survey" with that line.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.lag import SURVEYED
 
 PREFIX = SURVEYED
-"""Of the names of these snapshots in the table."""
+"""How the names of these snapshots begin in the table."""
 _ROWS, _QUARANTINE = TABLES["cluster_snapshot"].schema, TABLES["quarantine"].schema
 _STAGED = pa.schema([*_ROWS, *(field for field in _QUARANTINE if field.name not in _ROWS.names)])
 _TEXTS = ("group", "topic", "source")
@@ -33,31 +33,31 @@ _BYTES_TOLD = 4096
 
 
 def headers_of(items: Sequence[Item]) -> tuple[dict[str, Header], dict[str, str]]:
-    """First lines by name; and of files without a good one, why."""
-    found: dict[str, Header] = {}
+    """First lines by name of the file; and the reason for files without a valid one."""
+    headers: dict[str, Header] = {}
     damaged: dict[str, str] = {}
     for item in items:
         try:
             with item.file.path.open("rb") as file:
-                found[item.file.name] = header_of(file.read(_HEAD))
+                headers[item.file.name] = header_of(file.read(_HEAD))
         except Torn as error:
             damaged[item.file.name] = str(error)
         except OSError as error:
             damaged[item.file.name] = unreadable(error)
-    return found, damaged
+    return headers, damaged
 
 
 def clusters_of(items: Sequence[Item]) -> set[str]:
-    """Ids of clusters that answered."""
+    """Ids of the clusters that answered."""
     return {header.cluster for header in headers_of(items)[0].values() if header.answered}
 
 
 def sort_out(items: Sequence[Item], cluster: str) -> tuple[list[Item], dict[str, str]]:
-    """Those of one cluster; of the others, why they are left out."""
+    """The files of this cluster; and the reason for those that are left out."""
     headers, left_out = headers_of(items)
     choice = choose(headers, cluster)
     left_out |= {name: other_cluster(headers[name], choice) for name in choice.foreign}
-    return [it for it in items if it.file.name not in left_out], left_out
+    return [item for item in items if item.file.name not in left_out], left_out
 
 
 def read_surveys(spark: SparkSession, items: Sequence[Item], *, cluster: str) -> DataFrame:
@@ -68,9 +68,9 @@ def read_surveys(spark: SparkSession, items: Sequence[Item], *, cluster: str) ->
             for row in batch.to_pylist():
                 yield from _read(row["name"], row["path"], row["size"], cluster)
 
-    files = sorted((it.file.name, str(it.file.path), it.file.size) for it in items)
+    files = sorted((item.file.name, str(item.file.path), item.file.size) for item in items)
     tasks = max(1, min(len(files), spark.sparkContext.defaultParallelism * 4))
-    # Ranges, not turns: what follows in time lies together, and readers can skip the rest.
+    # By range of names, so that rows of one time are in one file and readers can skip the others.
     frame = spark.createDataFrame(files, _FILES).repartitionByRange(tasks, "name")
     return frame.mapInArrow(task, from_arrow_schema(_STAGED, prefer_timestamp_ntz=False))
 
@@ -83,7 +83,7 @@ def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBa
         columns.add(SURVEY, {"source": name}, header_line(header))
         for kind, data, body in read_plain(Path(path)):
             if not header.answered:
-                data["at"] = None  # Nobody answered, so nothing was seen then.
+                data["at"] = None  # No broker answered, so nothing was seen then.
             columns.add(kind, data, "{}" if kind == KNOWN else body)
         batches = columns.batches()
     except Torn as error:
@@ -97,7 +97,7 @@ def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBa
 
 
 class _Columns:
-    """Rows of one snapshot, column by column: dicts of rows would cost three times as much."""
+    """Rows of one survey, column by column: a dict per row would cost three times as much."""
 
     def __init__(self, cluster: str, snapshot: str) -> None:
         self._whole = {"cluster": cluster, "snapshot": snapshot}
@@ -108,15 +108,15 @@ class _Columns:
     def add(self, kind: str, data: Mapping[str, Any], body: str) -> None:
         self._kinds.append(kind)
         self._bodies.append(body)
-        get, found = data.get, self._found
+        get, columns = data.get, self._found
         is_of_group = kind == "unasked" and get("kind") == "group"
-        found["group"].append(get("name") if is_of_group else get("group"))
-        found["topic"].append(get("topic"))
-        found["partition"].append(get("partition"))
-        found["source"].append(get("source", ""))
-        found["node"].append(get("node_id", get("told_by")))
+        columns["group"].append(get("name") if is_of_group else get("group"))
+        columns["topic"].append(get("topic"))
+        columns["partition"].append(get("partition"))
+        columns["source"].append(get("source", ""))
+        columns["node"].append(get("node_id", get("told_by")))
         at = get("at")
-        found["at"].append(None if at is None else at * 1000)
+        columns["at"].append(None if at is None else at * 1000)
 
     def batches(self) -> list[pa.RecordBatch]:
         rows = len(self._kinds)
@@ -128,7 +128,7 @@ class _Columns:
         made["kind"] = pa.array(self._kinds, pa.string())
         made["body"] = pa.array(self._bodies, pa.string())
         made["ordinal"] = pa.array(range(rows), pa.int64())
-        arrays = [made[it.name] if it.name in made else pa.nulls(rows, it.type) for it in _STAGED]
+        arrays = [made[field.name] if field.name in made else pa.nulls(rows, field.type) for field in _STAGED]
         whole = pa.RecordBatch.from_arrays(arrays, schema=_STAGED)
         return [whole.slice(start, ROWS_A_BATCH) for start in range(0, rows, ROWS_A_BATCH)]
 
@@ -144,7 +144,7 @@ def _damaged(name: str, path: str, size: int, cluster: str, reason: str) -> pa.R
 
 
 def _plain(text: str | None) -> str | None:
-    """A text that is no UTF-8 stays as it is in the body; to be found by, it must be some."""
+    """A column must hold valid UTF-8; the body keeps the text as it is."""
     if text is None or text.isascii():
         return text
     return text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
-"""The offsets topic as a source of Spark's, over Kelpie's own client: for Kafka 0.9, and for broken clusters.
+"""The offsets topic as a data source of Spark, over Kelpie's own client: for Kafka 0.9 and broken clusters.
 
-Spark's own Kafka source speaks to 0.10 and later, and only while every partition has a leader. This one
-leaves partitions out that cannot be read now, and takes them up when they are back. Its offsets are written
-as those of Spark's source are, so that a stream can go on with the other one.
+Spark's own Kafka source needs Kafka 0.10 or later and a leader for every partition. This one skips partitions
+that cannot be read now, and continues them when they are back. It writes offsets as Spark's source does, so
+that a stream can continue with the other one.
 """
 
 import json
@@ -34,7 +34,7 @@ _KAFKA = "kafka."
 _MOST_OF_A_TASK, _LEAST_OF_A_TASK = 1_000_000, 50_000
 """Offsets."""
 _FROM_THE_END = -1
-"""Where a stream begins in a partition that could not be asked for its end: behind what there is then."""
+"""The start in a partition whose end is not known yet: behind its last record when that can be asked."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,9 @@ class OffsetsTopic(DataSource):
 
 class _Options:
     def __init__(self, given: Mapping[str, str]) -> None:
-        properties = {name.removeprefix(_KAFKA): it for name, it in given.items() if name.startswith(_KAFKA)}
+        properties = {
+            name.removeprefix(_KAFKA): value for name, value in given.items() if name.startswith(_KAFKA)
+        }
         self.settings: Settings = settings_of(properties)
         self.bootstrap: str = properties["bootstrap.servers"]
         self.starting: str = given.get(STARTING) or "earliest"
@@ -69,7 +71,7 @@ class _Options:
 
 
 class _Part(InputPartition):
-    """What one task reads; and reasons, by partition, why others are not read."""
+    """What one task reads. `missing`: why other partitions are not read, by partition."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class _Part(InputPartition):
 
 def _read(options: _Options, part: InputPartition) -> Iterator[pa.RecordBatch]:
     """In a worker."""
-    if not isinstance(part, _Part):  # Spark's own, when nothing was planned.
+    if not isinstance(part, _Part):  # Spark passes its own object when nothing was planned.
         return
     for partition, reason in part.missing.items():
         words = f"{OFFSETS_TOPIC}-{partition} was not read: {reason}"
@@ -96,31 +98,31 @@ def _read(options: _Options, part: InputPartition) -> Iterator[pa.RecordBatch]:
         source = source_of(stretch.partition, options.bootstrap)
         for pairs, unread in read_stretch(options.settings, stretch, tells_versions=part.tells_versions):
             yield from raw_rows(stretch.partition, source, pairs)
-            for it in unread:
-                yield reason_row(stretch.partition, source, it.position, it.reason, it.head)
+            for gap in unread:
+                yield reason_row(stretch.partition, source, gap.position, gap.reason, gap.head)
 
 
 def _packed(stretches: Sequence[Stretch], tasks: int) -> Iterator[list[Stretch]]:
-    """As many tasks as can run at a time; more where there is much, fewer where there is little."""
-    total = sum(it.stop - it.start for it in stretches)
+    """As many tasks as run at a time; more for many offsets, fewer for few."""
+    total = sum(stretch.stop - stretch.start for stretch in stretches)
     at_once = min(_MOST_OF_A_TASK, max(_LEAST_OF_A_TASK, -(-total // max(tasks, 1))))
-    room, mine = at_once, list[Stretch]()
+    room, task = at_once, list[Stretch]()
     for partition, start, stop in stretches:
         begin = start
         while begin < stop:
             end = min(stop, begin + room)
-            mine.append(Stretch(partition, begin, end))
+            task.append(Stretch(partition, begin, end))
             room -= end - begin
             begin = end
             if not room:
-                yield mine
-                room, mine = at_once, []
-    if mine:
-        yield mine
+                yield task
+                room, task = at_once, []
+    if task:
+        yield task
 
 
 class _Reader(DataSourceReader):
-    """All there is now."""
+    """A batch: all records that there are now."""
 
     def __init__(self, options: _Options) -> None:
         self._options = options
@@ -132,7 +134,7 @@ class _Reader(DataSourceReader):
         for partition, (first, last) in sorted(reach.ends.items()):
             start = last if self._options.starting == "latest" else max(first, given.get(partition, 0))
             stretches.append(Stretch(partition, start, last))
-        parts = [_Part(it, reach.tells_versions) for it in _packed(stretches, self._options.tasks)]
+        parts = [_Part(some, reach.tells_versions) for some in _packed(stretches, self._options.tasks)]
         return [*parts, _Part((), None, reach.missing)] if reach.missing else parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -140,7 +142,7 @@ class _Reader(DataSourceReader):
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """On and on. Who is left out, and who is back, is logged."""
+    """A stream. Logs each partition that it skips, and each that is back."""
 
     def __init__(self, options: _Options) -> None:
         self._options = options
@@ -148,15 +150,20 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: dict[int, int] | None = None
         self._missing: dict[int, str] = {}
 
-    # Spark's words.
+    # Methods that Spark calls.
 
     def initialOffset(self) -> Offsets:  # noqa: N802
         reach = self._reach()
         given = _given(self._options.starting)
         start = dict.fromkeys((*reach.ends, *reach.missing), 0)
         if self._options.starting == "latest":
-            start = {it: reach.ends[it][1] if it in reach.ends else _FROM_THE_END for it in start}
-        return _told(start | {it: offset for it, offset in given.items() if it in start})
+            start = {
+                partition: reach.ends[partition][1] if partition in reach.ends else _FROM_THE_END
+                for partition in start
+            }
+        return _as_json(
+            start | {partition: offset for partition, offset in given.items() if partition in start}
+        )
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self._options.most) if self._options.most else ReadAllAvailable()
@@ -165,31 +172,37 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = {partition: last for partition, (_, last) in self._reach().ends.items()}
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
-        began = _heard(start)
+        began = _by_partition(start)
         try:
             reach = self._reach()
         except ClientError as error:
-            self._tell({-1: error.reason})
+            self._log_changes({-1: error.reason})
             return start
         ends = {partition: last for partition, (_, last) in reach.ends.items()}
         if self._target is not None:
-            ends = {it: min(last, self._target[it]) for it, last in ends.items() if it in self._target}
+            ends = {
+                partition: min(last, self._target[partition])
+                for partition, last in ends.items()
+                if partition in self._target
+            }
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
-        begins = {it: max(began.get(it, 0), reach.ends[it][0]) for it in ends}
-        begins |= {it: last for it, last in ends.items() if began.get(it) == _FROM_THE_END}
+        begins = {partition: max(began.get(partition, 0), reach.ends[partition][0]) for partition in ends}
+        begins |= {
+            partition: last for partition, last in ends.items() if began.get(partition) == _FROM_THE_END
+        }
         end = began | _limited(begins, ends, most)
-        return start if end == began else _told(end)
+        return start if end == began else _as_json(end)
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        began = _heard(start)
+        began = _by_partition(start)
         stretches = []
-        for partition, stop in _heard(end).items():
+        for partition, stop in _by_partition(end).items():
             first = began.get(partition, 0)
             if first == _FROM_THE_END:
                 continue
-            # A log that has become shorter is another one: all of it may be new.
+            # A log that has become shorter is another log: all of it may be new.
             stretches.append(Stretch(partition, first if first <= stop else 0, stop))
-        return [_Part(it, self._tells_versions) for it in _packed(stretches, self._options.tasks)]
+        return [_Part(some, self._tells_versions) for some in _packed(stretches, self._options.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
@@ -197,11 +210,11 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _reach(self) -> Reach:
         reach = ask_reach(self._options.settings, self._tells_versions)
         self._tells_versions = reach.tells_versions
-        self._tell(reach.missing)
+        self._log_changes(reach.missing)
         return reach
 
-    def _tell(self, missing: Mapping[int, str]) -> None:
-        """Only what has changed."""
+    def _log_changes(self, missing: Mapping[int, str]) -> None:
+        """Logs what has changed."""
         for partition, reason in missing.items():
             if partition not in self._missing:
                 what = OFFSETS_TOPIC if partition < 0 else f"{OFFSETS_TOPIC}-{partition}"
@@ -213,24 +226,26 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _limited(begins: Mapping[int, int], ends: Mapping[int, int], most: int) -> dict[int, int]:
-    """At most so many offsets, from each partition as large a part."""
-    waiting = {it: max(0, last - begins[it]) for it, last in ends.items()}
+    """Ends that take at most so many offsets, the same share of each partition."""
+    waiting = {partition: max(0, last - begins[partition]) for partition, last in ends.items()}
     total = sum(waiting.values())
     if not most or total <= most:
         return dict(ends)
     return {
-        it: last if last <= begins[it] else begins[it] + max(1, waiting[it] * most // total)
-        for it, last in ends.items()
+        partition: last
+        if last <= begins[partition]
+        else begins[partition] + max(1, waiting[partition] * most // total)
+        for partition, last in ends.items()
     }
 
 
 def _given(starting: str) -> dict[int, int]:
-    return {} if starting in ("earliest", "latest") else _heard(json.loads(starting))
+    return {} if starting in ("earliest", "latest") else _by_partition(json.loads(starting))
 
 
-def _told(offsets: Mapping[int, int]) -> Offsets:
+def _as_json(offsets: Mapping[int, int]) -> Offsets:
     return {OFFSETS_TOPIC: {str(partition): offset for partition, offset in sorted(offsets.items())}}
 
 
-def _heard(offsets: Offsets) -> dict[int, int]:
+def _by_partition(offsets: Offsets) -> dict[int, int]:
     return {int(partition): offset for partition, offset in offsets.get(OFFSETS_TOPIC, {}).items()}

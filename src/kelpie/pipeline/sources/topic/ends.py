@@ -1,7 +1,6 @@
-"""How far the offsets topic reaches now, asked over Kelpie's own client.
+"""The first and last offsets of the offsets topic's partitions, and their leader epochs, asked of brokers.
 
-Partitions without a leader, or whose leader cannot be reached, have no ends: they are left out, with the
-reason, until they are back.
+A partition without a reachable leader has no offsets; it is listed with the reason.
 """
 
 import asyncio
@@ -26,19 +25,19 @@ from kelpie.wire.api.offset_for_leader_epoch import (
 
 _FOR_CLIENTS = 2
 _MOST_EPOCHS = 100
-"""Of one partition: older ones are few records, if compaction has left any."""
+"""Of one partition. Compaction has left few records of older epochs, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far the topic reaches, as far as it can be asked."""
+    """The offsets of all partitions that can be read now."""
 
     ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """By partition: its first offset, and the one behind the last that counts for good."""
+    """By partition: its first offset, and its last stable offset."""
     missing: Mapping[int, str] = field(default_factory=dict)
     """By partition: why it cannot be read now."""
     tells_versions: bool | None = None
-    """What is known of the cluster's age: who knows it need not find out again."""
+    """Whether brokers answer ApiVersions; given to later clients, so that they need not find out again."""
     cluster_id: str | None = None
     """Null before 0.10.1."""
 
@@ -53,9 +52,9 @@ def ask_reach(settings: Settings, tells_versions: bool | None = None) -> Reach:
 
 
 def ask_epochs(settings: Settings) -> Epochs:
-    """Which leader wrote which records; of partitions that can be asked, on clusters that know (since 2.1).
+    """Where each leader epoch begins, for partitions that can be asked, on brokers since 2.1.
 
-    Spark's source does not tell, and copies from disks that differ are told apart by it.
+    Spark's source does not give epochs, and they decide between different records at one offset.
     """
     try:
         return asyncio.run(_epochs(settings))
@@ -99,7 +98,7 @@ async def _epochs(settings: Settings) -> Epochs:
         for partition, view in (await views(nodes)).items():
             if view.leader >= 0 and view.leader_epoch >= 0:
                 by_leader[view.leader][partition] = view.leader_epoch
-        found: dict[int, list[tuple[int, int]]] = {}
+        begins_by_partition: dict[int, list[tuple[int, int]]] = {}
 
         async def ask(leader: int, newest: Mapping[int, int]) -> None:
             try:
@@ -107,16 +106,20 @@ async def _epochs(settings: Settings) -> Epochs:
                 version = (await nodes.versions(leader)).pick(
                     OffsetForLeaderEpochRequest, at_least=_FOR_CLIENTS
                 )
-                wanted = {it: epoch for it, epoch in newest.items() if isinstance(first[it], int)}
+                wanted = {
+                    partition: epoch
+                    for partition, epoch in newest.items()
+                    if isinstance(first[partition], int)
+                }
                 heads = dict(wanted)
                 for _ in range(_MOST_EPOCHS):
-                    # The end of the epoch before, if there was one, is where this one began.
-                    asked = {it: epoch - 1 for it, epoch in heads.items() if epoch > 0}
+                    # An epoch begins where the epoch before it ends.
+                    asked = {partition: epoch - 1 for partition, epoch in heads.items() if epoch > 0}
                     ends = await _ask_epoch_ends(nodes, leader, asked, version) if asked else {}
                     for partition, epoch in list(heads.items()):
                         before, end = ends.get(partition, (-1, -1))
                         begin = int(first[partition])
-                        found.setdefault(partition, []).append((max(begin, end), epoch))
+                        begins_by_partition.setdefault(partition, []).append((max(begin, end), epoch))
                         if before < 0 or end <= begin:
                             del heads[partition]
                         else:
@@ -124,37 +127,37 @@ async def _epochs(settings: Settings) -> Epochs:
                     if not heads:
                         break
             except ClientError:
-                return  # Older than that, or gone: then it is not known.
+                return  # An older broker, or gone: the epochs stay unknown.
 
         await asyncio.gather(*(ask(leader, own) for leader, own in by_leader.items()))
-        return {partition: sorted(begins) for partition, begins in found.items()}
+        return {partition: sorted(begins) for partition, begins in begins_by_partition.items()}
 
 
 async def _ask_epoch_ends(
     nodes: Nodes, node: int, epochs: Mapping[int, int], version: int
 ) -> dict[int, tuple[int, int]]:
-    """By partition: the newest epoch up to the one asked for, and where it ends."""
+    """By partition: the newest epoch up to the given one, and its end offset."""
     asked = [OffsetForLeaderPartition(partition=it, leader_epoch=epoch) for it, epoch in epochs.items()]
     request = OffsetForLeaderEpochRequest(
         replica_id=-1, topics=[OffsetForLeaderTopic(topic=OFFSETS_TOPIC, partitions=asked)]
     )
     response: OffsetForLeaderEpochResponse = await nodes.ask(node, request, version)
     return {
-        it.partition: (it.leader_epoch, it.end_offset)
+        end.partition: (end.leader_epoch, end.end_offset)
         for topic in response.topics
-        for it in topic.partitions
-        if not it.error_code
+        for end in topic.partitions
+        if not end.error_code
     }
 
 
 async def views(nodes: Nodes) -> dict[int, PartitionView]:
-    """Who leads each partition, by who knows most."""
-    found: list[PartitionView] = []
+    """Each partition as the broker with the newest metadata sees it."""
+    answers: list[PartitionView] = []
     failures: list[ClientError] = []
 
     async def ask(node: int) -> bool:
         try:
-            found.extend(await ask_views(nodes, node))
+            answers.extend(await ask_views(nodes, node))
         except ClientError as error:
             failures.append(error)
             return False
@@ -168,18 +171,18 @@ async def views(nodes: Nodes) -> dict[int, PartitionView]:
         await asyncio.gather(*map(ask, nodes.brokers))
     if failures and len(failures) == len(nodes.brokers):
         raise failures[0]
-    return {name.partition: view for name, view in best_views(found).items()}
+    return {name.partition: view for name, view in best_views(answers).items()}
 
 
 async def offsets_of(
     nodes: Nodes, node: int, partitions: Sequence[int], timestamp: int
 ) -> dict[int, int | str]:
-    """By partition: an offset, or why there is none."""
-    told: dict[int, int | str] = dict.fromkeys(partitions, f"broker {node} does not tell its ends")
+    """By partition: an offset, or the reason why there is none."""
+    offsets: dict[int, int | str] = dict.fromkeys(partitions, f"broker {node} does not tell its ends")
     answer = await ask_offsets(nodes, node, partitions, timestamp, isolation_level=READ_COMMITTED)
-    for partition, it in answer.items():
-        if it.error:
-            told[partition] = f"broker {node} answers {describe(it.error)}"
-        elif it.offset is not None:
-            told[partition] = it.offset
-    return told
+    for partition, answered in answer.items():
+        if answered.error:
+            offsets[partition] = f"broker {node} answers {describe(answered.error)}"
+        elif answered.offset is not None:
+            offsets[partition] = answered.offset
+    return offsets

@@ -1,8 +1,8 @@
-"""What a stretch of the offsets topic holds, read over Kelpie's own client.
+"""Fetches a range of offsets of one partition of the offsets topic, over Kelpie's own client.
 
-A stretch, once planned, has to be read: when its leader goes, the next one is waited for, and if none comes
-in time, that is an error. What was deleted since is skipped. What the log of a new leader does not hold,
-because it was not in sync when it was elected, is told as lost.
+A planned range must be read: if its leader goes away, the task waits for the next one, and fails if none
+comes in time. Records that were deleted since are skipped. Records that an unclean leader election has lost
+are reported as lost.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from kelpie.pipeline.sources.topic.rows import Stretch
 from kelpie.questions.fetch import FetchedPartition
 
 PATIENCE_S = 60.0
-"""So long a stretch waits for a leader."""
+"""How long a task waits for a leader."""
 _SHORT_LOG_S = 10.0
-"""So long it waits for a new leader to find out how far its log is good."""
+"""How long it waits for the high watermark of a new leader to reach the end of the range."""
 _FETCH_BYTES, _GROWTH, _LARGEST_BATCH = 4 * 1024 * 1024, 8, 128 * 1024 * 1024
 _FETCH_LIMIT_S = 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
 class NotRead(Exception):
-    """A stretch of the topic could not be read, and somebody counts on it."""
+    """A planned range of the topic could not be read."""
 
 
 def read_stretch(
@@ -43,7 +43,7 @@ def read_stretch(
     tells_versions: bool | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Iterator[tuple[pa.Table, Sequence[Unread]]]:
-    """Piece by piece. Raises NotRead."""
+    """Yields the records piece by piece. Raises NotRead."""
     with asyncio.Runner() as runner:
         fetching = _Fetching(settings, stretch, Memory(tells_versions), patience_s)
         try:
@@ -54,7 +54,7 @@ def read_stretch(
 
 
 class _Fetching:
-    """One stretch under way."""
+    """The state of fetching one range."""
 
     def __init__(self, settings: Settings, stretch: Stretch, memory: Memory, patience_s: float) -> None:
         self._settings, self._memory, self._patience_s = settings, memory, patience_s
@@ -65,10 +65,10 @@ class _Fetching:
         self._lost: list[Unread] = []
         self._trouble = ""
         self._short_since: float | None = None
-        """Since when its leader has a log that ends before the stretch does."""
+        """Since when the leader's high watermark is below the end of the range."""
 
     async def next(self) -> tuple[pa.Table, Sequence[Unread]] | None:
-        """None: that was all. Raises NotRead."""
+        """The next piece; None at the end. Raises NotRead."""
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self._patience_s, _FIRST_PAUSE_S
         while self._at < self._stop:
@@ -107,7 +107,7 @@ class _Fetching:
             await nodes.close()
 
     async def _try(self) -> Fetched | None:
-        """None: not now, or not there; what to do about it has been done. Raises ClientError."""
+        """One fetch. None: there was nothing to read yet, and the state says why. Raises ClientError."""
         self._trouble = ""
         if self._nodes is None:
             self._nodes = await Nodes.open(self._settings, memory=self._memory)
@@ -142,7 +142,7 @@ class _Fetching:
         records = bytes(data.records)
         fetched = read_fetched(records, data.aborted, self._at, self._stop)
         if fetched.following is None and self._bytes < _LARGEST_BATCH:
-            self._bytes *= _GROWTH  # Up to 0.10 a message that does not fit is cut off.
+            self._bytes *= _GROWTH  # Up to 0.10, a message larger than the limit is cut off.
             return None
         if fetched.following is None:
             reason = f"what begins at offset {self._at} cannot be read, nor what follows up to {self._stop}"
@@ -150,7 +150,7 @@ class _Fetching:
         return fetched
 
     def _skip_compacted(self, data: FetchedPartition) -> None:
-        """Nothing is left from here on; if the leader knows yet where its log ends."""
+        """No records follow in the range, unless the leader does not know its high watermark yet."""
         if data.high_watermark >= self._stop:
             self._at = self._stop
             return

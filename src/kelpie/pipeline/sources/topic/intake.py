@@ -1,12 +1,12 @@
-"""The offsets topic itself, live or at once, into bronze tables.
+"""The offsets topic of a live cluster into bronze tables, as a stream or in one batch.
 
     raw = open_topic(spark, "kafka-1:9092", streaming=True)
     raw.writeStream.foreachBatch(lambda rows, number: take_in(lake, rows, …, version=number)).start()
 
-Two sources give the same rows: Spark's own (spark-sql-kafka-0-10), and Kelpie's over its client, for Kafka
-0.9 and where partitions have no leader. Both read committed records only. Tasks decode them and write Parquet
-files, and the driver adds the files to the tables, as with segments: rows would otherwise cross from Python
-to the JVM once more, which costs more than to decode them.
+Two sources give the same rows: Spark's own (spark-sql-kafka-0-10), and Kelpie's, which also reads Kafka 0.9
+and topics with leaderless partitions. Both read committed records only. Tasks decode the records and write
+Parquet files, and the driver adds the files to the tables, as with segments: to send decoded rows from Python
+to the JVM would cost more than to decode them.
 """
 
 import json
@@ -37,7 +37,7 @@ _IMPATIENT = {
     "kafka.request.timeout.ms": "10000",
     "kafkaConsumer.pollTimeoutMs": "30000",
 }
-"""Spark's source would wait minutes for a partition without a leader before it fails, and is of no use so."""
+"""By default, Spark's source waits minutes for a partition without a leader before it fails."""
 _FILES = "table string, file string"
 _log = logging.getLogger(__name__)
 
@@ -52,21 +52,20 @@ def open_topic(
     most_per_trigger: int | None = None,
     through: str | None = None,
 ) -> DataFrame:
-    """Records as they are: rows of `rows.RAW`.
+    """Undecoded records: rows of `rows.RAW`.
 
-    `starting`: "earliest", "latest", or offsets by partition; Spark's source wants all of them, Kelpie's
-    takes others from the beginning. `properties`: those of a Kafka client. `through`: SPARK or KELPIE; if
-    nobody says, the cluster is asked once (`choose`).
-    Raises ClientError and BadSettings.
+    `starting`: "earliest", "latest", or offsets by partition. Spark's source needs an offset for each
+    partition; Kelpie's begins at 0 where there is none. `properties`: those of a Kafka client. `through`:
+    SPARK or KELPIE; None asks the cluster once (`choose`). Raises ClientError and BadSettings.
     """
-    own = _plain(properties)
-    options = {_KAFKA + name: value for name, value in own.items()} | {
+    client_properties = _plain(properties)
+    options = {_KAFKA + name: value for name, value in client_properties.items()} | {
         f"{_KAFKA}bootstrap.servers": bootstrap
     }
     options[STARTING] = _starting(starting)
     if most_per_trigger is not None and streaming:
         options[MOST] = str(most_per_trigger)
-    reach = ask_reach(settings_of(own, bootstrap))
+    reach = ask_reach(settings_of(client_properties, bootstrap))
     if (through or _fitting(reach)) == SPARK:
         try:
             return _by_spark(spark, options, sorted({*reach.ends, *reach.missing}), streaming=streaming)
@@ -83,9 +82,9 @@ def open_topic(
 
 
 def choose(bootstrap: str, properties: Mapping[str, str] | None = None) -> str:
-    """Spark's source, unless the cluster is too old for it, or a partition cannot be asked now.
+    """SPARK, or KELPIE if the cluster is too old for Spark's source, or a partition cannot be read now.
 
-    Spark's waits for every partition, and gives up. Raises ClientError.
+    Spark's source waits for every partition, and then fails. Raises ClientError.
     """
     return _fitting(ask_reach(settings_of(_plain(properties), bootstrap)))
 
@@ -95,14 +94,14 @@ def _fitting(reach: Reach) -> str:
 
 
 def leader_epochs(bootstrap: str, properties: Mapping[str, str] | None = None) -> Epochs:
-    """For `take_in`: ask after the rows were planned, that is for every batch. Raises BadSettings."""
+    """For `take_in`. Call it for every batch, after its rows were planned. Raises BadSettings."""
     return ask_epochs(settings_of(_plain(properties), bootstrap))
 
 
 def written(
     raw: DataFrame, folders: Mapping[str, str], *, cluster: str, epochs: Epochs | None = None
 ) -> DataFrame:
-    """Decode, and write files into the folders of tables. One row per file; nobody knows of them yet."""
+    """Decodes records and writes files for the tables. One row per file; no commit names it yet."""
     known = dict(epochs or {})
 
     def task(batches):  # type: ignore[no-untyped-def]
@@ -123,11 +122,11 @@ def take_in(
     epochs: Epochs | None = None,
     tasks: int | None = None,
 ) -> Ingested:
-    """These records, as a batch that somebody else has numbered; only once, whoever calls again.
+    """Takes in these records as one batch, whose number the caller gives; a second call adds nothing.
 
-    `epochs`: see `leader_epochs`; without them, records that Spark's source has read and that a dead leader's
-    disk has otherwise cannot be told apart. `tasks`: as many files does each table get at most. Raises
-    Conflict.
+    `epochs`: see `leader_epochs`. Without them, a record that Spark's source read and another one that a dead
+    leader's disk has at the same offset cannot be told apart. `tasks`: the most files that a table gets.
+    Raises Conflict.
     """
     for table in FILLED:
         lake.open(table)
@@ -147,22 +146,22 @@ def take_in(
 def _by_spark(
     spark: SparkSession, options: Mapping[str, str], partitions: Sequence[int], *, streaming: bool
 ) -> DataFrame:
-    # Unless told to ask as it used to, by a consumer, it leaves out internal topics, without a word. That is
-    # a setting of the session, and others who use this one need not know.
-    own = spark.newSession()
-    own.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
-    reader = own.readStream if streaming else own.read
+    # Without this setting, Spark's source silently leaves out internal topics. It holds for a whole session,
+    # so the source gets one of its own.
+    session = spark.newSession()
+    session.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
+    reader = session.readStream if streaming else session.read
     frame = (
         reader.format("kafka")
         .options(**{**_IMPATIENT, **options})
-        .option("assign", json.dumps({OFFSETS_TOPIC: list(partitions)}))  # To subscribe is to join a group.
+        .option("assign", json.dumps({OFFSETS_TOPIC: list(partitions)}))  # A subscription would join a group.
         .option("kafka.isolation.level", "read_committed")
-        .option("failOnDataLoss", "false")  # The topic is compacted: its beginning moves.
+        .option("failOnDataLoss", "false")  # Compaction and deletion move the start of the log.
         .load()
     )
     address = address_of(options[f"{_KAFKA}bootstrap.servers"])
     source = F.concat(F.lit(f"{OFFSETS_TOPIC}-"), F.col("partition"), F.lit(f"@{address}"))
-    known = {
+    columns = {
         "offsets_partition": F.col("partition"),
         "log_offset": F.col("offset"),
         "written": F.col("timestamp"),
@@ -171,11 +170,13 @@ def _by_spark(
         "source": source,
     }
     schema = from_arrow_schema(RAW, prefer_timestamp_ntz=False)
-    return frame.select(*(known.get(it.name, F.lit(None)).cast(it.dataType).alias(it.name) for it in schema))
+    return frame.select(
+        *(columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in schema)
+    )
 
 
 def _plain(properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Spark's options have "kafka." in front; a file of properties has not."""
+    """Spark's options have the prefix "kafka."; a file of properties has not."""
     return {name.removeprefix(_KAFKA): value for name, value in (properties or {}).items()}
 
 

@@ -1,4 +1,4 @@
-"""Records of the offsets topic as rows, before anybody has looked into them: the same from every source."""
+"""Undecoded records of the offsets topic as rows, the same from both sources."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -24,8 +24,8 @@ RAW = pa.schema(
         "reason": STRING,
     }
 )
-"""Spark's source tells neither of producers nor of epochs: null. Rows with a `reason` are no records: they
-say what could not be read, from which offset, with the first bytes as value."""
+"""Spark's source gives neither producers nor epochs: null. A row with a `reason` is no record: it says what
+could not be read, from which offset on, with the first bytes as value."""
 
 ROWS_A_BATCH = 1 << 16
 
@@ -39,17 +39,17 @@ class Stretch(NamedTuple):
 
 
 def source_of(partition: int, bootstrap: str) -> str:
-    """What rows of a partition say where they are from: "__consumer_offsets-12@kafka-1:9092"."""
+    """The source of a partition's rows: "__consumer_offsets-12@kafka-1:9092"."""
     return f"{OFFSETS_TOPIC}-{partition}@{address_of(bootstrap)}"
 
 
 def address_of(bootstrap: str) -> str:
-    """The first of the addresses: it stands for the cluster."""
+    """The first of the addresses, which stands for the cluster."""
     return bootstrap.partition(",")[0].strip()
 
 
 def raw_rows(partition: int, source: str, pairs: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Records of one partition; see `decoding.pairs`."""
+    """Rows of one partition's records. `pairs`: see `decoding.pairs`."""
     constants = {"offsets_partition": partition, "source": source}
     for batch in pairs.combine_chunks().to_batches(ROWS_A_BATCH):
         arrays = [
@@ -69,7 +69,7 @@ def reason_row(
 
 
 def runs(numbers: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Where the same number stands again and again: beginnings and ends."""
+    """Starts and ends of runs of equal numbers."""
     cuts = (np.flatnonzero(np.diff(numbers)) + 1).tolist()
     yield from zip([0, *cuts], [*cuts, len(numbers)], strict=True)
 

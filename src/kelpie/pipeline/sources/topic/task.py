@@ -1,4 +1,4 @@
-"""What a task does with records of the offsets topic: decode, write Parquet files, tell the driver which.
+"""What a task does with records of the offsets topic: decode them, write Parquet files, return their names.
 
 This runs in the workers, and only there, as `segments.task` does.
 """
@@ -22,29 +22,29 @@ from kelpie.pipeline.storage.parquet import Writer
 from kelpie.pipeline.tables.types import INT
 
 FILES = pa.schema({"table": pa.string(), "file": pa.string()})
-"""One row per file: of which table, and all that is to be known of it, as JSON."""
+"""One row per file: its table, and its `NewFile` as JSON."""
 
 
 def write(
     batches: Iterable[pa.RecordBatch], folders: Mapping[str, str], cluster: str, epochs: Epochs
 ) -> Iterator[pa.RecordBatch]:
-    """Files by table, for all these rows together. `epochs`: for rows that do not tell their own."""
+    """Writes one file per table for all these rows. `epochs`: for rows without a leader epoch."""
     writers = {table.name: Writer(table, Path(folders[table.name]), cluster) for table in FILLED}
     for rows in _collected(batches):
         for begin, end in runs(numbers_of(rows["offsets_partition"])):
-            own = rows.slice(begin, end - begin)
-            for table, found, constants in _tables(_dated(own, epochs)):
-                writers[table].write(found, constants)
+            of_partition = rows.slice(begin, end - begin)
+            for table, decoded, constants in _tables(_with_epochs(of_partition, epochs)):
+                writers[table].write(decoded, constants)
     files = [(name, json.dumps(asdict(file))) for name, writer in writers.items() for file in writer.close()]
     yield pa.RecordBatch.from_pylist([{"table": name, "file": file} for name, file in files], FILES)
 
 
 def _collected(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Larger ones: each costs a dictionary of its own."""
+    """Larger tables: each has a dictionary of its own, which costs."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(it.num_rows for it in waiting) >= ROWS_A_BATCH:
+        if sum(batch.num_rows for batch in waiting) >= ROWS_A_BATCH:
             yield _joined(waiting)
             waiting = []
     if waiting:
@@ -56,18 +56,20 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.Table:
     return table.select(RAW.names).cast(RAW).combine_chunks()
 
 
-def _dated(rows: pa.Table, epochs: Epochs) -> pa.Table:
-    """With the epochs of their leaders, as far as they are known."""
+def _with_epochs(rows: pa.Table, epochs: Epochs) -> pa.Table:
+    """Adds leader epochs, where they are known."""
     known = epochs.get(rows["offsets_partition"][0].as_py())
     column = rows["log_epoch"]
     if not known or column.null_count < len(column):
         return rows
     begins, numbers = np.array(known, np.int64).T
     places = np.searchsorted(begins, numbers_of(rows["log_offset"]), "right") - 1
-    # What is older than the oldest epoch that is known is taken for its own: the log begins there.
-    told = pa.py_buffer(numbers[np.maximum(places, 0)].astype(np.int32))
+    # Records before the oldest known epoch get that epoch: the log begins there.
+    epoch_numbers = pa.py_buffer(numbers[np.maximum(places, 0)].astype(np.int32))
     return rows.set_column(
-        rows.column_names.index("log_epoch"), "log_epoch", pa.Array.from_buffers(INT, len(rows), [None, told])
+        rows.column_names.index("log_epoch"),
+        "log_epoch",
+        pa.Array.from_buffers(INT, len(rows), [None, epoch_numbers]),
     )
 
 
@@ -78,16 +80,19 @@ def _tables(rows: pa.Table) -> Iterator[tuple[str, pa.Table, Mapping[str, object
         "replica": None,
         "offsets_partition": rows["offsets_partition"][0].as_py(),
     }
-    told = pc.is_valid(rows["reason"])
-    if pc.any(told).as_py():
+    has_reason = pc.is_valid(rows["reason"])
+    if pc.any(has_reason).as_py():
         unread = [
             Unread(
-                it["log_offset"], len(it["value"] or b""), it["reason"], (it["value"] or b"")[:QUOTED_BYTES]
+                row["log_offset"],
+                len(row["value"] or b""),
+                row["reason"],
+                (row["value"] or b"")[:QUOTED_BYTES],
             )
-            for it in rows.filter(told).to_pylist()
+            for row in rows.filter(has_reason).to_pylist()
         ]
         yield QUARANTINE.name, quarantine(unread), constants
-        rows = rows.filter(pc.invert(told))
+        rows = rows.filter(pc.invert(has_reason))
     for read in read_pairs(rows):
-        for name, found in tables_of(read):
-            yield name, found, constants
+        for name, decoded in tables_of(read):
+            yield name, decoded, constants

@@ -1,0 +1,47 @@
+"""Silver and gold: runs the jobs of the graph whose inputs have changed. Batch and stream both end here.
+
+A table's log keeps a number for the input rows that its rows were made of (`storage.inputs`), in the commit
+that replaced the rows. A run that was killed leaves some tables with the new number and some with the old
+one; the next run makes only the latter.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from kelpie.pipeline.graph import Job, waves
+from kelpie.pipeline.storage.frames import ClusterTables
+from kelpie.pipeline.storage.inputs import number_of
+from kelpie.pipeline.summary import Announce, Summary
+from kelpie.pipeline.tables import TABLES
+
+_PARALLEL_JOBS = 3
+"""While Spark plans one job, another has tasks to run."""
+
+
+def make_derived(tables: ClusterTables, summary: Summary, announce: Announce = lambda _: None) -> bool:
+    """Makes the tables that are not up to date. Returns whether there were any."""
+    lake, cluster = tables.lake, tables.cluster
+    any_due = False
+
+    def run(job: Job, made_of: int) -> None:
+        for name, rows in job.make(tables):
+            summary.tables[name] = tables.replace(name, rows, made_of=made_of)
+
+    with ThreadPoolExecutor(_PARALLEL_JOBS) as pool:
+        for wave in waves():
+            # The number is taken before the rows are read: rows that come meanwhile make the table due again.
+            due = [(job, number) for job in wave if (number := _due(tables, job)) is not None]
+            if due:
+                any_due = True
+                names = ", ".join(job.name for job, _ in due)
+                with summary.stage(due[0][0].stage, announce, names):
+                    list(pool.map(lambda each: run(*each), due))
+    summary.findings = lake.tally(TABLES["findings"], cluster, "severity")
+    summary.tables = {name: lake.count(table, cluster) for name, table in TABLES.items()}
+    return any_due
+
+
+def _due(tables: ClusterTables, job: Job) -> int | None:
+    """The number of the job's inputs; None if all its outputs were made of these."""
+    number = number_of(tables.lake, tables.cluster, job.inputs)
+    made_of = {tables.lake.made_of(TABLES[name], tables.cluster) for name in job.outputs}
+    return None if made_of == {number} else number
