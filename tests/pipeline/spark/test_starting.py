@@ -1,11 +1,9 @@
-"""What makes Spark start quickly on one machine: classes that Java keeps, workers that have the decoder."""
+"""What makes Spark start quickly on one machine: classes that Java keeps."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from kelpie.pipeline.spark import class_archive
 
@@ -60,10 +58,3 @@ def test_who_may_keep_nothing_starts_without(
     (tmp_path / "file").touch()
     monkeypatch.setenv("KELPIE_CACHE", str(tmp_path / "file"))
     assert class_archive.options(jars, queries=True, make=True) == ""
-
-
-def test_workers_begin_with_the_decoder_loaded(spark: SparkSession) -> None:
-    """Each of them would else take a second to load it."""
-    module = "kelpie.pipeline.sources.segments.task"
-    found = spark.sparkContext.parallelize([0], 1).map(lambda _: module in sys.modules).collect()
-    assert found == [True]

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from pyspark import SparkConf, SparkContext
 
-from kelpie.pipeline.spark import class_archive, cluster, shipping, worker_daemon
+from kelpie.pipeline.spark import class_archive, cluster, shipping
 from kelpie.real import fetch, java, releases, spark_connector
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ _LOCAL = {
     **_LOOPBACK,
     "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
-    "spark.python.daemon.module": worker_daemon.MODULE,
     # Workers read ranges of many megabytes, one after the other: what one had, the next may have.
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(128 << 20),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
