@@ -22,12 +22,10 @@ from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, Problem, ProblemKind
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.time import Instant
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
-
-NEEDED = "a broker that leads the group's partition of __consumer_offsets, with its address"
 
 
 class CoordinatorLookup:
@@ -77,21 +75,17 @@ class CoordinatorLookup:
             return self._backoff.until
         return self._requests.nodes.next_free(now)
 
-    def _on_answer(self, effects: Effects, found: FoundCoordinator) -> Consequence:
+    def _on_answer(self, effects: Effects, found: FoundCoordinator) -> str | Failed:
         if found.error == ErrorCode.NONE:
             # The address stands in the answer; metadata may not have it yet.
             self.coordinator = BrokerNode(found.node_id, found.host, found.port, for_group=True)
             self._backoff.succeeded()
-            return Consequence(
-                f"Broker {found.node_id} coordinates the group; it gets a connection of its own."
-            )
+            return f"Broker {found.node_id} coordinates the group; it gets a connection of its own."
         meaning = info(found.error).meaning
         wait_ms = self._backoff.failed(effects.now)
         if info(found.error).retriable:
             self._metadata.outdated()
-            return Consequence(
-                f"{meaning} It is looked for again in {wait_ms} ms.", failed=True, needed=NEEDED
-            )
+            return Failed(f"{meaning} It is looked for again in {wait_ms} ms.")
         kind = ProblemKind.UNEXPECTED
         if found.error == ErrorCode.GROUP_AUTHORIZATION_FAILED:
             kind = ProblemKind.NOT_AUTHORISED
@@ -99,10 +93,10 @@ class CoordinatorLookup:
             f"The coordinator of group {self._group_id} cannot be found: {describe(found.error)}. {meaning}"
         )
         effects.fail(Problem(kind, text, found.error))
-        return Consequence(f"{meaning} The consumer gives up.", failed=True, needed=NEEDED)
+        return Failed(f"{meaning} The consumer gives up.")
 
-    def _on_failure(self, effects: Effects, failure: Failure) -> Consequence:
+    def _on_failure(self, effects: Effects, failure: Failure) -> str | Failed:
         del failure
         self._metadata.outdated()
         wait_ms = self._backoff.failed(effects.now)
-        return Consequence(f"Another broker is asked, in {wait_ms} ms.", failed=True, needed=NEEDED)
+        return Failed(f"Another broker is asked, in {wait_ms} ms.")

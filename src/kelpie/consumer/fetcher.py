@@ -32,7 +32,7 @@ from kelpie.consumer.positions.fetch_positions import FetchPositions
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.partition_state import FetchPosition
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -40,7 +40,6 @@ from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
 from kelpie.questions.question import listed
 from kelpie.wire.malformed import Malformed
 
-NEEDED = "records, or none yet, from the position on"
 _ANOTHER_LEADER = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -159,12 +158,10 @@ class Fetcher:
 
     def _on_answer(
         self, effects: Effects, wanted: Mapping[TopicPartition, tuple[int, int | None]], fetched: Fetched
-    ) -> Consequence:
+    ) -> str | Failed:
         if fetched.error:
             self._later(effects, wanted)
-            return Consequence(
-                f"{info(fetched.error).meaning} It is fetched again.", failed=True, needed=NEEDED
-            )
+            return Failed(f"{info(fetched.error).meaning} It is fetched again.")
         told: list[str] = []
         failed = False
         size = 0
@@ -191,7 +188,7 @@ class Fetcher:
                 self._keep(partition, offset, row)
         if not failed:
             told.append("The records wait for a poll." if size else "Nothing new; it is fetched again.")
-        return Consequence(" ".join(told), failed=failed, needed=NEEDED if failed else "")
+        return Failed(" ".join(told)) if failed else " ".join(told)
 
     def _keep(self, partition: TopicPartition, offset: int, row: FetchedPartition) -> None:
         config = self._requests.config
@@ -237,13 +234,13 @@ class Fetcher:
 
     def _on_failure(
         self, effects: Effects, wanted: Mapping[TopicPartition, tuple[int, int | None]], failure: Failure
-    ) -> Consequence:
+    ) -> str | Failed:
         self._later(effects, wanted)
         if failure.kind is FailureKind.UNSUPPORTED:
             effects.fail(Problem(ProblemKind.UNSUPPORTED, failure.text))
-            return Consequence("The consumer gives up.", failed=True, needed=NEEDED)
+            return Failed("The consumer gives up.")
         self._metadata.outdated()
-        return Consequence(f"{listed(wanted)}: fetched again, with new metadata.", failed=True, needed=NEEDED)
+        return Failed(f"{listed(wanted)}: fetched again, with new metadata.")
 
     def _later(
         self, effects: Effects, partitions: Mapping[TopicPartition, object] | list[TopicPartition]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.effects import Effects, Failure, Problem, ProblemKind
 from kelpie.consumer.pending_requests import PendingRequests
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -23,7 +23,6 @@ _FATAL: dict[int, ProblemKind] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: ProblemKind.NOT_AUTHORISED,
     ErrorCode.INVALID_TOPIC_EXCEPTION: ProblemKind.REFUSED,
 }
-_NEEDED = "every topic that is read, with a leader for each of its partitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class ConsumerMetadata:
             return self._backoff.until
         return self._requests.nodes.next_free(now)
 
-    def _on_answer(self, effects: Effects, facts: ClusterFacts) -> Consequence:
+    def _on_answer(self, effects: Effects, facts: ClusterFacts) -> str | Failed:
         if facts.error:
             return self._retry(effects, f"The broker could not tell: {info(facts.error).meaning}")
         self._requests.nodes.update(facts.brokers)
@@ -137,18 +136,18 @@ class ConsumerMetadata:
         )  # Not more often, in any case.
         if self._asked != self._own | self._others:
             self._wanted = True  # More is wanted since it was asked.
-        return Consequence("The brokers are known, and who leads which partition.")
+        return "The brokers are known, and who leads which partition."
 
-    def _on_failure(self, effects: Effects, failure: Failure) -> Consequence:
+    def _on_failure(self, effects: Effects, failure: Failure) -> str | Failed:
         del failure
         self._wanted = True
         wait_ms = self._backoff.failed(effects.now)
-        return Consequence(f"Another broker is asked, in {wait_ms} ms.", failed=True, needed=_NEEDED)
+        return Failed(f"Another broker is asked, in {wait_ms} ms.")
 
-    def _retry(self, effects: Effects, why: str) -> Consequence:
+    def _retry(self, effects: Effects, why: str) -> str | Failed:
         self._wanted = True
         wait_ms = self._backoff.failed(effects.now)
-        return Consequence(f"{why} It is asked again in {wait_ms} ms.", failed=True, needed=_NEEDED)
+        return Failed(f"{why} It is asked again in {wait_ms} ms.")
 
     def _newest(self, name: str, topic: TopicFacts) -> TopicFacts:
         before = self.topics.get(name)

@@ -36,13 +36,12 @@ from kelpie.consumer.membership.identity import Identity
 from kelpie.consumer.membership.membership import Membership
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.offset_commit import AskToCommit
 
-NEEDED = "0 for each partition"
 Offsets = Mapping[TopicPartition, OffsetToCommit]
 
 _FIND_COORDINATOR = frozenset(
@@ -193,10 +192,10 @@ class OffsetCommits:
             committer.uses_consumer_protocol and committer.is_member,
         )
 
-        def on_answer(effects: Effects, rows: dict[TopicPartition, int]) -> Consequence:
+        def on_answer(effects: Effects, rows: dict[TopicPartition, int]) -> str | Failed:
             return self._on_answer(effects, node, commit, committer, rows)
 
-        def on_failure(effects: Effects, failure: Failure) -> Consequence:
+        def on_failure(effects: Effects, failure: Failure) -> str | Failed:
             return self._on_failure(effects, node, commit, failure)
 
         self._token = self._requests.send(
@@ -210,12 +209,12 @@ class OffsetCommits:
         commit: _Commit,
         sent: Identity,
         rows: Mapping[TopicPartition, int],
-    ) -> Consequence:
+    ) -> str | Failed:
         errors = {rows.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR) for partition in commit.offsets} - {0}
         if not errors:
             self._backoff.succeeded()
             self._end(effects, commit, None)
-            return Consequence("The offsets are stored.")
+            return "The offsets are stored."
         fatal = sorted(errors - _RETRIABLE)
         if not fatal:
             if errors & _FIND_COORDINATOR:
@@ -231,14 +230,14 @@ class OffsetCommits:
         meaning = info(error).meaning
         text = f"The offsets were not committed: {describe(error)}. {meaning}"
         self._end(effects, commit, Problem(kind, text, error, hit))
-        return Consequence(f"{meaning} The commit is given up.", failed=True, needed=NEEDED)
+        return Failed(f"{meaning} The commit is given up.")
 
     def _on_failure(
         self, effects: Effects, node: BrokerNode, commit: _Commit, failure: Failure
-    ) -> Consequence:
+    ) -> str | Failed:
         if failure.kind is FailureKind.UNSUPPORTED:
             self._end(effects, commit, Problem(ProblemKind.UNSUPPORTED, failure.text))
-            return Consequence("The commit is given up.", failed=True, needed=NEEDED)
+            return Failed("The commit is given up.")
         self._lost(effects, node)
         return self._retry(effects, commit, "The coordinator is looked for anew.")
 
@@ -246,13 +245,13 @@ class OffsetCommits:
         assert self._lookup is not None
         self._lookup.lost(effects, node)
 
-    def _retry(self, effects: Effects, commit: _Commit, why: str) -> Consequence:
+    def _retry(self, effects: Effects, commit: _Commit, why: str) -> str | Failed:
         wait_ms = self._backoff.failed(effects.now)
         if effects.now + wait_ms >= commit.until:
             text = f"The offsets could not be committed in time. {why}"
             self._end(effects, commit, Problem(ProblemKind.COMMIT_FAILED, text))
-            return Consequence(f"{why} Time is up: the commit is given up.", failed=True, needed=NEEDED)
-        return Consequence(f"{why} It is tried again in {wait_ms} ms.", failed=True, needed=NEEDED)
+            return Failed(f"{why} Time is up: the commit is given up.")
+        return Failed(f"{why} It is tried again in {wait_ms} ms.")
 
     def _end(self, effects: Effects, commit: _Commit, problem: Problem | None) -> None:
         if self._waiting and self._waiting[0] is commit:

@@ -1,7 +1,7 @@
 """The requests that have no answer yet. All parts of a consumer send their requests here.
 
 A part sends with `send`, and gives two functions: one for the answer, one for the failure. Both return the
-consequence, as text: that is how each step is recorded.
+consequence as text, `Failed` if the consumer cannot go on with it: that is how each step is recorded.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from kelpie.consumer.broker_connections import BrokerConnections
 from kelpie.consumer.config import ConsumerConfig
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, OutgoingRequest
-from kelpie.consumer.steps import Consequence, ConsumerStep, StepHistory, StepKind
+from kelpie.consumer.steps import NEEDED, ConsumerStep, Failed, StepHistory, StepKind
 from kelpie.model.time import Instant
 from kelpie.questions.question import Question
 
@@ -23,8 +23,9 @@ class _Pending:
     request: OutgoingRequest
     kind: StepKind
     sent_at: Instant
-    on_answer: Callable[[Effects, Any], Consequence]
-    on_failure: Callable[[Effects, Failure], Consequence]
+    needed: str
+    on_answer: Callable[[Effects, Any], str | Failed]
+    on_failure: Callable[[Effects, Failure], str | Failed]
 
 
 class PendingRequests:
@@ -42,15 +43,21 @@ class PendingRequests:
         node: BrokerNode,
         question: Question[A],
         *,
-        on_answer: Callable[[Effects, A], Consequence],
-        on_failure: Callable[[Effects, Failure], Consequence],
+        on_answer: Callable[[Effects, A], str | Failed],
+        on_failure: Callable[[Effects, Failure], str | Failed],
         timeout_ms: int | None = None,
+        needed: str | None = None,
     ) -> int:
-        """The token of the request. It is pending until one of the two functions is called."""
+        """The token of the request. It is pending until one of the two functions is called.
+
+        `needed` is the answer that lets the consumer go on, if it is not the one of `NEEDED`.
+        """
         self._last_token += 1
         timeout_ms = timeout_ms or self.config.request_timeout_ms
         request = OutgoingRequest(self._last_token, node, question, timeout_ms)
-        self._pending[request.token] = _Pending(request, kind, effects.now, on_answer, on_failure)
+        self._pending[request.token] = _Pending(
+            request, kind, effects.now, needed or NEEDED.get(kind, ""), on_answer, on_failure
+        )
         self.nodes.asked(node, effects.now)
         effects.requests.append(request)
         return request.token
@@ -70,20 +77,17 @@ class PendingRequests:
         self.nodes.unanswered(pending.request.node, failure, effects.now)
         self._record_answer(effects, pending, failure.text, pending.on_failure(effects, failure))
 
-    def record(self, effects: Effects, kind: StepKind, consequence: Consequence) -> None:
-        """A step without a request."""
-        self.history.add(
-            ConsumerStep(
-                effects.now, kind, "", "", "", 0, consequence.text, consequence.failed, consequence.needed
-            )
-        )
+    def record(self, effects: Effects, kind: StepKind, text: str, needed: str = "") -> None:
+        """A step without a request. `needed`: of a failure, what would let the consumer go on."""
+        self.history.add(ConsumerStep(effects.now, kind, "", "", "", 0, text, bool(needed), needed))
 
     def is_pending(self, token: int | None) -> bool:
         return token is not None and token in self._pending
 
     def _record_answer(
-        self, effects: Effects, pending: _Pending, answer: str, consequence: Consequence
+        self, effects: Effects, pending: _Pending, answer: str, consequence: str | Failed
     ) -> None:
+        failed = isinstance(consequence, Failed)
         self.history.add(
             ConsumerStep(
                 pending.sent_at,
@@ -92,8 +96,8 @@ class PendingRequests:
                 str(pending.request.question),
                 answer,
                 effects.now - pending.sent_at,
-                consequence.text,
-                consequence.failed,
-                consequence.needed,
+                consequence.text if isinstance(consequence, Failed) else consequence,
+                failed,
+                pending.needed if failed else "",
             )
         )

@@ -31,15 +31,26 @@ class StepKind(StrEnum):
     COMMIT = "commit offsets"
 
 
+NEEDED = {
+    StepKind.METADATA: "every topic that is read, with a leader for each of its partitions",
+    StepKind.LOOKUP: "a broker that leads the group's partition of __consumer_offsets, with its address",
+    StepKind.JOIN: "a generation and a member id",
+    StepKind.SYNC: "the partitions of this member",
+    StepKind.HEARTBEAT: "0",
+    StepKind.COMMITTED: "an offset, or −1 for none, for each partition",
+    StepKind.RESET: "an offset for each partition",
+    StepKind.VALIDATE: "where the epoch of the last record ends",
+    StepKind.FETCH: "records, or none yet, from the position on",
+    StepKind.COMMIT: "0 for each partition",
+}
+"""The answer that lets the consumer go on."""
+
+
 @dataclass(frozen=True, slots=True)
-class Consequence:
-    """The consequence of an answer, in words."""
+class Failed:
+    """The consequence of an answer with which the consumer cannot go on: it retries, or gives up."""
 
     text: str
-    failed: bool = False
-    """The consumer cannot go on with this answer: it retries, or gives up."""
-    needed: str = ""
-    """Of a failure: what the answer would have to be."""
 
 
 @dataclass(frozen=True, slots=True)

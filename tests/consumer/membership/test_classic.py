@@ -6,7 +6,7 @@ import pytest
 
 from kelpie.assignors import subscription
 from kelpie.consumer import PartitionsAssigned, PartitionsLost, PartitionsRevoked, ProblemKind, StepKind
-from kelpie.consumer.membership.classic import ClassicMembership, ClassicMemberState
+from kelpie.consumer.membership.classic import ClassicMembership, JoinState
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.heartbeat import AskHeartbeat
@@ -43,7 +43,7 @@ def stable(**config: Any) -> Stand:
     stand = Stand(**config)
     stand.reach(AskRecords)
     stand.told(PartitionsAssigned)
-    assert membership(stand).state is ClassicMemberState.STABLE
+    assert membership(stand).state is JoinState.STABLE
     return stand
 
 

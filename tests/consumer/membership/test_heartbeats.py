@@ -10,7 +10,7 @@ from kelpie.consumer import (
     ProblemKind,
     StepKind,
 )
-from kelpie.consumer.membership.classic import ClassicMemberState
+from kelpie.consumer.membership.classic import JoinState
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.find_coordinator import AskCoordinator
@@ -40,7 +40,7 @@ def test_every_error_of_a_heartbeat(error: ErrorCode) -> None:
     stand.give(AskHeartbeat, error)
     stand.run(AskToJoin, AskRecords)
     if error in ELSEWHERE:
-        assert membership(stand).state is ClassicMemberState.STABLE
+        assert membership(stand).state is JoinState.STABLE
         stand.run_for(200, AskToJoin, AskRecords)
         assert stand.consumer.coordinator is not None
     elif error in JOIN_AT_ONCE:
@@ -108,7 +108,7 @@ def test_static_member_does_not_leave_when_its_poll_is_late() -> None:
     stand.end_poll()
     stand.run_for(11_000)
     assert not any(step.kind is StepKind.LEAVE for step in stand.consumer.steps)
-    assert membership(stand).state is ClassicMemberState.UNJOINED
+    assert membership(stand).state is JoinState.UNJOINED
 
 
 def test_fenced_member_is_told_at_every_poll() -> None:

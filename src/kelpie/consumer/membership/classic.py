@@ -13,8 +13,8 @@ STABLE                 has its assignment, until it must rejoin
 | COMPLETING_REBALANCE | SyncGroup answered                                        | STABLE               |
 | any                  | a refusal, or the time between polls is over              | UNJOINED             |
 
-What follows from refusals is in refusals.py; heartbeats are in beating.py, the leader's work in leading.py,
-and what becomes of the partitions in holdings.py.
+refusals.py says what follows from refusals. heartbeats.py sends heartbeats, leader_task.py does the work of
+the leader, and owned_partitions.py gives partitions up and takes them on.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from kelpie.consumer.membership.refusals import GroupRefusal, Retry
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -46,13 +46,11 @@ from kelpie.questions.sync_group import AskForAssignment, Synced
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, partitions_in
 from kelpie.wire.malformed import Malformed
 
-JOIN_NEEDED = "a generation and a member id"
-SYNC_NEEDED = "the partitions of this member"
 _JOIN_LAPSE_MS = 5_000
 _AT_ONCE = 3
 
 
-class ClassicMemberState(Enum):
+class JoinState(Enum):
     UNJOINED = "UNJOINED"
     PREPARING_REBALANCE = "PREPARING_REBALANCE"
     COMPLETING_REBALANCE = "COMPLETING_REBALANCE"
@@ -79,7 +77,7 @@ class ClassicMembership:
         self._owned = OwnedPartitions(config, assignment)
         self._heartbeats = Heartbeats(requests, lookup, self._deadlines, self)
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self.state = ClassicMemberState.UNJOINED
+        self.state = JoinState.UNJOINED
         self.identity = Identity(instance_id=config.group_instance_id)
         self._rejoin: str | None = "it has just started"
         """Why it must join, if it must."""
@@ -91,7 +89,7 @@ class ClassicMembership:
         self._closing = False
         self._fenced: Problem | None = None
 
-    # What others ask and tell.
+    # For the other parts of the consumer.
 
     @property
     def commits(self) -> Commits:
@@ -103,11 +101,7 @@ class ClassicMembership:
 
     @property
     def is_joined(self) -> bool:
-        return (
-            self.state is ClassicMemberState.STABLE
-            and self.identity.is_member
-            and self._owned.granted is None
-        )
+        return self.state is JoinState.STABLE and self.identity.is_member and self._owned.granted is None
 
     @property
     def is_closed(self) -> bool:
@@ -122,7 +116,7 @@ class ClassicMembership:
         self._heartbeats.muted = muted
 
     def committer(self) -> Identity | Problem:
-        if self.state is ClassicMemberState.STABLE and self.identity.is_member:
+        if self.state is JoinState.STABLE and self.identity.is_member:
             return self.identity
         if self.identity.is_member:
             text = "The group is rebalancing: the offsets can be committed once the member has joined again."
@@ -134,12 +128,12 @@ class ClassicMembership:
         return Problem(ProblemKind.COMMIT_FAILED, text)
 
     def refused(self, effects: Effects, error: int, sent: Identity) -> None:
-        """Someone else's request was refused because of the membership."""
+        """A request of another part was refused because of the membership."""
         if sent == self.identity and error in refusals.OF_MEMBERSHIP:
             self.drop(effects, refusals.OF_MEMBERSHIP[error])
 
     def drop(self, effects: Effects, refusal: GroupRefusal) -> None:
-        """The membership is not what it was; what follows from it is a rejoin, or the end."""
+        """The coordinator refuses the member: it joins again, or ends."""
         if refusal.fenced:
             self._fenced = Problem(ProblemKind.FENCED, refusal.text(self._group_id), refusal.error)
             effects.fail(self._fenced)
@@ -147,7 +141,7 @@ class ClassicMembership:
         if refusal.forget_generation:
             member_id = NO_MEMBER if refusal.forget_member else self.identity.member_id
             self.identity = Identity(member_id, NO_GENERATION, self.identity.instance_id)
-            self.state = ClassicMemberState.UNJOINED
+            self.state = JoinState.UNJOINED
             self._owned.coordinator_dropped_member()
         self.rejoin(refusal.reason)
 
@@ -160,44 +154,42 @@ class ClassicMembership:
         if self._fenced is not None:
             effects.fail(self._fenced)
 
-    # What happens in any case.
+    # With and without polls.
 
     def background(self, effects: Effects) -> None:
-        if self._task is not None and self.state is ClassicMemberState.COMPLETING_REBALANCE:
+        if self._task is not None and self.state is JoinState.COMPLETING_REBALANCE:
             self._lead(effects, self._task)
-        joined = self.state in (ClassicMemberState.COMPLETING_REBALANCE, ClassicMemberState.STABLE)
+        joined = self.state in (JoinState.COMPLETING_REBALANCE, JoinState.STABLE)
         if joined and self._fenced is None and self._leaving is None:
-            self._heartbeats.advance(effects, stable=self.state is ClassicMemberState.STABLE)
+            self._heartbeats.advance(effects, stable=self.state is JoinState.STABLE)
 
     def poll_expired(self, effects: Effects) -> None:
-        """The application has not polled in time: whatever it does, the group must not wait for it."""
+        """The application has not polled in time. The group must not wait for it."""
         self._leave(effects, "consumer poll timeout has expired.")
         self.identity = Identity(instance_id=self.identity.instance_id)
-        self.state = ClassicMemberState.UNJOINED
+        self.state = JoinState.UNJOINED
         self._owned.coordinator_dropped_member()
         self._rejoin = "the application did not poll within max.poll.interval.ms"
 
-    # What happens in polls.
+    # In polls.
 
     def advance(self, effects: Effects) -> Reach:
         if self._fenced is not None or self._leaving is not None or self._closing:
             return Reach.NOTHING
         if self._lookup.ready(effects) is None:
             return Reach.NOTHING
-        if self._owned.granted is not None and self.state is ClassicMemberState.STABLE:
+        if self._owned.granted is not None and self.state is JoinState.STABLE:
             self._accept(effects, self._owned.granted)
         self._watch_topics()
-        if self._rejoin is None and self.state is ClassicMemberState.STABLE:
+        if self._rejoin is None and self.state is JoinState.STABLE:
             return Reach.ALL
-        if self.state in (ClassicMemberState.UNJOINED, ClassicMemberState.STABLE) and self._backoff.over(
-            effects.now
-        ):
+        if self.state in (JoinState.UNJOINED, JoinState.STABLE) and self._backoff.over(effects.now):
             self._join(effects)
         return Reach.FETCHES
 
     def deadline(self, now: Instant, polling: bool) -> Instant | None:
         due: list[Instant | None] = []
-        joined = self.state in (ClassicMemberState.COMPLETING_REBALANCE, ClassicMemberState.STABLE)
+        joined = self.state in (JoinState.COMPLETING_REBALANCE, JoinState.STABLE)
         if joined and self._fenced is None and self._leaving is None:
             due.append(self._heartbeats.deadline(now))
         if polling and self._fenced is None and self._leaving is None:
@@ -214,7 +206,7 @@ class ClassicMembership:
         config = self._config
         sent = self.identity
         reason, self._rejoin = self._rejoin or "", None
-        self.state = ClassicMemberState.PREPARING_REBALANCE
+        self.state = JoinState.PREPARING_REBALANCE
         question = AskToJoin(
             self._group_id,
             sent.member_id,
@@ -230,8 +222,8 @@ class ClassicMembership:
             coordinator,
             question,
             on_answer=lambda effects, joined: self._joined(effects, coordinator, sent, joined),
-            on_failure=lambda effects, failure: self._on_failure(effects, coordinator, failure, JOIN_NEEDED),
-            # The coordinator answers when all have come: that may take as long as they may take to poll.
+            on_failure=lambda effects, failure: self._on_failure(effects, coordinator, failure),
+            # The coordinator answers when all members have joined, and each may take max.poll.interval.ms.
             timeout_ms=max(config.request_timeout_ms, config.max_poll_interval_ms + _JOIN_LAPSE_MS),
         )
 
@@ -242,38 +234,38 @@ class ClassicMembership:
             name, self._config.topics, owned, generation, held.remembered, remembered_in=held.remembered_in
         )
 
-    def _joined(self, effects: Effects, node: BrokerNode, sent: Identity, joined: Joined) -> Consequence:
-        if self.state is not ClassicMemberState.PREPARING_REBALANCE:
-            return Consequence("It has left in the meantime.")
+    def _joined(self, effects: Effects, node: BrokerNode, sent: Identity, joined: Joined) -> str | Failed:
+        if self.state is not JoinState.PREPARING_REBALANCE:
+            return "It has left in the meantime."
         if joined.error:
-            return self._on_refusal(effects, node, sent, refusals.of_join(joined), JOIN_NEEDED)
+            return self._on_refusal(effects, node, sent, refusals.of_join(joined))
         if joined.protocol_type not in (None, PROTOCOL_TYPE):
             text = f"Group {self._group_id} is of protocol type {joined.protocol_type}, not {PROTOCOL_TYPE}."
-            return self._raise(effects, Problem(ProblemKind.REFUSED, text), JOIN_NEEDED)
+            return self._raise(effects, Problem(ProblemKind.REFUSED, text))
         self.identity = Identity(joined.member_id, joined.generation, self.identity.instance_id)
-        self.state = ClassicMemberState.COMPLETING_REBALANCE
+        self.state = JoinState.COMPLETING_REBALANCE
         self._deadlines.joined(effects.now)
         if not joined.leads:
             self._leads = None
             self._metadata.follow(frozenset())
             self._sync(effects, node, joined.protocol)
-            return Consequence(f"It is member {joined.member_id}; the leader shares the partitions out.")
+            return f"It is member {joined.member_id}; the leader shares the partitions out."
         task = LeaderTask.of(joined)
         self._leads = task.topics
         self._metadata.follow(task.topics)
         if joined.skip_assignment:
             self._counted = self._metadata.partition_counts(task.topics)
             self._sync(effects, node, joined.protocol)
-            return Consequence(f"It is member {joined.member_id} and leads; the assignment stands.")
+            return f"It is member {joined.member_id} and leads; the assignment stands."
         if not task.is_possible:
             text = f"The coordinator chose the assignor {task.protocol!r}, which this consumer did not offer."
-            return self._raise(effects, Problem(ProblemKind.UNEXPECTED, text), JOIN_NEEDED)
+            return self._raise(effects, Problem(ProblemKind.UNEXPECTED, text))
         self._task = task
         self._lead(effects, task)
-        return Consequence(f"It is member {joined.member_id} and leads: it shares the partitions out.")
+        return f"It is member {joined.member_id} and leads: it shares the partitions out."
 
     def _lead(self, effects: Effects, task: LeaderTask) -> None:
-        """Share out, as soon as all topics of the group are known."""
+        """Assign the partitions, as soon as all topics of the group are known."""
         coordinator = self._lookup.coordinator
         if coordinator is None or not self._metadata.knows(task.topics):
             return
@@ -298,27 +290,27 @@ class ClassicMembership:
             node,
             question,
             on_answer=lambda effects, synced: self._synced(effects, node, sent, synced),
-            on_failure=lambda effects, failure: self._on_failure(effects, node, failure, SYNC_NEEDED),
+            on_failure=lambda effects, failure: self._on_failure(effects, node, failure),
         )
 
-    def _synced(self, effects: Effects, node: BrokerNode, sent: Identity, synced: Synced) -> Consequence:
-        if self.state is not ClassicMemberState.COMPLETING_REBALANCE or sent != self.identity:
-            return Consequence("It is no longer of that generation.")
+    def _synced(self, effects: Effects, node: BrokerNode, sent: Identity, synced: Synced) -> str | Failed:
+        if self.state is not JoinState.COMPLETING_REBALANCE or sent != self.identity:
+            return "It is no longer of that generation."
         if synced.error:
-            return self._on_refusal(effects, node, sent, refusals.of_sync(synced.error), SYNC_NEEDED)
+            return self._on_refusal(effects, node, sent, refusals.of_sync(synced.error))
         try:
             granted = partitions_in(synced.assignment)
         except Malformed as malformed:
             text = (
                 f"The assignment that the leader of group {self._group_id} made cannot be read: {malformed}"
             )
-            return self._raise(effects, Problem(ProblemKind.UNEXPECTED, text), SYNC_NEEDED)
-        self.state = ClassicMemberState.STABLE
+            return self._raise(effects, Problem(ProblemKind.UNEXPECTED, text))
+        self.state = JoinState.STABLE
         self._backoff.succeeded()
         self._owned.granted = tuple(
             partition for partition in granted if partition.topic in self._config.topics
         )
-        return Consequence(f"It is to read {listed(granted)}.")
+        return f"It is to read {listed(granted)}."
 
     def _accept(self, effects: Effects, granted: Sequence[TopicPartition]) -> None:
         added, revoked = self._owned.accept(effects, granted, self.identity.generation)
@@ -326,32 +318,28 @@ class ClassicMembership:
         if revoked:
             text += f", gives up {listed(revoked)}, and joins again so that others can have them"
             self.rejoin(f"need to revoke partitions {listed(revoked)} as indicated by the current assignment")
-        self._requests.record(effects, StepKind.ASSIGNMENT, Consequence(f"{text}."))
+        self._requests.record(effects, StepKind.ASSIGNMENT, f"{text}.")
 
     def _watch_topics(self) -> None:
-        """The leader notices new partitions, and topics that come or go: the group must share out anew."""
-        if (
-            self._leads is None
-            or self.state is not ClassicMemberState.STABLE
-            or not self._metadata.knows(self._leads)
-        ):
+        """The leader notices new partitions, and topics that come or go: then the group must rebalance."""
+        if self._leads is None or self.state is not JoinState.STABLE or not self._metadata.knows(self._leads):
             return
         if self._metadata.partition_counts(self._leads) != self._counted:
             self.rejoin("topics of the group have changed")
 
-    # When it does not work.
+    # Refusals and failures.
 
     def _on_refusal(
-        self, effects: Effects, node: BrokerNode, sent: Identity, refusal: GroupRefusal, needed: str
-    ) -> Consequence:
-        self.state = ClassicMemberState.UNJOINED
+        self, effects: Effects, node: BrokerNode, sent: Identity, refusal: GroupRefusal
+    ) -> str | Failed:
+        self.state = JoinState.UNJOINED
         self._task = None
         self.rejoin(refusal.reason)
         if refusal.retry is Retry.NEVER:
             problem = Problem(refusal.kind, refusal.text(self._group_id), refusal.error)
             if refusal.fenced:
                 self._fenced = problem
-            return self._raise(effects, problem, needed)
+            return self._raise(effects, problem)
         if sent == self.identity:
             if refusal.adopt is not None:
                 self.identity = Identity(refusal.adopt, NO_GENERATION, sent.instance_id)
@@ -364,38 +352,36 @@ class ClassicMembership:
             self._backoff.until = 0
             wait_ms = 0
         when = f"in {wait_ms} ms" if wait_ms else "at once"
-        # To be given an id first is how joining goes since Kafka 2.2: no failure.
+        # Since Kafka 2.2 a new member gets its id this way: that is no failure.
         failed = refusal.adopt is None
-        return Consequence(
-            f"{refusal.meaning} It joins again {when}.", failed=failed, needed=needed if failed else ""
+        return (
+            Failed(f"{refusal.meaning} It joins again {when}.")
+            if failed
+            else f"{refusal.meaning} It joins again {when}."
         )
 
-    def _raise(self, effects: Effects, problem: Problem, needed: str) -> Consequence:
-        self.state = ClassicMemberState.UNJOINED
+    def _raise(self, effects: Effects, problem: Problem) -> str | Failed:
+        self.state = JoinState.UNJOINED
         self._task = None
         self.rejoin("the last attempt failed")
         self._backoff.failed(effects.now)
         effects.fail(problem)
-        return Consequence(f"{problem.text} The consumer gives up.", failed=True, needed=needed)
+        return Failed(f"{problem.text} The consumer gives up.")
 
-    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure, needed: str) -> Consequence:
+    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> str | Failed:
         if self.state not in (
-            ClassicMemberState.PREPARING_REBALANCE,
-            ClassicMemberState.COMPLETING_REBALANCE,
+            JoinState.PREPARING_REBALANCE,
+            JoinState.COMPLETING_REBALANCE,
         ):
-            return Consequence("It no longer matters.")
+            return "It no longer matters."
         if failure.kind is FailureKind.UNSUPPORTED:
-            return self._raise(effects, Problem(ProblemKind.UNSUPPORTED, failure.text), needed)
-        self.state = ClassicMemberState.UNJOINED
+            return self._raise(effects, Problem(ProblemKind.UNSUPPORTED, failure.text))
+        self.state = JoinState.UNJOINED
         self._task = None
         self.rejoin("the coordinator did not answer")
         self._lookup.lost(effects, node)
         wait_ms = self._backoff.failed(effects.now)
-        return Consequence(
-            f"The coordinator is looked for anew, and it joins again in {wait_ms} ms.",
-            failed=True,
-            needed=needed,
-        )
+        return Failed(f"The coordinator is looked for anew, and it joins again in {wait_ms} ms.")
 
     # Leaving.
 
@@ -405,15 +391,15 @@ class ClassicMembership:
         self._closing = True
         self._owned.release_all(effects, self.identity)
         self._leave(effects, "the consumer is being closed")
-        self.state = ClassicMemberState.UNJOINED
+        self.state = JoinState.UNJOINED
 
     def _leave(self, effects: Effects, reason: str) -> None:
-        """Static members do not leave: they are expected back."""
+        """Static members do not leave: the coordinator keeps their place until the session ends."""
         coordinator = self._lookup.coordinator
         identity = self.identity
         if identity.instance_id is not None or coordinator is None or identity.member_id == NO_MEMBER:
             return
-        if self.state is ClassicMemberState.UNJOINED or self._leaving is not None:
+        if self.state is JoinState.UNJOINED or self._leaving is not None:
             return
         self._leaving = self._requests.send(
             effects,
@@ -424,7 +410,10 @@ class ClassicMembership:
             on_failure=self._left,
         )
 
-    def _left(self, effects: Effects, answer: object) -> Consequence:
-        del effects, answer  # Whatever it is: if it did not work, the session ends it.
+    def _left(self, effects: Effects, answer: object) -> str | Failed:
+        del (
+            effects,
+            answer,
+        )  # If the request failed, the coordinator removes the member when the session ends.
         self._leaving = None
-        return Consequence("The group goes on without it.")
+        return "The group goes on without it."

@@ -1,25 +1,25 @@
-"""A member of a group of the newer protocol (KIP-848): one request for everything, and no leader.
+"""A member of a group of the consumer protocol (KIP-848): one kind of request, and no leader.
 
-The coordinator shares the partitions out. A member says in its heartbeats what it subscribes to and what it
-owns, and hears what it should own. What is no longer its own it gives up first, and says so; what it gains it
-gets once the others have given it up.
+The coordinator assigns the partitions. A member sends its subscription and the partitions that it owns in
+its heartbeats, and gets its target assignment in the answers. It first gives up the partitions that are not
+in the target; the coordinator assigns it new ones once other members have given them up.
 
 UNSUBSCRIBED   no member
-JOINING        a heartbeat with epoch 0 is on its way, or due
-STABLE         owns what it should
-RECONCILING    another assignment has come: giving up (committing first), then taking on, in a poll
-ACKNOWLEDGING  done; the next heartbeat, due at once, says what it owns
+JOINING        a heartbeat with epoch 0 is sent, or due
+STABLE         owns its target assignment
+RECONCILING    has a new target: gives partitions up (after a commit), then takes others on, in a poll
+ACKNOWLEDGING  owns its target; the next heartbeat, due at once, says so
 STALE          the application did not poll in time: it has left, and joins again with the next poll
-LEAVING        the last heartbeat, of epoch −1, is on its way
-FATAL          poll raises why
+LEAVING        the last heartbeat, of epoch −1, is sent
+FATAL          poll raises the problem
 
 | error                                          | what follows                                              |
 |------------------------------------------------|-----------------------------------------------------------|
 | 14 COORDINATOR_LOAD_IN_PROGRESS                | again after the back-off                                  |
-| 15, 16, no answer                              | find the coordinator anew; the next heartbeat tells all   |
+| 15, 16, no answer                              | find the coordinator; the next heartbeat reports all      |
 | 25 UNKNOWN_MEMBER_ID, 110 FENCED_MEMBER_EPOCH  | its partitions are lost; join again                       |
 | 29 TOPIC_AUTHORIZATION_FAILED                  | poll raises it; heartbeats go on                          |
-| 30, 35, 42, 81, 82, 111, 112, 128, any other   | poll raises it, and that is the end                       |
+| 30, 35, 42, 81, 82, 111, 112, 128, any other   | poll raises it; the member ends                           |
 """
 
 from collections.abc import Callable
@@ -39,19 +39,20 @@ from kelpie.consumer.effects import (
     ProblemKind,
 )
 from kelpie.consumer.membership.deadlines import MemberDeadlines
+from kelpie.consumer.membership.heartbeats import record_late_poll
 from kelpie.consumer.membership.identity import Identity
 from kelpie.consumer.membership.membership import Commits, Reach
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat, OwnedIds
 from kelpie.questions.question import listed
 
-NEEDED = "an epoch above 0 and the partitions of this member"
+_NEEDED = "an epoch above 0 and the partitions of this member"
 _LEAVE = -1
 _LEAVE_FOR_A_WHILE = -2
 _FIND_COORDINATOR = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
@@ -115,13 +116,13 @@ class ConsumerGroupMembership:
         """What it should own."""
         self._owned: OwnedIds = ()
         self._reported: OwnedIds | None = None
-        """What the coordinator has last been told; None: nothing, so the next heartbeat tells all."""
+        """What the last heartbeat reported; None: the next heartbeat reports everything."""
         self._giving_up = False
         self._interval_ms = config.heartbeat_interval_ms
         self._token: int | None = None
         self._fatal: Problem | None = None
 
-    # What others ask and tell.
+    # For the other parts of the consumer.
 
     @property
     def is_joined(self) -> bool:
@@ -138,7 +139,7 @@ class ConsumerGroupMembership:
         return Problem(ProblemKind.COMMIT_FAILED, text)
 
     def refused(self, effects: Effects, error: int, sent: Identity) -> None:
-        """A commit or an offset request was refused: the next heartbeat, sent at once, brings the truth."""
+        """A commit or an offset request was refused: the next heartbeat, sent at once, shows why."""
         if error != ErrorCode.REBALANCE_IN_PROGRESS and sent == self.identity:
             self._deadlines.next_heartbeat_in(0, effects.now)
 
@@ -149,7 +150,7 @@ class ConsumerGroupMembership:
         if self.state is MemberState.STALE and not self._requests.is_pending(self._token):
             self._start_over(effects)
 
-    # What happens in any case.
+    # With and without polls.
 
     @property
     def _sends_heartbeats(self) -> bool:
@@ -203,21 +204,22 @@ class ConsumerGroupMembership:
         if self.state is MemberState.ACKNOWLEDGING:
             self.state = MemberState.STABLE
         self._deadlines.next_heartbeat_in(self._interval_ms, effects.now)
-        what = StepKind.JOIN if sent.generation == 0 else StepKind.HEARTBEAT
+        kind = StepKind.JOIN if sent.generation == 0 else StepKind.HEARTBEAT
         self._token = self._requests.send(
             effects,
-            what,
+            kind,
             node,
             question,
             on_answer=lambda effects, heartbeat: self._on_answer(effects, node, sent, owned, heartbeat),
             on_failure=lambda effects, failure: self._on_failure(effects, node, failure),
+            needed=_NEEDED,
         )
 
     def _on_answer(
         self, effects: Effects, node: BrokerNode, sent: Identity, owned: OwnedIds, heartbeat: Beat
-    ) -> Consequence:
+    ) -> str | Failed:
         if sent != self.identity or self.state not in _SENDS_HEARTBEATS:
-            return Consequence("It no longer matters.")
+            return "It no longer matters."
         if heartbeat.error:
             return self._refused(effects, node, heartbeat)
         self._backoff.succeeded()
@@ -229,30 +231,28 @@ class ConsumerGroupMembership:
         if heartbeat.assignment is None:
             if self.state is MemberState.JOINING:
                 self.state = MemberState.STABLE
-            return Consequence(f"It is a member, of epoch {heartbeat.epoch}.")
+            return f"It is a member, of epoch {heartbeat.epoch}."
         self._target = heartbeat.assignment
         if self._target != self._owned:
             self.state = MemberState.RECONCILING
-            return Consequence(
-                "Another assignment: what goes is given up first, then what comes is taken on."
-            )
-        # Nothing changes, and yet it must be said: the first assignment may be empty.
+            return "Another assignment: what goes is given up first, then what comes is taken on."
+        # Nothing changes, but it must be acknowledged: the first assignment may be empty.
         self.state = (
             MemberState.STABLE
             if self._reported == self._target and sent.generation
             else MemberState.ACKNOWLEDGING
         )
-        return Consequence("It owns what it should.")
+        return "It owns what it should."
 
     def _reconcile(self, effects: Effects) -> None:
-        """Come from what is owned to what should be, as far as the topics' names are known."""
+        """Go from the owned partitions to the target, as far as the names of topics are known."""
         assert self._target is not None
         named: list[TopicPartition] = []
         known: list[tuple[bytes, tuple[int, ...]]] = []
         for topic_id, numbers in self._target:
             name = self._metadata.name_of(topic_id)
             if name is None:
-                self._metadata.outdated()  # It has been created since; what is known is taken on already.
+                self._metadata.outdated()  # A new topic; the partitions of known topics are taken on already.
                 continue
             known.append((topic_id, numbers))
             named += (TopicPartition(name, number) for number in numbers)
@@ -272,33 +272,29 @@ class ConsumerGroupMembership:
             self._assignment.assign(named)
             effects.emit(PartitionsAssigned(added))
             gives = f", and gives up {listed(revoked)}" if revoked else ""
-            self._requests.record(
-                effects, StepKind.ASSIGNMENT, Consequence(f"It takes on {listed(added)}{gives}.")
-            )
+            self._requests.record(effects, StepKind.ASSIGNMENT, f"It takes on {listed(added)}{gives}.")
         before, self._owned = self._owned, tuple(known)
         if self._owned != before or self._owned == self._target:
             self.state = MemberState.ACKNOWLEDGING if self._owned == self._target else MemberState.RECONCILING
             self._deadlines.next_heartbeat_in(0, effects.now)
 
-    # When it does not work.
+    # Refusals and failures.
 
-    def _refused(self, effects: Effects, node: BrokerNode, heartbeat: Beat) -> Consequence:
+    def _refused(self, effects: Effects, node: BrokerNode, heartbeat: Beat) -> str | Failed:
         meaning = info(heartbeat.error).meaning
         if heartbeat.error in _FIND_COORDINATOR:
             self._reported = None
             self._deadlines.next_heartbeat_in(0, effects.now)
             self._lookup.lost(effects, node)
-            return Consequence(f"{meaning} The coordinator is looked for anew.", failed=True, needed=NEEDED)
+            return Failed(f"{meaning} The coordinator is looked for anew.")
         if heartbeat.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             wait_ms = self._backoff.failed(effects.now)
             self._deadlines.next_heartbeat_in(wait_ms, effects.now)
-            return Consequence(f"{meaning} It is tried again in {wait_ms} ms.", failed=True, needed=NEEDED)
+            return Failed(f"{meaning} It is tried again in {wait_ms} ms.")
         if heartbeat.error in _FENCED:
             self._backoff.failed(effects.now)
             self._start_over(effects)
-            return Consequence(
-                f"{meaning} Its partitions are lost, and it joins again.", failed=True, needed=NEEDED
-            )
+            return Failed(f"{meaning} Its partitions are lost, and it joins again.")
         kind = _KINDS.get(heartbeat.error, ProblemKind.UNEXPECTED)
         said = heartbeat.message or meaning
         problem = Problem(
@@ -306,26 +302,26 @@ class ConsumerGroupMembership:
         )
         if heartbeat.error == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             effects.fail(problem)
-            return Consequence(f"{said} Heartbeats go on.", failed=True, needed=NEEDED)
+            return Failed(f"{said} Heartbeats go on.")
         return self._end(effects, problem)
 
-    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> Consequence:
+    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> str | Failed:
         if self.state not in _SENDS_HEARTBEATS:
-            return Consequence("It no longer matters.")
+            return "It no longer matters."
         if failure.kind is FailureKind.UNSUPPORTED:
             return self._end(effects, Problem(ProblemKind.UNSUPPORTED, failure.text))
         self._reported = None
         self._lookup.lost(effects, node)
         wait_ms = self._backoff.failed(effects.now)
         self._deadlines.next_heartbeat_in(wait_ms, effects.now)
-        return Consequence("The coordinator is looked for anew.", failed=True, needed=NEEDED)
+        return Failed("The coordinator is looked for anew.")
 
-    def _end(self, effects: Effects, problem: Problem) -> Consequence:
+    def _end(self, effects: Effects, problem: Problem) -> str | Failed:
         self.state = MemberState.FATAL
         self._fatal = problem
         self._release_all(effects, lost=True)
         effects.fail(problem)
-        return Consequence(f"{problem.text} The consumer gives up.", failed=True, needed=NEEDED)
+        return Failed(f"{problem.text} The consumer gives up.")
 
     def _start_over(self, effects: Effects) -> None:
         self._release_all(effects, lost=True)
@@ -345,13 +341,7 @@ class ConsumerGroupMembership:
     # Leaving.
 
     def _leave_for_late_poll(self, effects: Effects, node: BrokerNode) -> None:
-        interval_ms = self._config.max_poll_interval_ms
-        follows = Consequence(
-            f"The application has not polled for {interval_ms} ms: the member leaves the group.",
-            failed=True,
-            needed="a poll within max.poll.interval.ms",
-        )
-        self._requests.record(effects, StepKind.HEARTBEAT, follows)
+        record_late_poll(self._requests, effects)
         self.state = MemberState.STALE
         self._send_leave(effects, node)
         self._release_all(effects, lost=True)
@@ -368,7 +358,7 @@ class ConsumerGroupMembership:
             self._send_leave(effects, node)
 
     def _send_leave(self, effects: Effects, node: BrokerNode) -> None:
-        """A static member goes for a while: its partitions wait for it until its session ends."""
+        """A static member leaves for a while: it keeps its partitions until its session ends."""
         epoch = _LEAVE if self.identity.instance_id is None else _LEAVE_FOR_A_WHILE
         question = AskNewerHeartbeat(
             self._group_id, self.identity.member_id, epoch, self.identity.instance_id
@@ -377,10 +367,10 @@ class ConsumerGroupMembership:
             effects, StepKind.LEAVE, node, question, on_answer=self._left, on_failure=self._left
         )
 
-    def _left(self, effects: Effects, answer: object) -> Consequence:
-        del answer  # Whatever it is: if it did not work, the session ends it.
+    def _left(self, effects: Effects, answer: object) -> str | Failed:
+        del answer  # If the request failed, the coordinator removes the member when the session ends.
         if self.state is MemberState.LEAVING:
             self.state = MemberState.UNSUBSCRIBED
         elif self.state is MemberState.STALE and not self._deadlines.poll_expired(effects.now):
             self._start_over(effects)  # A poll came while it was leaving.
-        return Consequence("The group goes on without it.")
+        return "The group goes on without it."

@@ -16,7 +16,7 @@ class MemberDeadlines:
         self.poll_ends_at = now + self._config.max_poll_interval_ms
 
     def joined(self, now: Instant) -> None:
-        """A join is a sign of life like a heartbeat."""
+        """A join counts as a heartbeat."""
         self.heartbeat_answered(now)
         self.next_heartbeat_in(self._config.heartbeat_interval_ms, now)
 

@@ -1,11 +1,11 @@
 """Heartbeats of a classic member, and the two deadlines behind them: the heartbeat thread of Kafka's client.
 
-In this order, each time it is looked at:
+`advance` does the first of these that applies:
 
-    coordinator unknown       look for it
-    session over              no answer for session.timeout.ms: the coordinator counts as lost
-    time between polls over   leave the group: the application is stuck, and the others must not wait for it
-    heartbeat due             send it
+    coordinator unknown        look for it
+    session over               no answer for session.timeout.ms: the coordinator counts as lost
+    max.poll.interval.ms over  leave the group, so that the other members do not wait for this application
+    heartbeat due              send it
 """
 
 from typing import Protocol
@@ -17,17 +17,16 @@ from kelpie.consumer.membership.deadlines import MemberDeadlines
 from kelpie.consumer.membership.identity import Identity
 from kelpie.consumer.membership.refusals import GroupRefusal
 from kelpie.consumer.pending_requests import PendingRequests
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.time import Instant
 from kelpie.questions.heartbeat import AskHeartbeat
 
-NEEDED = "0"
 _FIND_COORDINATOR = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 
 
 class HeartbeatOwner(Protocol):
-    """The member whose heart it is."""
+    """The member that the heartbeats are for."""
 
     @property
     def identity(self) -> Identity: ...
@@ -62,24 +61,14 @@ class Heartbeats:
             return
         if effects.now >= self._deadlines.session_ends_at:
             self._lookup.lost(effects)
-            self._deadlines.heartbeat_answered(
-                effects.now
-            )  # The one that is found gets a session's time to answer.
+            # The coordinator that is found next gets the time of a session to answer.
+            self._deadlines.heartbeat_answered(effects.now)
             session_ms = self._requests.config.session_timeout_ms
-            follows = Consequence(
-                f"No heartbeat was answered for {session_ms} ms: the coordinator counts as lost.",
-                failed=True,
-                needed="an answer to a heartbeat within session.timeout.ms",
-            )
-            self._requests.record(effects, StepKind.HEARTBEAT, follows)
+            text = f"No heartbeat was answered for {session_ms} ms: the coordinator counts as lost."
+            needed = "an answer to a heartbeat within session.timeout.ms"
+            self._requests.record(effects, StepKind.HEARTBEAT, text, needed)
         elif self._deadlines.poll_expired(effects.now):
-            interval_ms = self._requests.config.max_poll_interval_ms
-            follows = Consequence(
-                f"The application has not polled for {interval_ms} ms: the member leaves the group.",
-                failed=True,
-                needed="a poll within max.poll.interval.ms",
-            )
-            self._requests.record(effects, StepKind.HEARTBEAT, follows)
+            record_late_poll(self._requests, effects)
             self._member.poll_expired(effects)
         elif effects.now >= self._deadlines.next_heartbeat_at and not self._requests.is_pending(self._token):
             self._send_heartbeat(effects, coordinator)
@@ -110,33 +99,39 @@ class Heartbeats:
             timeout_ms=min(config.request_timeout_ms, config.session_timeout_ms),
         )
 
-    def _on_answer(self, effects: Effects, node: BrokerNode, sent: Identity, error: int) -> Consequence:
+    def _on_answer(self, effects: Effects, node: BrokerNode, sent: Identity, error: int) -> str | Failed:
         if not error:
             self._deadlines.heartbeat_answered(effects.now)
-            return Consequence("It is a member still.")
+            return "It is a member still."
         meaning = info(error).meaning
         if error in _FIND_COORDINATOR:
             self._lookup.lost(effects, node)
-            return Consequence(f"{meaning} The coordinator is looked for anew.", failed=True, needed=NEEDED)
+            return Failed(f"{meaning} The coordinator is looked for anew.")
         if sent != self._member.identity:
-            return Consequence("It is of another generation by now; this no longer matters.")
+            return "It is of another generation by now; this no longer matters."
         if error == ErrorCode.REBALANCE_IN_PROGRESS:
             self._deadlines.heartbeat_answered(effects.now)
             if not self._stable:
-                return Consequence("It is joining already.")
+                return "It is joining already."
             self._member.drop(effects, refusals.OF_MEMBERSHIP[error])
-            return Consequence("The group is rebalancing: it joins again with the next poll.")
+            return "The group is rebalancing: it joins again with the next poll."
         if error in refusals.OF_MEMBERSHIP:
             self._member.drop(effects, refusals.OF_MEMBERSHIP[error])
-            return Consequence(meaning, failed=True, needed=NEEDED)
+            return Failed(meaning)
         kind = ProblemKind.UNEXPECTED
         if error == ErrorCode.GROUP_AUTHORIZATION_FAILED:
             kind = ProblemKind.NOT_AUTHORISED
         effects.fail(Problem(kind, f"A heartbeat was refused: {describe(error)}. {meaning}", error))
-        return Consequence(f"{meaning} The consumer gives up.", failed=True, needed=NEEDED)
+        return Failed(f"{meaning} The consumer gives up.")
 
-    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> Consequence:
+    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> str | Failed:
         del failure
         self._lookup.lost(effects, node)
         self._deadlines.next_heartbeat_in(self._requests.config.retry_backoff_ms, effects.now)
-        return Consequence("The coordinator is looked for anew.", failed=True, needed=NEEDED)
+        return Failed("The coordinator is looked for anew.")
+
+
+def record_late_poll(requests: PendingRequests, effects: Effects) -> None:
+    interval_ms = requests.config.max_poll_interval_ms
+    text = f"The application has not polled for {interval_ms} ms: the member leaves the group."
+    requests.record(effects, StepKind.HEARTBEAT, text, needed="a poll within max.poll.interval.ms")

@@ -1,4 +1,4 @@
-"""What the leader of a classic group does: share the partitions out."""
+"""The task of the leader of a classic group: assign the partitions to the members."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from kelpie.wire.malformed import Malformed
 
 @dataclass(frozen=True, slots=True)
 class LeaderTask:
-    """The members, as the leader has heard of them, and the topics that it must know for it."""
+    """The members with their subscriptions, and the topics that the leader must know."""
 
     protocol: str
     members: tuple[MemberSubscription, ...]
@@ -23,7 +23,7 @@ class LeaderTask:
             try:
                 members.append(member_of(protocol, row.member_id, row.instance_id, row.subscription))
             except Malformed:
-                # What a member says of itself cannot be read: it gets nothing, and the others go on.
+                # The subscription of this member cannot be read: it gets no partitions, and the others go on.
                 members.append(MemberSubscription(row.member_id, (), row.instance_id))
         topics = frozenset(topic for member in members for topic in member.topics)
         return cls(protocol, tuple(members), topics)
@@ -33,6 +33,6 @@ class LeaderTask:
         return self.protocol in ASSIGNORS
 
     def done(self, partition_counts: dict[str, int]) -> tuple[tuple[str, bytes], ...]:
-        """For each member its assignment."""
+        """The assignment of each member."""
         plan = ASSIGNORS[self.protocol].assign(self.members, partition_counts)
         return tuple((member_id, assignment(partitions)) for member_id, partitions in plan.items())

@@ -1,9 +1,9 @@
-"""What a rebalance of a classic group does to the partitions that a member holds.
+"""What a rebalance of a classic group does to the partitions that a member owns.
 
-An eager member gives up everything before it joins. A cooperative one keeps it, and gives up afterwards what
-the new assignment no longer has; then it must join again, so that others can have that (KIP-429). Either
-commits first, if it commits by itself. If the coordinator has dropped the member in the meantime, its
-partitions are lost, not revoked: another may have them already.
+An eager member gives up all partitions before it joins. A cooperative one keeps them, and afterwards gives up
+those that are not in the new assignment; then it joins again, so that other members get them (KIP-429). Both
+commit first, if commits are automatic. If the coordinator has removed the member in the meantime, its
+partitions are lost, not revoked: another member may have them already.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ class OwnedPartitions:
         self._giving_up = False
         self._given_up = False
         self.granted: tuple[TopicPartition, ...] | None = None
-        """An assignment that has come, and waits for a poll."""
+        """An assignment from the coordinator that waits for a poll."""
         self.remembered: tuple[TopicPartition, ...] = ()
         self.remembered_in = NO_GENERATION
         """The last assignment, and its generation, for sticky assignors."""
 
     def revoke_before_join(self, effects: Effects, identity: Identity) -> bool:
-        """Give up what must be given up before a join; whether that is done."""
+        """Give up what an eager member may not keep while it joins. Whether that is done."""
         if self._given_up:
             return True
         keeps = self._config.is_cooperative and identity.is_member
@@ -50,21 +50,21 @@ class OwnedPartitions:
         return True
 
     def release_all(self, effects: Effects, identity: Identity) -> None:
-        """Of everything."""
+        """Give up all partitions."""
         owned = self._assignment.partitions
         self._assignment.assign(())
         if owned:
             effects.emit(PartitionsRevoked(owned) if identity.is_member else PartitionsLost(owned))
 
     def coordinator_dropped_member(self) -> None:
-        """The coordinator has taken the member out: what it still holds is lost with the next join."""
+        """The coordinator has removed the member: its partitions are lost with the next join."""
         self.granted = None
         self._given_up = False
 
     def accept(
         self, effects: Effects, granted: Sequence[TopicPartition], generation: int
     ) -> tuple[tuple[TopicPartition, ...], tuple[TopicPartition, ...]]:
-        """The new assignment: what was added, and what was given up for it."""
+        """Take the new assignment on: returns the partitions that came and those that were given up."""
         self.granted = None
         self._given_up = False
         self.remembered, self.remembered_in = tuple(granted), generation

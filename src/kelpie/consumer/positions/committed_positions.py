@@ -31,14 +31,13 @@ from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.partition_state import FetchPosition, PositionOrigin
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
 from kelpie.questions.question import listed
 
-NEEDED = "an offset, or −1 for none, for each partition"
 _FIND_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 _OF_MEMBERSHIP = frozenset(
     {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH}
@@ -98,10 +97,10 @@ class CommittedPositions:
             member_epoch=identity.generation if newer else -1,
         )
 
-        def on_answer(effects: Effects, answer: CommittedOffsets) -> Consequence:
+        def on_answer(effects: Effects, answer: CommittedOffsets) -> str | Failed:
             return self._on_answer(effects, node, identity, answer)
 
-        def on_failure(effects: Effects, failure: Failure) -> Consequence:
+        def on_failure(effects: Effects, failure: Failure) -> str | Failed:
             return self._on_failure(effects, node, failure)
 
         self._token = self._requests.send(
@@ -110,7 +109,7 @@ class CommittedPositions:
 
     def _on_answer(
         self, effects: Effects, node: BrokerNode, sent: Identity, answer: CommittedOffsets
-    ) -> Consequence:
+    ) -> str | Failed:
         errors = {row.error for row in answer.partitions.values() if row.error}
         if answer.error:
             errors = {answer.error}
@@ -119,7 +118,7 @@ class CommittedPositions:
             return self._take(answer.partitions)
         return self._refused(effects, node, sent, answer.partitions, errors)
 
-    def _take(self, rows: Mapping[TopicPartition, CommittedOffset]) -> Consequence:
+    def _take(self, rows: Mapping[TopicPartition, CommittedOffset]) -> str | Failed:
         taken, absent, gone = [], [], []
         for partition, row in sorted(rows.items()):
             state = self._assignment.get(partition)
@@ -138,7 +137,7 @@ class CommittedPositions:
             told.append(f"Nothing is committed for {listed(absent)}: auto.offset.reset decides.")
         if gone:
             told.append(f"{listed(gone)} no longer concerns it.")
-        return Consequence(" ".join(told))
+        return " ".join(told)
 
     def _refused(
         self,
@@ -147,19 +146,19 @@ class CommittedPositions:
         sent: Identity,
         rows: Mapping[TopicPartition, CommittedOffset],
         errors: set[int],
-    ) -> Consequence:
+    ) -> str | Failed:
         wait_ms = self._backoff.failed(effects.now)
         again = f"They are asked for again in {wait_ms} ms."
         fatal = [error for error in sorted(errors) if not self._is_retriable(error)]
         if fatal:
             self._raise(effects, fatal[0], rows)
-            return Consequence(f"{info(fatal[0]).meaning} The consumer gives up.", failed=True, needed=NEEDED)
+            return Failed(f"{info(fatal[0]).meaning} The consumer gives up.")
         if errors & _FIND_COORDINATOR:
             self._lookup.lost(effects, node)
             again = f"The coordinator is looked for anew; then {again[0].lower()}{again[1:]}"
         for error in errors & _OF_MEMBERSHIP:
             self._membership.refused(effects, error, sent)
-        return Consequence(f"{info(min(errors)).meaning} {again}", failed=True, needed=NEEDED)
+        return Failed(f"{info(min(errors)).meaning} {again}")
 
     @staticmethod
     def _is_retriable(error: int) -> bool:
@@ -177,14 +176,10 @@ class CommittedPositions:
         text = f"The committed offsets of {of} cannot be had: {describe(error)}. {info(error).meaning}"
         effects.fail(Problem(kind, text, error, hit))
 
-    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> Consequence:
+    def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> str | Failed:
         wait_ms = self._backoff.failed(effects.now)
         if failure.kind is FailureKind.UNSUPPORTED:
             effects.fail(Problem(ProblemKind.UNSUPPORTED, failure.text))
-            return Consequence("The consumer gives up.", failed=True, needed=NEEDED)
+            return Failed("The consumer gives up.")
         self._lookup.lost(effects, node)
-        return Consequence(
-            f"The coordinator is looked for anew, and asked again in {wait_ms} ms.",
-            failed=True,
-            needed=NEEDED,
-        )
+        return Failed(f"The coordinator is looked for anew, and asked again in {wait_ms} ms.")

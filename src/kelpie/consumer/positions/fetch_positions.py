@@ -20,7 +20,7 @@ from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.position_resets import PositionResets
 from kelpie.consumer.positions.position_validation import PositionValidation
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import StepKind
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.question import listed
@@ -87,7 +87,7 @@ class FetchPositions:
             )
             effects.fail(Problem(ProblemKind.NO_OFFSET, text, partitions=tuple(left)))
             needed = "a committed offset for each partition, or another reset policy"
-            self._requests.record(effects, StepKind.POSITION, Consequence(text, failed=True, needed=needed))
+            self._requests.record(effects, StepKind.POSITION, text, needed)
             return
         for partition in left:
             state = self._assignment.get(partition)

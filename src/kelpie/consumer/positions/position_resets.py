@@ -23,13 +23,11 @@ from kelpie.consumer.positions.leaders import by_leader
 from kelpie.consumer.positions.partition_state import FetchPosition, PositionOrigin
 from kelpie.consumer.positions.reset_policy import ResetPolicy
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.questions.list_offsets import AskOffsets, ListedOffset
 from kelpie.questions.question import listed
-
-NEEDED = "an offset for each partition"
 
 
 class PositionResets:
@@ -73,7 +71,7 @@ class PositionResets:
         effects: Effects,
         policies: Mapping[TopicPartition, ResetPolicy],
         rows: Mapping[TopicPartition, ListedOffset],
-    ) -> Consequence:
+    ) -> str | Failed:
         begun, nothing, again, forbidden = [], [], [], []
         reasons: set[int] = set()
         for partition, policy in policies.items():
@@ -106,8 +104,10 @@ class PositionResets:
         if forbidden:
             told.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
         failed = bool(again or forbidden)
-        return Consequence(
-            " ".join(told) or "It no longer matters.", failed=failed, needed=NEEDED if failed else ""
+        return (
+            Failed(" ".join(told) or "It no longer matters.")
+            if failed
+            else " ".join(told) or "It no longer matters."
         )
 
     def _begin(self, partition: TopicPartition, policy: ResetPolicy, row: ListedOffset) -> bool:
@@ -122,13 +122,11 @@ class PositionResets:
 
     def _on_failure(
         self, effects: Effects, partitions: list[TopicPartition], failure: Failure
-    ) -> Consequence:
+    ) -> str | Failed:
         wait_ms = self._requests.config.retry_backoff_ms
         self._assignment.not_before(partitions, effects.now + wait_ms)
         if failure.kind is FailureKind.UNSUPPORTED:
             effects.fail(Problem(ProblemKind.UNSUPPORTED, failure.text))
-            return Consequence("The consumer gives up.", failed=True, needed=NEEDED)
+            return Failed("The consumer gives up.")
         self._metadata.outdated()
-        return Consequence(
-            f"It is asked again in {wait_ms} ms, with new metadata.", failed=True, needed=NEEDED
-        )
+        return Failed(f"It is asked again in {wait_ms} ms, with new metadata.")

@@ -25,13 +25,11 @@ from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.leaders import by_leader
 from kelpie.consumer.positions.partition_state import FetchPosition, PositionOrigin
 from kelpie.consumer.positions.subscription_state import SubscriptionState
-from kelpie.consumer.steps import Consequence, StepKind
+from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
 from kelpie.questions.question import listed
-
-NEEDED = "where the epoch of the last record ends"
 
 
 class PositionValidation:
@@ -80,7 +78,7 @@ class PositionValidation:
         effects: Effects,
         positions: Mapping[TopicPartition, FetchPosition],
         rows: Mapping[TopicPartition, EpochEnd],
-    ) -> Consequence:
+    ) -> str | Failed:
         told: list[str] = []
         again, forbidden = [], []
         reasons: set[int] = set()
@@ -104,8 +102,8 @@ class PositionValidation:
             effects.fail(Problem(ProblemKind.NOT_AUTHORISED, text, error, tuple(forbidden)))
             told.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
         failed = bool(again or forbidden)
-        return Consequence(
-            " ".join(told) or "All is as it was.", failed=failed, needed=NEEDED if failed else ""
+        return (
+            Failed(" ".join(told) or "All is as it was.") if failed else " ".join(told) or "All is as it was."
         )
 
     def _compare(
@@ -149,16 +147,14 @@ class PositionValidation:
 
     def _on_failure(
         self, effects: Effects, partitions: list[TopicPartition], failure: Failure
-    ) -> Consequence:
+    ) -> str | Failed:
         if failure.kind is FailureKind.UNSUPPORTED:
             for partition in partitions:
                 state = self._assignment.get(partition)
                 if state is not None:
                     state.validated()
-            return Consequence("The broker cannot tell; the positions are used unchecked.")
+            return "The broker cannot tell; the positions are used unchecked."
         wait_ms = self._requests.config.retry_backoff_ms
         self._assignment.not_before(partitions, effects.now + wait_ms)
         self._metadata.outdated()
-        return Consequence(
-            f"It is asked again in {wait_ms} ms, with new metadata.", failed=True, needed=NEEDED
-        )
+        return Failed(f"It is asked again in {wait_ms} ms, with new metadata.")
