@@ -1,10 +1,13 @@
 """Arithmetic of positions: lag, rhythm, since when something waits, how old it is."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kelpie.doctor.diagnosis import diagnose
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.positions import Rhythm, lag, lag_ms, rate, rhythm, track, written
+from kelpie.doctor.positions import Rhythm, lag, lag_ms, rate, written
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
 from kelpie.model.names import TopicPartition
@@ -47,9 +50,9 @@ def test_a_tool_between_surveys_does_not_free_what_is_held_back() -> None:
     seen = an_end(400, stable=300, at=NOW - 2 * MINUTE), an_end(450, stable=300, at=NOW - MINUTE)
     tool = an_end(500, earliest=NO_OFFSET, stable=NO_OFFSET)
     held = a_case(cluster=a_cluster(ends=[*seen, tool]), **looks(a_committed(300)))
-    assert track(held, ORDERS).lag == 0
+    assert held.track(ORDERS).lag == 0
     moving = a_case(cluster=a_cluster(ends=[seen[1], tool]), **looks(a_committed(300)))
-    assert track(moving, ORDERS).lag == 200
+    assert moving.track(ORDERS).lag == 200
 
 
 def test_without_ends_or_offset_there_is_no_lag() -> None:
@@ -63,7 +66,7 @@ def test_what_waits_is_known_by_the_ends_of_the_log_at_two_times() -> None:
     """One look says how much; two say since when."""
     ends = [an_end(150, at=NOW - 60 * SECOND), an_end(200, at=NOW)]
     case = a_case(cluster=a_cluster(ends=ends), commits=commits((NOW - 90 * SECOND, 100)))
-    way = track(case, ORDERS)
+    way = case.track(ORDERS)
     assert way.standing_since == NOW - 90 * SECOND
     assert way.unread_since == NOW - 60 * SECOND
 
@@ -72,7 +75,7 @@ def test_what_waits_is_known_by_the_time_of_the_newest_record() -> None:
     """Where producers are silent, one look is enough."""
     cluster = a_cluster(ends=[an_end(200, last_written=NOW - 40 * SECOND)])
     history = commits((NOW - 90 * SECOND, 100), (NOW - SECOND, 100))
-    way = track(a_case(cluster=cluster, commits=history), ORDERS)
+    way = a_case(cluster=cluster, commits=history).track(ORDERS)
     assert way.unread_since == NOW - 40 * SECOND
 
 
@@ -80,13 +83,13 @@ def test_a_lag_that_has_just_come_up_proves_nothing() -> None:
     """A consumer commits the same offset for an hour, at the end of a quiet topic; then 100 records come."""
     ends = [an_end(100, at=NOW - 5 * SECOND), an_end(200, at=NOW, last_written=NOW - 10)]
     history = commits((NOW - HOUR, 100), (NOW - MINUTE, 100), (NOW - 2 * SECOND, 100))
-    assert track(a_case(cluster=a_cluster(ends=ends), commits=history), ORDERS).unread_since == NOW - 10
+    assert a_case(cluster=a_cluster(ends=ends), commits=history).track(ORDERS).unread_since == NOW - 10
 
 
 def test_a_removal_begins_a_new_way() -> None:
     """After offsets were deleted, a lower one is no step back."""
     history = commits((NOW - 90, 100), (NOW - 60, NO_OFFSET), (NOW - 30, 7))
-    way = track(a_case(commits=history), ORDERS)
+    way = a_case(commits=history).track(ORDERS)
     assert [point.offset for point in way.points] == [7]
     assert way.offset == 7
 
@@ -94,7 +97,7 @@ def test_a_removal_begins_a_new_way() -> None:
 def test_what_the_last_survey_did_not_see_is_gone() -> None:
     """Earlier surveys may have seen an offset that was deleted since."""
     case = a_case(committed={}, committed_over_time={ORDERS: (a_committed(100, at=NOW - HOUR),)})
-    assert track(case, ORDERS).offset == NO_OFFSET
+    assert case.track(ORDERS).offset == NO_OFFSET
 
 
 def test_rhythm_ignores_one_long_pause() -> None:
@@ -125,7 +128,7 @@ def test_age_of_a_record_lies_between_two_looks() -> None:
     case = a_case(
         cluster=a_cluster(ends=[an_end(100, at=NOW - HOUR), an_end(200)]), committed=[a_committed(150)]
     )
-    assert lag_ms(track(case, ORDERS)) == (HOUR // 2, False)
+    assert lag_ms(case.track(ORDERS)) == (HOUR // 2, False)
 
 
 def test_age_of_a_record_that_every_look_saw_is_a_lower_bound() -> None:
@@ -133,7 +136,7 @@ def test_age_of_a_record_that_every_look_saw_is_a_lower_bound() -> None:
     case = a_case(
         cluster=a_cluster(ends=[an_end(100, at=NOW - HOUR), an_end(200)]), committed=[a_committed(50)]
     )
-    assert lag_ms(track(case, ORDERS)) == (HOUR, True)
+    assert lag_ms(case.track(ORDERS)) == (HOUR, True)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=8))
@@ -211,4 +214,18 @@ def test_a_steady_consumer_is_never_called_ill(
         rule = rules()[code]
         assert isinstance(rule, Rule)
         assert not isinstance(rule.judge(case), Finding), code
-    assert rhythm(case).last == history[-1].at
+    assert case.commit_rhythm.last == history[-1].at
+
+
+def test_a_case_computes_the_positions_of_a_partition_once() -> None:
+    """Thirteen rules ask for them. Another case has its own, even one that is equal."""
+    case = a_case(commits=commits((NOW, 7)))
+    assert case.track(ORDERS) is case.track(ORDERS)
+    assert replace(case).track(ORDERS) is not case.track(ORDERS)
+
+
+def test_what_rules_derived_does_not_stay_with_the_case() -> None:
+    """Ten thousand cases are in memory at once: each would hold the positions in all its partitions."""
+    case = a_case(cluster=a_cluster(ends=[an_end(200)]), commits=commits((NOW, 7)))
+    diagnose(case)
+    assert not {"reads", "commit_rhythm", "_tracks"} & vars(case).keys()

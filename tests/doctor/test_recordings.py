@@ -9,7 +9,7 @@ from kelpie.cli import main
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.doctor.finding import Severity
-from kelpie.doctor.story import story
+from kelpie.doctor.timeline import timeline_of
 from kelpie.evidence import read_evidence
 from tests.evidence import truth, unpacked
 
@@ -65,12 +65,12 @@ def test_the_storm_the_slow_pollers_and_the_rewind_are_told_as_well() -> None:
 
 def test_the_story_tells_what_was_lost_when_and_who_was_ill_before() -> None:
     """In the order of time: the storm, the pauses, the rewind, then the loss of two brokers."""
-    told = story(diagnosed(NEW))
-    assert [scene.at for scene in told.scenes] == sorted(scene.at for scene in told.scenes)
-    lost = [scene for scene in told.scenes if scene.text.endswith(" lost")]
-    assert [scene.text.partition(" (")[0] for scene in lost] == ["broker 3", "broker 2"]
-    assert told.began == lost[0].at
-    assert {group for group, _ in told.ill_before} == {
+    timeline = timeline_of(diagnosed(NEW))
+    assert [entry.at for entry in timeline.entries] == sorted(entry.at for entry in timeline.entries)
+    lost = [entry for entry in timeline.entries if entry.text.endswith(" lost")]
+    assert [entry.text.partition(" (")[0] for entry in lost] == ["broker 3", "broker 2"]
+    assert timeline.began == lost[0].at
+    assert {group for group, _ in timeline.ill_before} == {
         "checkout-126",
         "checkout-130",
         "checkout-344",

@@ -1,17 +1,21 @@
-"""What a rule looks at: one group and all that is known of it, on the cluster as far as it could be seen.
+"""The input of a rule: one group, all that is known of it, and the cluster.
 
-A case is a value. Rules take nothing else: what is not in it is unknown to them. Tuples are ordered by time;
-rows without a time come first. The same case comes from a live survey, from files, and from tables.
+Rules get nothing else. Tuples are ordered by time; rows without a time come first. The same case comes from a
+live survey, from files, and from tables. What several rules derive from a case, the case computes once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from kelpie.cluster.view import ClusterView
+from kelpie.doctor.finding import Severity
+from kelpie.doctor.positions import CLOCKS_APART_MS, Point, Rhythm, Track, ends_of
+from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import (
+    OFFSETS_TOPIC,
     Commit,
     Committed,
     CoordinatorAnswer,
@@ -19,9 +23,27 @@ from kelpie.observations import (
     Generation,
     GroupRemoved,
     GroupState,
+    Member,
     Unasked,
 )
 from kelpie.observations.groups import ZOOKEEPER
+from kelpie.observations.positions import NO_OFFSET
+
+REBALANCING = frozenset(
+    {"PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling"}
+)
+"""States in which a group rebalances, in the words of all releases."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPartitions:
+    """The partitions of a group."""
+
+    partitions: tuple[TopicPartition, ...]
+    """Assigned to a member, or of a topic that a member subscribes to. Without members: committed."""
+    abandoned: tuple[TopicPartition, ...]
+    """Committed once, of topics to which no member subscribes any more. No alarm is due."""
+    assigned: frozenset[TopicPartition]
 
 
 @dataclass(frozen=True)
@@ -60,3 +82,135 @@ class Case:
     def state(self) -> GroupState | None:
         """As it was described last."""
         return self.states[-1] if self.states else None
+
+    @property
+    def described(self) -> GroupState | None:
+        """The newest description without an error."""
+        return next((state for state in reversed(self.states) if state.error is ErrorCode.NONE), None)
+
+    @property
+    def members(self) -> tuple[Member, ...] | None:
+        """As last described, or of the last generation in the offsets topic. None: unknown."""
+        state = self.described
+        if state is not None:
+            return state.members
+        return self.generations[-1].members if self.generations else None
+
+    @property
+    def is_rebalancing(self) -> bool:
+        state = self.described
+        return state is not None and state.state in REBALANCING
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether no commit is possible for want of a coordinator: then KLP101 or KLP105 says why."""
+        partition = self.offsets_partition
+        view = self.cluster.view(partition) if partition is not None else None
+        if partition is None or view is None:
+            return False
+        broker = self.cluster.brokers.get(view.leader)
+        unreachable = broker is not None and broker.alive is None and bool(broker.reason)
+        return unreachable or self.cluster.has_leader(partition) is False
+
+    @property
+    def offsets_are_known(self) -> bool:
+        """Whether the coordinator said what is committed, so that what it left out does not exist."""
+        newest = next((answer for answer in reversed(self.answers) if answer.asked == "OffsetFetch"), None)
+        if newest is not None:
+            return newest.error is ErrorCode.NONE
+        return bool(self.committed_over_time) or any(row.at is not None for row in self.committed.values())
+
+    def has_offset(self, name: TopicPartition) -> bool:
+        row = self.committed.get(name)
+        return row is not None and (row.offset >= 0 or row.error != 0)
+
+    @property
+    def committed_rows(self) -> list[Committed]:
+        """The committed offsets of topics that exist."""
+        return [
+            row
+            for name, row in sorted(self.committed.items())
+            if row.offset >= 0 and not row.error and not self.is_gone(name)
+        ]
+
+    def is_gone(self, name: TopicPartition) -> bool:
+        """Whether brokers listed their topics without this one: it was deleted."""
+        return self.cluster.topics_were_listed and name.topic not in self.cluster.topics
+
+    def loss_severity(self, names: Iterable[TopicPartition]) -> Severity:
+        """Of losing records in these partitions: it is worst while the group has members."""
+        abandoned = set(self.reads.abandoned)
+        if all(name in abandoned for name in names):
+            return Severity.NOTICE
+        return Severity.CRITICAL if self.members else Severity.WARNING
+
+    @cached_property
+    def reads(self) -> GroupPartitions:
+        """What the group reads."""
+        members = self.members or ()
+        committed = [name for name in self.committed if self.has_offset(name) and not self.is_gone(name)]
+        assigned = frozenset(
+            name for member in members for name in member.assigned or () if not self.is_gone(name)
+        )
+        topics = {topic for member in members for topic in member.subscribed or ()}
+        topics |= {name.topic for name in assigned}
+        if not topics:
+            return GroupPartitions(_ordered(committed), (), assigned)
+        read = {name for topic in topics for name in self.cluster.topics.get(topic, ())} | assigned
+        read |= {name for name in committed if name.topic in topics}
+        abandoned = _ordered(name for name in committed if name.topic not in topics)
+        return GroupPartitions(_ordered(read), abandoned, assigned)
+
+    @cached_property
+    def commit_rhythm(self) -> Rhythm:
+        """Of the group as a whole: one request commits many partitions."""
+        rows = [row for history in self.commits.values() for row in history]
+        return Rhythm.of(row.at for row in rows if row.at is not None and not row.removed)
+
+    def track(self, name: TopicPartition) -> Track:
+        """The group's positions in one partition."""
+        if name not in self._tracks:
+            self._tracks[name] = self._track(name)
+        return self._tracks[name]
+
+    @cached_property
+    def _tracks(self) -> dict[TopicPartition, Track]:
+        return {}
+
+    def _track(self, name: TopicPartition) -> Track:
+        """Surveys and the history use different clocks. Where both have an offset, the history counts: a
+        survey's offset is used only for times that the history does not cover.
+        """
+        now = self.cluster.now
+        history = self.commits.get(name, ())
+        points = [
+            Point(min(row.at, now), row.offset, True, row.leader_epoch, row.source)
+            for row in history
+            if row.at is not None
+        ]
+        first, last = (points[0].at, points[-1].at) if points else (now + 1, -CLOCKS_APART_MS)
+        current = self.committed.get(name)
+        rows = list(self.committed_over_time.get(name, ()))
+        if current is not None and not rows:
+            rows.append(current)
+        points += [
+            Point(min(row.at, now), row.offset, False, row.leader_epoch, row.source)
+            for row in rows
+            if not row.error and row.at is not None and not first <= row.at <= last + CLOCKS_APART_MS
+        ]
+        points.sort(key=lambda point: point.at)
+        removed = max((at for at, point in enumerate(points) if point.offset == NO_OFFSET), default=-1)
+        kept = points[removed + 1 :]
+        if points:
+            offset = kept[-1].offset if kept else NO_OFFSET
+        elif history:
+            offset = history[-1].offset  # Rows without a time, in their own order.
+        else:
+            offset = current.offset if current is not None and not current.error else NO_OFFSET
+        if current is None and rows:
+            offset, kept = NO_OFFSET, []  # Surveys saw it, and the last one did not.
+        return Track(name, offset, tuple(kept), ends_of(self.cluster, name), now)
+
+
+def _ordered(names: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+    return tuple(sorted(name for name in set(names) if name.topic != OFFSETS_TOPIC))

@@ -81,7 +81,9 @@ class Diagnosis:
 
 
 def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
-    """One group: what the live doctor and the pipeline call alike."""
+    """All rules on one group. The live doctor and the pipeline both call this."""
+    # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
+    case = replace(case)
     findings: list[Finding] = []
     undecided: list[Open] = []
     for rule in rules().values():

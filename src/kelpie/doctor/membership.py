@@ -9,7 +9,6 @@ from typing import NamedTuple
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Severity
 from kelpie.doctor.position_words import tool
-from kelpie.doctor.reading import described, is_cut_off
 from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, listed
@@ -120,7 +119,7 @@ def by_age(case: Case, last: Instant | None, severity: Severity) -> Severity:
 def had_coordinator(case: Case, at: Instant | None, within_ms: int) -> bool:
     """Whether nothing says that its coordinator was away at the time, or shortly before or after."""
     if at is None:
-        return not is_cut_off(case)
+        return not case.is_cut_off
     for node in _coordinators(case):
         for outage in case.cluster.outages.get(node, ()):
             since = outage.at_earliest or 0
@@ -148,7 +147,7 @@ def nobody_left(case: Case) -> bool:
     The member ids of each generation are among those of the next, down to the group as it is now.
     """
     ids = [{member.member_id for member in row.members} for row in case.generations]
-    state = described(case)
+    state = case.described
     if state is not None and state.members:
         ids.append({member.member_id for member in state.members})
     return bool(ids) and all(before <= after for before, after in pairwise(ids))

@@ -20,8 +20,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
-from kelpie.doctor.case import Case
-from kelpie.doctor.once import once
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import LogEnds
@@ -34,8 +32,8 @@ AUTO_COMMIT_MS = 5_000
 MISSED = 3
 """So many commits must be missing before silence means something."""
 LEAST_PATIENCE_MS = 2_000
-_APART_MS = 60_000
-"""The clocks of brokers and of whoever surveys them differ by less than that."""
+CLOCKS_APART_MS = 60_000
+"""The clocks of brokers and of the surveying machine differ by less than that."""
 _MOST_GAPS_OF_TEN = 0.9
 
 
@@ -142,7 +140,6 @@ class Track:
         return self.points[at - 1].offset if at else None
 
 
-@once
 def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
     """By time, those that tell where the log ended.
 
@@ -174,44 +171,6 @@ def _held(ends: Iterable[LogEnds]) -> Iterator[LogEnds]:
             yield end._replace(stable=last.stable)
             continue
         yield end
-
-
-@once
-def track(case: Case, name: TopicPartition) -> Track:
-    """The way of a group through a partition, out of all that a case holds of it.
-
-    Surveys and the history tell the same thing by different clocks and a moment apart. Where they meet, the
-    history counts: a survey's word is taken only for times that the history does not cover.
-    """
-    now = case.cluster.now
-    history = case.commits.get(name, ())
-    points = [
-        Point(min(row.at, now), row.offset, True, row.leader_epoch, row.source)
-        for row in history
-        if row.at is not None
-    ]
-    first, last = (points[0].at, points[-1].at) if points else (now + 1, -_APART_MS)
-    told = case.committed.get(name)
-    rows = list(case.committed_over_time.get(name, ()))
-    if told is not None and not rows:
-        rows.append(told)
-    points += [
-        Point(min(row.at, now), row.offset, False, row.leader_epoch, row.source)
-        for row in rows
-        if not row.error and row.at is not None and not first <= row.at <= last + _APART_MS
-    ]
-    points.sort(key=lambda point: point.at)
-    removed = max((at for at, point in enumerate(points) if point.offset == NO_OFFSET), default=-1)
-    kept = points[removed + 1 :]
-    if points:
-        offset = kept[-1].offset if kept else NO_OFFSET
-    elif history:
-        offset = history[-1].offset  # Rows without a time, in their own order.
-    else:
-        offset = told.offset if told is not None and not told.error else NO_OFFSET
-    if told is None and rows:
-        offset, kept = NO_OFFSET, []  # Surveys saw it, and the last one did not.
-    return Track(name, offset, tuple(kept), ends_of(case.cluster, name), now)
 
 
 # Rhythm.
@@ -253,13 +212,6 @@ class Rhythm:
     def has_paused_for(self, ms: int) -> bool:
         """Whether it has been silent for so long more than once, and went on: then that is how it works."""
         return sum(gap >= ms for gap in self.gaps) > 1
-
-
-@once
-def rhythm(case: Case) -> Rhythm:
-    """Of the group as a whole: one request commits many partitions."""
-    rows = [row for history in case.commits.values() for row in history]
-    return Rhythm.of(row.at for row in rows if row.at is not None and not row.removed)
 
 
 # Rates and time.

@@ -7,36 +7,13 @@ from dataclasses import dataclass
 from kelpie.cluster import ClusterView
 from kelpie.doctor.diagnosis import Diagnosis, Incident, Open
 from kelpie.doctor.finding import Finding, Severity
+from kelpie.doctor.rule import Presentation
+from kelpie.doctor.rules import rules
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, ranges
 from kelpie.observations import OFFSETS_TOPIC
 
-LEADERLESS, AT_RISK = "KLP101", "KLP106"
 _MANY = 5
-
-_SAID_OF_GROUPS = {
-    "KLP101": ("has no coordinator", "have no coordinator"),
-    "KLP102": ("waits for a coordinator that is loading", "wait for a coordinator that is loading"),
-    "KLP103": ("has a disputed coordinator", "have a disputed coordinator"),
-    "KLP105": ("cannot reach its coordinator", "cannot reach their coordinator"),
-    "KLP106": ("cannot commit", "cannot commit"),
-    "KLP107": ("is refused", "are refused"),
-    "KLP201": ("rebalances again and again", "rebalance again and again"),
-    "KLP202": ("is stuck in a rebalance", "are stuck in a rebalance"),
-    "KLP203": ("loses members that poll too slowly", "lose members that poll too slowly"),
-    "KLP204": ("loses members whose session expires", "lose members whose session expires"),
-    "KLP301": ("has partitions without a committed offset", "have partitions without a committed offset"),
-    "KLP302": ("has lost expired offsets", "have lost expired offsets"),
-    "KLP303": ("has lost records to retention", "have lost records to retention"),
-    "KLP304": ("stands beyond the end of a log", "stand beyond the end of a log"),
-    "KLP306": ("is held up by a hanging transaction", "are held up by a hanging transaction"),
-    "KLP308": ("was rewound", "were rewound"),
-    "KLP309": ("stands still", "stand still"),
-    "KLP310": ("has stopped", "have stopped"),
-    "KLP311": ("reads partitions without a leader", "read partitions without a leader"),
-    "KLP312": ("never commits", "never commit"),
-    "KLP313": ("will lose records to retention", "will lose records to retention"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +38,10 @@ class Chapter:
     incidents: tuple[Incident, ...]
 
     @property
+    def presentation(self) -> Presentation:
+        return presentation_of(self.code)
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(finding for incident in self.incidents for finding in incident.findings)
 
@@ -78,6 +59,12 @@ class OpenQuestion:
     missing: tuple[str, ...]
     groups: tuple[str, ...]
     """Empty: it concerns the cluster."""
+
+
+def presentation_of(code: str) -> Presentation:
+    """Of a rule; tables may hold findings of a rule that this release does not have."""
+    rule = rules().get(code)
+    return rule.presentation if rule is not None else Presentation()
 
 
 def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
@@ -101,7 +88,7 @@ def _is_over(chapter: Chapter) -> bool:
 
 
 def _is_a_risk(chapter: Chapter) -> bool:
-    return chapter.code == AT_RISK and not chapter.groups
+    return chapter.presentation.is_risk_alone and not chapter.groups
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -115,7 +102,7 @@ def verdict(diagnosis: Diagnosis) -> str:
     first = told[0]
     sentence = f"{worst.name}: {_said(first, len(diagnosis.groups))}"
     dead = dead_brokers(diagnosis.cluster)
-    if dead and worst is Severity.CRITICAL and first.code == LEADERLESS:
+    if dead and worst is Severity.CRITICAL and first.presentation.names_dead_brokers:
         sentence += f" ({brokers(dead)} {'is' if len(dead) == 1 else 'are'} dead)"
     return sentence + "."
 
@@ -155,8 +142,8 @@ def nobody_answered(diagnosis: Diagnosis) -> bool:
 
 def unjudged(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Groups of which not even the coordinator is known: silence about them is no good news."""
-    open_ones = {it.group for it in diagnosis.open if it.code == LEADERLESS and it.group is not None}
-    return tuple(sorted(open_ones))
+    groups = {question.group for question in diagnosis.open if presentation_of(question.code).is_essential}
+    return tuple(sorted(group for group in groups if group is not None))
 
 
 def _said(chapter: Chapter, total: int) -> str:
@@ -164,9 +151,9 @@ def _said(chapter: Chapter, total: int) -> str:
     if not groups:
         return chapter.findings[0].summary.rstrip(".")
     if _is_over(chapter):
-        what = "no coordinator" if chapter.code == LEADERLESS else chapter.name
+        what = chapter.presentation.when_over or chapter.name
         return f"{_of(len(groups), total)} had {what}, which is over"
-    one, many = _SAID_OF_GROUPS.get(chapter.code, ("", ""))
+    one, many = chapter.presentation.of_one, chapter.presentation.of_many
     if not one:
         return f"{_of(len(groups), total)}: {chapter.name.replace('-', ' ')}"
     return f"{_of(len(groups), total)} {one if len(groups) == 1 else many}"

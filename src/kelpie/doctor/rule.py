@@ -1,4 +1,4 @@
-"""What a rule is: a code, a name, and a function from a case to a judgement.
+"""What a rule is: a code, a name, a function from a case to a judgement, and how reports speak of it.
 
 Each rule is a file in `rules/`, named after it. Its docstring is its page: the first line "CODE name", then
 the paragraphs "What it sees:", "Why it matters:", "How it decides:", "What to do:", "When it is wrong:" and
@@ -19,10 +19,34 @@ from kelpie.model.time import Instant
 
 
 @dataclass(frozen=True, slots=True)
+class Presentation:
+    """How reports speak of a rule's findings."""
+
+    of_one: str = ""
+    """Said of one group: "has no coordinator". Empty: the name of the rule is said."""
+    of_many: str = ""
+    """Said of several groups: "have no coordinator"."""
+    when_over: str = ""
+    """What groups had until it ended: "no coordinator". Empty: the name of the rule is said."""
+    names_dead_brokers: bool = False
+    """The verdict adds which brokers are dead: they are the cause."""
+    is_essential: bool = False
+    """A group for which this rule is undetermined counts as not judged."""
+    silences: bool = False
+    """Brokers cannot answer for groups with this finding, so all other rules lack data about them."""
+    is_risk_alone: bool = False
+    """Without a group that is hit, it is but a risk, and comes after what is wrong now."""
+
+
+_PLAIN = Presentation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Named:
     code: str
     name: str
     page: str
+    presentation: Presentation = _PLAIN
 
     def finding(
         self,
@@ -60,9 +84,9 @@ class _Named:
 
 @dataclass(frozen=True, slots=True)
 class Rule(_Named):
-    """Looks at one group.
+    """Judges one group.
 
-    `judge_rest`: what is the same with the cluster where no group is known that it would hit.
+    `judge_rest` judges the same fault in the cluster where it hits no known group.
     """
 
     judge: Callable[[Case], Judgement]
@@ -74,21 +98,27 @@ class Rule(_Named):
         module: str,
         judge: Callable[[Case], Judgement],
         judge_rest: Callable[[ClusterView, Sequence[Case]], Judgement] | None = None,
+        presentation: Presentation = _PLAIN,
     ) -> Self:
-        return cls(*_page(module), judge, judge_rest)
+        code, name, page = _page(module)
+        return cls(judge, judge_rest, code=code, name=name, page=page, presentation=presentation)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRule(_Named):
-    """Looks at the cluster, with all cases at hand to name whom it hits."""
+    """Judges the cluster. The cases tell which groups are hit."""
 
     judge: Callable[[ClusterView, Sequence[Case]], Sequence[Finding] | Judgement]
 
     @classmethod
     def of(
-        cls, module: str, judge: Callable[[ClusterView, Sequence[Case]], Sequence[Finding] | Judgement]
+        cls,
+        module: str,
+        judge: Callable[[ClusterView, Sequence[Case]], Sequence[Finding] | Judgement],
+        presentation: Presentation = _PLAIN,
     ) -> Self:
-        return cls(*_page(module), judge)
+        code, name, page = _page(module)
+        return cls(judge, code=code, name=name, page=page, presentation=presentation)
 
 
 def _page(module: str) -> tuple[str, str, str]:

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kelpie.doctor.finding import ABSENT, Severity
-from kelpie.doctor.positions import track
 from kelpie.doctor.rules.rewound import judge, rewound
 from kelpie.model.names import TopicPartition
 from kelpie.observations.positions import NO_OFFSET
@@ -96,7 +95,7 @@ def test_one_survey_without_history_says_too_little() -> None:
 def test_a_rewind_is_what_lies_between_the_peak_and_now(offsets: list[int]) -> None:
     """Whatever happened before, only what has not been regained counts."""
     history = commits(*((NOW - HOUR + at, offset) for at, offset in enumerate(offsets)))
-    rewind = rewound(track(a_case(commits=history), TopicPartition("orders", 0)))
+    rewind = rewound(a_case(commits=history).track(TopicPartition("orders", 0)))
     if offsets[-1] == max(offsets):
         assert rewind is None
     else:

@@ -12,7 +12,7 @@ from kelpie.cluster import ClusterView
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Verdict
 from kelpie.doctor.report import blast_radius, open_questions, verdict
-from kelpie.doctor.story import story
+from kelpie.doctor.timeline import timeline_of
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 
@@ -25,7 +25,7 @@ def render(diagnosis: Diagnosis) -> str:
 
 def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     radius = blast_radius(diagnosis)
-    told = story(diagnosis)
+    timeline = timeline_of(diagnosis)
     worst = diagnosis.worst
     return {
         "version": VERSION,
@@ -53,10 +53,10 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             for incident in diagnosis.incidents
         ],
         "timeline": [
-            {"at": _time(scene.at), "text": scene.text, "source": scene.source, "groups": list(scene.groups)}
-            for scene in told.scenes
+            {"at": _time(entry.at), "text": entry.text, "source": entry.source, "groups": list(entry.groups)}
+            for entry in timeline.entries
         ],
-        "ill_before": [{"group": group, "codes": list(codes)} for group, codes in told.ill_before],
+        "ill_before": [{"group": group, "codes": list(codes)} for group, codes in timeline.ill_before],
         "undetermined": [
             {
                 "code": question.code,

@@ -18,9 +18,10 @@ from kelpie.doctor.report import (
     nobody_answered,
     open_questions,
     others,
+    presentation_of,
     verdict,
 )
-from kelpie.doctor.story import Story, story
+from kelpie.doctor.timeline import Timeline, timeline_of
 from kelpie.model.quoting import harmless
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, moment, ranges
@@ -34,9 +35,6 @@ _MOST_LINES = 12
 _MOST_NAMES = 12
 _LONGEST_NAME = 120
 """In lists. Commands have the whole name, however long."""
-
-_SILENCING = {"KLP101", "KLP105", "KLP107"}
-"""Groups with one of these cannot be asked."""
 
 _NO_PLURAL = {"history", "settings"}
 
@@ -56,7 +54,7 @@ class _Page:
     def lines(self) -> Iterator[str]:
         yield from self._verdict()
         yield from self._hit(blast_radius(self.diagnosis))
-        yield from self._told(story(self.diagnosis))
+        yield from self._timeline(timeline_of(self.diagnosis))
         for chapter in chapters(self.diagnosis):
             yield ""
             yield from self._chapter(chapter)
@@ -114,25 +112,29 @@ class _Page:
             for label, text in rows:
                 yield from _wrapped(text, f"  {label:<12}", " " * 14)
 
-    def _told(self, told: Story) -> Iterator[str]:
-        if len(told.scenes) > 1:
+    def _timeline(self, timeline: Timeline) -> Iterator[str]:
+        if len(timeline.entries) > 1:
             yield ""
-            yield f"What happened ({_day(told.scenes[0].at)}, UTC)"
-            shown = told.scenes if len(told.scenes) <= 2 * _MOST_LINES else told.scenes[: 2 * _MOST_LINES]
-            for scene in shown:
-                text = scene.text + (
-                    f": {_names(scene.groups)}"
-                    if scene.groups and not _named(scene.text, scene.groups)
+            yield f"What happened ({_day(timeline.entries[0].at)}, UTC)"
+            shown = (
+                timeline.entries
+                if len(timeline.entries) <= 2 * _MOST_LINES
+                else timeline.entries[: 2 * _MOST_LINES]
+            )
+            for entry in shown:
+                text = entry.text + (
+                    f": {_names(entry.groups)}"
+                    if entry.groups and not _named(entry.text, entry.groups)
                     else ""
                 )
-                yield from _wrapped(text, f"  {_clock(scene.at, told.scenes[0].at)}  ", " " * 12)
-            if len(shown) < len(told.scenes):
-                yield f"  … and {len(told.scenes) - len(shown)} more; --json has them all"
-        if told.ill_before and told.began is not None:
+                yield from _wrapped(text, f"  {_clock(entry.at, timeline.entries[0].at)}  ", " " * 12)
+            if len(shown) < len(timeline.entries):
+                yield f"  … and {len(timeline.entries) - len(shown)} more; --json has them all"
+        if timeline.ill_before and timeline.began is not None:
             text = "; ".join(
-                f"{group} ({', '.join(codes)})" for group, codes in told.ill_before[:_MOST_NAMES]
+                f"{group} ({', '.join(codes)})" for group, codes in timeline.ill_before[:_MOST_NAMES]
             )
-            more = len(told.ill_before) - _MOST_NAMES
+            more = len(timeline.ill_before) - _MOST_NAMES
             yield from _wrapped(
                 text + (f" and {more} more" if more > 0 else ""), "  ill before that: ", " " * 4
             )
@@ -173,8 +175,10 @@ class _Page:
 
     def _gone(self) -> Iterator[str]:
         """Who is known and no longer listed; those that have a finding are named there already."""
-        told = {finding.group for finding in self.diagnosis.findings if finding.severity > Severity.NOTICE}
-        gone = [(group, known) for group, known in self.diagnosis.unlisted if group not in told]
+        with_findings = {
+            finding.group for finding in self.diagnosis.findings if finding.severity > Severity.NOTICE
+        }
+        gone = [(group, known) for group, known in self.diagnosis.unlisted if group not in with_findings]
         if gone:
             yield ""
             yield "Known, and not listed now (deleted, expired, or never committed)"
@@ -199,7 +203,8 @@ class _Page:
         """By what is missing. Of groups that cannot be asked all the rest is open: no need to say it."""
         if nobody_answered(self.diagnosis):
             return
-        silent = {it.group for it in self.diagnosis.findings if it.code in _SILENCING}
+        silencing = [finding for finding in self.diagnosis.findings if presentation_of(finding.code).silences]
+        silent = {finding.group for finding in silencing}
         codes: dict[str, set[str]] = {}
         whom: dict[str, set[str]] = {}
         for question in open_questions(self.diagnosis):

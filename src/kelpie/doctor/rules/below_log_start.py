@@ -29,8 +29,7 @@ from dataclasses import dataclass
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some, tool
-from kelpie.doctor.reading import committed_rows, offsets_were_told, reading, severity
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import quoted
 from kelpie.observations import Committed, EventKind, LogEnds
@@ -48,7 +47,7 @@ class _Lost:
 
 
 def judge(case: Case) -> Judgement:
-    committed = committed_rows(case)
+    committed = case.committed_rows
     lost = []
     unknown = []
     for row in committed:
@@ -62,7 +61,7 @@ def judge(case: Case) -> Judgement:
     by_log = _by_log(case)
     if by_log is not None:
         return by_log
-    if not offsets_were_told(case):
+    if not case.offsets_are_known:
         return undetermined("its committed offsets")
     return undetermined(f"where the log of {some(unknown)} begins") if unknown else ABSENT
 
@@ -77,7 +76,7 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
     lost.sort(key=lambda it: -it.number)
     names = [it.row.name for it in lost]
     total = sum(it.number for it in lost)
-    abandoned = reading(case).abandoned
+    abandoned = case.reads.abandoned
     wanted = [name for name in names if name not in abandoned]
     worst = lost[0]
     where = (
@@ -87,7 +86,7 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
     )
     unsubscribed = "" if wanted else "; but nobody in it subscribes to that any more"
     return RULE.finding(
-        severity(case, names),
+        case.loss_severity(names),
         case.group,
         f"Group {case.group} has lost {records(total)}: {where}{unsubscribed}.",
         why="They were deleted before the group read them. A consumer that starts there is refused "
@@ -157,4 +156,10 @@ def _by_log(case: Case) -> Judgement | None:
     return None
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="has lost records to retention", of_many="have lost records to retention"
+    ),
+)

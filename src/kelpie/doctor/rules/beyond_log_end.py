@@ -28,15 +28,14 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.positions import ends_of
-from kelpie.doctor.reading import committed_rows, offsets_were_told, reading, severity
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.observations import Committed, LogEnds
 
 
 def judge(case: Case) -> Judgement:
     beyond: list[tuple[Committed, LogEnds]] = []
     unknown = []
-    for row in committed_rows(case):
+    for row in case.committed_rows:
         ends = ends_of(case.cluster, row.name)
         if not ends:
             unknown.append(row.name)
@@ -47,7 +46,7 @@ def judge(case: Case) -> Judgement:
                 beyond.append((row, end))
     if beyond:
         return _found(case, beyond)
-    if not offsets_were_told(case):
+    if not case.offsets_are_known:
         return undetermined("its committed offsets")
     return undetermined(f"where the log of {some(unknown)} ends") if unknown else ABSENT
 
@@ -60,7 +59,7 @@ def _asked_before(end: LogEnds, row: Committed) -> bool:
 def _found(case: Case, beyond: list[tuple[Committed, LogEnds]]) -> Finding:
     beyond.sort(key=lambda it: it[1].latest - it[0].offset)
     names = [row.name for row, _ in beyond]
-    abandoned = reading(case).abandoned
+    abandoned = case.reads.abandoned
     wanted = [name for name in names if name not in abandoned]
     anew = [row.name for row, _ in beyond if _is_new_topic(case, row)]
     row, end = beyond[0]
@@ -71,7 +70,7 @@ def _found(case: Case, beyond: list[tuple[Committed, LogEnds]]) -> Finding:
         where = f"in {some(names)} the log ends before its offsets, in {row.name} {short} before"
     cause = "the topic was created anew" if anew else "the log has been cut off"
     return RULE.finding(
-        severity(case, names),
+        case.loss_severity(names),
         case.group,
         f"Group {case.group} stands beyond the end of the log: {where}; {cause}.",
         why="A consumer that starts there is refused (OFFSET_OUT_OF_RANGE) and goes where auto.offset.reset "
@@ -98,4 +97,10 @@ def _is_new_topic(case: Case, row: Committed) -> bool:
     return view is not None and 0 <= view.leader_epoch < row.leader_epoch
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="stands beyond the end of a log", of_many="stand beyond the end of a log"
+    ),
+)

@@ -29,9 +29,9 @@ from collections.abc import Mapping
 
 from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
+from kelpie.doctor.coordinator_replies import last_reply, lookup_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.replies import last_reply, lookup_evidence, lookups
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.quoting import quoted
 from kelpie.model.words import listed
@@ -164,4 +164,8 @@ def _remedies(case: Case, behind: list[int], refusing: int | None) -> list[Remed
     return remedies
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(of_one="has a disputed coordinator", of_many="have a disputed coordinator"),
+)

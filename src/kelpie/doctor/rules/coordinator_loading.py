@@ -26,10 +26,10 @@ Reproduce: kelpie lab run coordinator-loading
 
 from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
+from kelpie.doctor.coordinator_replies import last_replies, last_reply
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import tool
-from kelpie.doctor.replies import last_replies, last_reply
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
@@ -132,4 +132,10 @@ def _when(event: Event | None) -> Instant | None:
     return None if event is None else event.at
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="waits for a coordinator that is loading", of_many="wait for a coordinator that is loading"
+    ),
+)

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.quoting import quoted
 from kelpie.model.words import counted, moment
 from kelpie.observations import Broker, Event, EventKind, PartitionView
@@ -148,4 +148,10 @@ def _again(case: Case) -> Remedy:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="cannot reach its coordinator", of_many="cannot reach their coordinator", silences=True
+    ),
+)

@@ -30,8 +30,6 @@ from typing import NamedTuple
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
-from kelpie.doctor.positions import track
-from kelpie.doctor.reading import committed_rows, offsets_were_told, severity
 from kelpie.doctor.rule import Rule
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed, EpochEnd, EventKind
@@ -48,7 +46,7 @@ class _Diverged(NamedTuple):
 def judge(case: Case) -> Judgement:
     diverged = []
     missing: dict[str, list[TopicPartition]] = {}
-    for row in committed_rows(case):
+    for row in case.committed_rows:
         judged = _judge(case, row)
         if isinstance(judged, _Diverged):
             diverged.append(judged)
@@ -59,7 +57,7 @@ def judge(case: Case) -> Judgement:
     by_log = _by_log(case)
     if by_log is not None:
         return by_log
-    if not offsets_were_told(case):
+    if not case.offsets_are_known:
         return undetermined("its committed offsets")
     if missing:
         return undetermined(*(f"{what} of {some(names)}" for what, names in missing.items()))
@@ -68,7 +66,7 @@ def judge(case: Case) -> Judgement:
 
 def _judge(case: Case, row: Committed) -> _Diverged | str:
     """What is wrong with it, or what is missing; "" if it is well."""
-    way = track(case, row.name)
+    way = case.track(row.name)
     if way.end is not None and row.offset > way.end.latest:
         return ""  # KLP304 says it.
     if row.leader_epoch < 0 and way.points and way.points[-1].offset == row.offset:
@@ -126,7 +124,7 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
         for it in diverged
     ]
     return RULE.finding(
-        severity(case, names),
+        case.loss_severity(names),
         case.group,
         f"Group {case.group} stands on records that it has not read up to: {what}{more}.",
         why=f"Up to {records(skipped)} before its offsets are others than those that it has read, and it "

@@ -32,7 +32,6 @@ from kelpie.doctor.membership import (
     person_in,
     said,
 )
-from kelpie.doctor.reading import described
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted, moment
 from kelpie.observations import Event, EventKind, GroupState
@@ -43,7 +42,7 @@ _UNLIMITED = 2**31 - 1
 
 def judge(case: Case) -> Judgement:
     lines = said(case, EventKind.GROUP_FULL)
-    state = described(case)
+    state = case.described
     limit = _limit(case, state)
     full = state is not None and limit is not None and len(state.members) >= limit
     if lines or full:

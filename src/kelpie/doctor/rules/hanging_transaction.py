@@ -35,9 +35,8 @@ from typing import NamedTuple
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, abort, evidence_of, records, some
-from kelpie.doctor.positions import NOISE, Track, track
-from kelpie.doctor.reading import is_gone, reading
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.positions import NOISE, Track
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.transactions import Fate, fate_of, open_in, transaction_text
 from kelpie.model.time import Instant
 from kelpie.model.words import duration
@@ -61,12 +60,12 @@ class _Held(NamedTuple):
 
 
 def judge(case: Case) -> Judgement:
-    names = [name for name in reading(case).partitions if not is_gone(case, name)]
+    names = [name for name in case.reads.partitions if not case.is_gone(name)]
     if not names:
         return undetermined("which partitions it reads: it has neither members nor committed offsets")
     held, unclear, unknown = [], [], []
     for name in names:
-        way = track(case, name)
+        way = case.track(name)
         end = way.end
         if end is None or end.stable == NO_OFFSET:
             unknown.append(name)
@@ -174,4 +173,10 @@ def _remedies(case: Case, worst: _Held) -> list[Remedy]:
     return remedies
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="is held up by a hanging transaction", of_many="are held up by a hanging transaction"
+    ),
+)

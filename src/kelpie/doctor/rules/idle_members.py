@@ -27,7 +27,6 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import people, person_of
 from kelpie.doctor.position_words import tool
-from kelpie.doctor.reading import described, is_gone
 from kelpie.doctor.rule import Rule
 from kelpie.model.quoting import quoted
 from kelpie.model.words import counted, listed
@@ -44,7 +43,7 @@ class Idle(NamedTuple):
 
 
 def judge(case: Case) -> Judgement:
-    state = _with_subscriptions(case, described(case))
+    state = _with_subscriptions(case, case.described)
     if state is None:
         return undetermined("the members of the group and what they are assigned")
     if state.state != "Stable" or not state.members or state.protocol_type not in ("consumer", ""):
@@ -82,7 +81,7 @@ def _with_subscriptions(case: Case, state: GroupState | None) -> GroupState | No
 
 def _has_nothing(case: Case, member: Member) -> bool:
     """Partitions of a topic that was deleted are nothing: clients notice it minutes later."""
-    return member.assigned is not None and all(is_gone(case, name) for name in member.assigned)
+    return member.assigned is not None and all(case.is_gone(name) for name in member.assigned)
 
 
 def _sorted(case: Case, state: GroupState, empty: Sequence[Member]) -> Idle:

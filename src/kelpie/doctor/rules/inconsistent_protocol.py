@@ -35,7 +35,6 @@ from kelpie.doctor.membership import (
     person_in,
     said,
 )
-from kelpie.doctor.reading import described
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted, moment
 from kelpie.observations import Event, EventKind
@@ -51,7 +50,7 @@ def judge(case: Case) -> Judgement:
 def _found(case: Case, lines: list[Event]) -> Finding:
     who = [person_in(event) for event in lines]
     last = last_time(lines)
-    state = described(case)
+    state = case.described
     evidence = evidence_of(lines)
     theirs = ""
     if state is not None and (state.protocol or state.protocol_type):

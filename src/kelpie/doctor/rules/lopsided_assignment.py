@@ -28,7 +28,6 @@ from collections import Counter
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import person_of
-from kelpie.doctor.reading import described
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Member
@@ -40,7 +39,7 @@ KNOWN = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
 
 
 def judge(case: Case) -> Judgement:
-    state = described(case)
+    state = case.described
     if state is None:
         return undetermined("the members of the group and what they are assigned")
     if state.state != "Stable" or state.protocol_type not in ("consumer", "") or len(state.members) < 2:

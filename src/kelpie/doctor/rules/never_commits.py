@@ -27,8 +27,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, ends_of
-from kelpie.doctor.reading import described, has_offset, is_cut_off, members, offsets_were_told
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, moment
@@ -40,17 +39,17 @@ _COMMITTING = frozenset({"", "classic", "consumer"})
 
 
 def judge(case: Case) -> Judgement:
-    there = members(case)
+    there = case.members
     if there is None:
         return undetermined("who is in the group")
     held = tuple(sorted({name for member in there for name in member.assigned or ()}))
-    state = described(case)
+    state = case.described
     if not held or (state is not None and state.kind not in _COMMITTING):
         return ABSENT
     commits = any(not row.removed for history in case.commits.values() for row in history)
-    if commits or any(has_offset(case, name) for name in case.committed):
+    if commits or any(case.has_offset(name) for name in case.committed):
         return ABSENT
-    if is_cut_off(case) or not offsets_were_told(case):
+    if case.is_cut_off or not case.offsets_are_known:
         return undetermined("its committed offsets")
     joined = _joined(case, there)
     if joined is None:
@@ -115,7 +114,7 @@ def _found(
 ) -> Finding:
     ends = [rows[-1] for name in held if (rows := ends_of(case.cluster, name))]
     kept = sum(end.latest - max(end.earliest, 0) for end in ends)
-    state = described(case)
+    state = case.described
     who = f"{counted(len(there), 'member')} since {moment(joined)}, holding {some(held)}"
     evidence = [
         Evidence(who, state.source if state else "", state.at if state else None),
@@ -146,4 +145,4 @@ def _found(
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="never commits", of_many="never commit"))

@@ -31,9 +31,8 @@ from typing import NamedTuple
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
-from kelpie.doctor.positions import ends_of, rhythm
-from kelpie.doctor.reading import has_offset, is_cut_off, members, offsets_were_told, reading
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.positions import ends_of
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, LogEnds
@@ -49,7 +48,7 @@ class _Open(NamedTuple):
 
 
 def judge(case: Case) -> Judgement:
-    if not offsets_were_told(case):
+    if not case.offsets_are_known:
         told = _last_events(case)
         if told:
             return _by_log(case, told)
@@ -57,7 +56,7 @@ def judge(case: Case) -> Judgement:
     wanted = _wanted(case)
     if wanted is None:
         return undetermined("which partitions it reads: it has neither members nor committed offsets")
-    without = [name for name in wanted if not has_offset(case, name)]
+    without = [name for name in wanted if not case.has_offset(name)]
     unknown, found = [], []
     for name in without:
         ends = ends_of(case.cluster, name)
@@ -72,8 +71,8 @@ def judge(case: Case) -> Judgement:
 
 def _wanted(case: Case) -> tuple[TopicPartition, ...] | None:
     """With nobody there, all partitions of the topics in which it has offsets."""
-    read = reading(case)
-    if members(case):
+    read = case.reads
+    if case.members:
         return read.partitions
     if not read.partitions:
         return None
@@ -82,12 +81,12 @@ def _wanted(case: Case) -> tuple[TopicPartition, ...] | None:
 
 
 def _severity(case: Case, name: TopicPartition, end: LogEnds) -> Severity:
-    siblings = [other for other in case.committed if other.topic == name.topic and has_offset(case, other)]
-    if not members(case) or not siblings or is_cut_off(case):
+    siblings = [other for other in case.committed if other.topic == name.topic and case.has_offset(other)]
+    if not case.members or not siblings or case.is_cut_off:
         return Severity.NOTICE
     began = _began(case)
     if began is not None:
-        is_new = case.cluster.now - began < rhythm(case).patience_ms
+        is_new = case.cluster.now - began < case.commit_rhythm.patience_ms
         is_older = end.last_written is not None and end.last_written < began
         if is_new or is_older:
             return Severity.NOTICE
@@ -170,4 +169,11 @@ def _by_log(case: Case, told: list[Event]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="has partitions without a committed offset",
+        of_many="have partitions without a committed offset",
+    ),
+)

@@ -24,10 +24,10 @@ Reproduce: kelpie lab run not-authorised
 from collections.abc import Sequence
 
 from kelpie.doctor.case import Case
+from kelpie.doctor.coordinator_replies import last_replies, lookup_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import tool
-from kelpie.doctor.replies import last_replies, lookup_evidence, lookups
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.quoting import quoted
 from kelpie.model.words import counted, listed
@@ -149,4 +149,6 @@ def _grants(case: Case, topics: Sequence[str], *, reading: bool) -> list[Remedy]
     return remedies
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__, judge, presentation=Presentation(of_one="is refused", of_many="are refused", silences=True)
+)

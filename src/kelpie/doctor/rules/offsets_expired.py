@@ -29,9 +29,7 @@ from typing import NamedTuple
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import HISTORY, MOST_EVIDENCE, records, reset, some
-from kelpie.doctor.positions import track
-from kelpie.doctor.reading import has_offset, is_gone, members, offsets_were_told, reading
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import duration, moment
@@ -53,25 +51,25 @@ class _Expired(NamedTuple):
 def judge(case: Case) -> Judgement:
     expired, unclear = [], []
     for name, history in sorted(case.commits.items()):
-        if is_gone(case, name):
+        if case.is_gone(name):
             continue
         commit, removal, after = _last_removal(history)
         if removal is None:
             continue
         if commit is None:
-            if after is None and not has_offset(case, name):
+            if after is None and not case.has_offset(name):
                 unclear.append(name)
         elif _is_expiry(case, commit, removal):
             expired.append(_Expired(name, commit, removal, after))
-    read = reading(case)
-    topics = {name.topic for name in read.partitions} if members(case) else None
+    read = case.reads
+    topics = {name.topic for name in read.partitions} if case.members else None
     expired = [it for it in expired if topics is None or it.name.topic in topics]
     told = [
         event
         for event in case.events
         if event.kind is EventKind.OFFSETS_EXPIRED and event.group == case.group
     ]
-    open_still = [it for it in expired if it.after is None and not has_offset(case, it.name)]
+    open_still = [it for it in expired if it.after is None and not case.has_offset(it.name)]
     if open_still:
         return _found(case, open_still, told)
     if expired:
@@ -122,12 +120,12 @@ def _was_deleted(case: Case, at: Instant) -> bool:
 
 def _all_there(case: Case) -> bool:
     """Nothing that the group reads lacks its offset, so nothing of it can have expired."""
-    names = reading(case).partitions
-    return offsets_were_told(case) and bool(names) and all(has_offset(case, name) for name in names)
+    names = case.reads.partitions
+    return case.offsets_are_known and bool(names) and all(case.has_offset(name) for name in names)
 
 
 def _committed_since(case: Case, event: Event) -> bool:
-    if case.committed and any(has_offset(case, name) for name in case.committed):
+    if case.committed and any(case.has_offset(name) for name in case.committed):
         return True
     return any((row.at or 0) > (event.at or 0) for history in case.commits.values() for row in history)
 
@@ -137,7 +135,7 @@ def _found(case: Case, expired: list[_Expired], told: list[Event]) -> Finding:
     since = min(it.removal.at for it in expired if it.removal.at is not None)
     skipped = []
     for it in expired:
-        end = track(case, it.name).end
+        end = case.track(it.name).end
         if end is not None:
             skipped.append(max(0, end.latest - it.commit.offset))
     first = expired[0]
@@ -217,4 +215,8 @@ def _by_log(case: Case, told: list[Event]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(of_one="has lost expired offsets", of_many="have lost expired offsets"),
+)

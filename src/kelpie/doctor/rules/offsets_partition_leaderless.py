@@ -38,9 +38,9 @@ from kelpie.cluster.health import electable
 from kelpie.cluster.leadership import leaderless_views
 from kelpie.cluster.outages import shared_outages
 from kelpie.doctor.case import Case
+from kelpie.doctor.coordinator_replies import lookup_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.replies import lookup_evidence, lookups
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import quoted
@@ -307,4 +307,16 @@ def _remedies(cluster: ClusterView, group: str, partition: TopicPartition | None
     return remedies
 
 
-RULE = Rule.of(__name__, judge, judge_rest)
+RULE = Rule.of(
+    __name__,
+    judge,
+    judge_rest,
+    presentation=Presentation(
+        of_one="has no coordinator",
+        of_many="have no coordinator",
+        when_over="no coordinator",
+        names_dead_brokers=True,
+        is_essential=True,
+        silences=True,
+    ),
+)

@@ -32,7 +32,7 @@ from kelpie.cluster.health import not_dead_in_sync
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import tool
-from kelpie.doctor.rule import ClusterRule
+from kelpie.doctor.rule import ClusterRule, Presentation
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, ranges
@@ -215,4 +215,8 @@ def _named(groups: Sequence[str]) -> str:
     return f"{counted(len(groups), 'group')}: {', '.join(groups[:_NAMES])} and {len(groups) - _NAMES} more"
 
 
-RULE = ClusterRule.of(__name__, judge)
+RULE = ClusterRule.of(
+    __name__,
+    judge,
+    presentation=Presentation(of_one="cannot commit", of_many="cannot commit", is_risk_alone=True),
+)

@@ -25,15 +25,14 @@ from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, some
-from kelpie.doctor.reading import reading
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import listed
 from kelpie.observations import PartitionView
 
 
 def judge(case: Case) -> Judgement:
-    read = reading(case).partitions
+    read = case.reads.partitions
     if not read:
         return undetermined("which partitions it reads: it has neither members nor committed offsets")
     leaderless, unknown = [], []
@@ -104,4 +103,10 @@ def _remedies(case: Case, names: list[TopicPartition], dead: list[int]) -> list[
     return remedies
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="reads partitions without a leader", of_many="read partitions without a leader"
+    ),
+)

@@ -39,8 +39,7 @@ from kelpie.doctor.membership import (
     person_in,
     timeouts,
 )
-from kelpie.doctor.reading import described
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Event, EventKind
 
@@ -83,7 +82,7 @@ def _found(case: Case, lines: list[Event]) -> Finding:
     paused = f"paused {duration(pause)} between polls; its" if pause else "called poll() too late; its"
     limits = f"{paused} limit is {duration(limit)}" if limit else "called poll() later than its limit allows"
     last = last_time(lines)
-    state = described(case)
+    state = case.described
     gone = state is not None and state.state == "Empty"
     severity = Severity.CRITICAL if gone or len(times) > _OFTEN else Severity.WARNING
     after = " Nobody is in the group now." if gone else ""
@@ -117,4 +116,10 @@ def _remedies(limit: int | None) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="loses members that poll too slowly", of_many="lose members that poll too slowly"
+    ),
+)

@@ -32,12 +32,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from kelpie.doctor.case import Case
+from kelpie.doctor.case import REBALANCING, Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.generation_changes import GenerationChange, generation_changes, runs, unassigned_ms
 from kelpie.doctor.membership import BROKER_LOGS, MOST_EVIDENCE, by_age, people, person_of, rosters, timeouts
-from kelpie.doctor.reading import REBALANCING
-from kelpie.doctor.rule import Rule
-from kelpie.doctor.turnovers import Turnover, runs, turnovers, unassigned_ms
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import GroupState
@@ -50,7 +49,7 @@ _LEAST_LOOKS = 4
 
 
 def judge(case: Case) -> Judgement:
-    found = turnovers(case)
+    found = generation_changes(case)
     gap_ms = _gap_ms(case)
     storms = [run for run in runs(found, gap_ms) if _is_storm(case, run)]
     if storms:
@@ -69,7 +68,7 @@ def _gap_ms(case: Case) -> int:
     return min(max(longest, _SHORTEST_GAP_MS), _LONGEST_GAP_MS)
 
 
-def _is_storm(case: Case, run: Sequence[Turnover]) -> bool:
+def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
     members = max((it.members or 0 for it in run), default=0)
     members = (
         max(members, *(len(row.members) for row in case.generations), 1) if case.generations else members
@@ -91,21 +90,21 @@ def _tell_apart(case: Case) -> bool:
     return any(names) and all(len(own) == len(set(own)) for own in names)
 
 
-def _most_returns(run: Sequence[Turnover]) -> int:
+def _most_returns(run: Sequence[GenerationChange]) -> int:
     return max(Counter(name for it in run for name in it.came).values(), default=0)
 
 
-def _quiet_ms(run: Sequence[Turnover]) -> float:
+def _quiet_ms(run: Sequence[GenerationChange]) -> float:
     """A pause that is no part of the storm any more: ten times the usual one."""
     return max(10 * median(after.at - before.at for before, after in pairwise(run)), _SHORTEST_GAP_MS)
 
 
-def _core(run: Sequence[Turnover], quiet_ms: float) -> list[Turnover]:
+def _core(run: Sequence[GenerationChange], quiet_ms: float) -> list[GenerationChange]:
     """Without the start long before it, and the shutdown long after."""
     return max(runs(run, int(quiet_ms)), key=len)
 
 
-def _found(case: Case, run: Sequence[Turnover]) -> Finding:
+def _found(case: Case, run: Sequence[GenerationChange]) -> Finding:
     since, until = run[0].began or run[0].at, run[-1].at
     span = max(until - since, 1)
     quiet_ms = int(_quiet_ms(run))
@@ -135,7 +134,7 @@ def _found(case: Case, run: Sequence[Turnover]) -> Finding:
     )
 
 
-def _evidence(run: Sequence[Turnover]) -> list[Evidence]:
+def _evidence(run: Sequence[GenerationChange]) -> list[Evidence]:
     chosen = [*run[: MOST_EVIDENCE - 1], run[-1]] if len(run) > MOST_EVIDENCE else run
     reasons = {it.reason: it for it in run if it.reason}
     told = [Evidence(it.text, it.source, it.at) for it in chosen]
@@ -184,4 +183,8 @@ def _seen(case: Case, looks: Sequence[GroupState]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(of_one="rebalances again and again", of_many="rebalance again and again"),
+)

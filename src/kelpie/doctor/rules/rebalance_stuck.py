@@ -26,11 +26,10 @@ Reproduce: kelpie lab run rebalance-stuck
 from typing import NamedTuple
 
 from kelpie.cluster.commands import connecting
-from kelpie.doctor.case import Case
+from kelpie.doctor.case import REBALANCING, Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import BROKER_LOGS, people, person_in, person_of, said, timeouts
-from kelpie.doctor.reading import REBALANCING, described, is_cut_off
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
@@ -63,9 +62,9 @@ class Wait(NamedTuple):
 
 
 def judge(case: Case) -> Judgement:
-    if is_cut_off(case):
+    if case.is_cut_off:
         return ABSENT  # Without a coordinator nothing rebalances; KLP101 tells.
-    state = described(case)
+    state = case.described
     by_log = _by_log(case)
     if state is None:
         if by_log is None:
@@ -144,7 +143,7 @@ def _by_log(case: Case) -> Wait | None:
 
 def _log_ends(case: Case, start: Event) -> Instant:
     """A look that finds it still rebalancing says how long; else the log itself, to its last line."""
-    state = described(case)
+    state = case.described
     if state is not None and state.at is not None and state.state in REBALANCING:
         return max(state.at, start.at or 0)
     file = start.source.rpartition(":")[0]
@@ -214,4 +213,8 @@ def _remedies(case: Case, missing: list[str]) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(of_one="is stuck in a rebalance", of_many="are stuck in a rebalance"),
+)

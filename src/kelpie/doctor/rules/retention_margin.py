@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_progress import tracks_of
 from kelpie.doctor.position_words import (
     HISTORY,
     MOST_EVIDENCE,
@@ -41,9 +42,8 @@ from kelpie.doctor.position_words import (
     some,
     topic_setting,
 )
-from kelpie.doctor.positions import Track, lag_ms, rate, rhythm
-from kelpie.doctor.progress import tracks_of
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.positions import Track, lag_ms, rate
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.time import Instant
 from kelpie.model.words import duration
 from kelpie.observations.positions import NO_OFFSET
@@ -80,7 +80,7 @@ def judge(case: Case) -> Judgement:
     tracks = tracks_of(case)
     if not tracks:
         return undetermined("its committed offsets")
-    patience = rhythm(case).patience_ms
+    patience = case.commit_rhythm.patience_ms
     forecasts: list[Forecast] = []
     unknown = False
     for way in tracks:
@@ -219,4 +219,10 @@ def _evidence(found: list[Forecast]) -> list[Evidence]:
     return rows
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="will lose records to retention", of_many="will lose records to retention"
+    ),
+)

@@ -38,9 +38,8 @@ from kelpie.doctor.position_words import (
     reset,
     some,
 )
-from kelpie.doctor.positions import Point, Track, track
-from kelpie.doctor.reading import is_gone, reading
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.positions import Point, Track
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import moment
 
@@ -68,11 +67,11 @@ class Rewind(NamedTuple):
 
 
 def judge(case: Case) -> Judgement:
-    abandoned = reading(case).abandoned
+    abandoned = case.reads.abandoned
     tracks = [
-        track(case, name)
+        case.track(name)
         for name in sorted({*case.commits, *case.committed})
-        if name not in abandoned and not is_gone(case, name)
+        if name not in abandoned and not case.is_gone(name)
     ]
     found = [rewind for way in tracks if (rewind := rewound(way)) is not None]
     if found:
@@ -133,4 +132,4 @@ def _found(case: Case, found: list[Rewind]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="was rewound", of_many="were rewound"))

@@ -41,8 +41,7 @@ from kelpie.doctor.membership import (
     said,
     timeouts,
 )
-from kelpie.doctor.reading import described
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Event, EventKind
@@ -78,7 +77,7 @@ def _found(case: Case, lines: list[Event]) -> Finding:
     last = last_time(lines)
     session = timeouts(case).session_ms
     length = f" of {duration(session)}" if session else ""
-    state = described(case)
+    state = case.described
     gone = state is not None and state.state == "Empty"
     after = " Nobody is in the group now." if gone else ""
     returned = f" {people(back)} came back: it had only fallen silent." if back else ""
@@ -126,4 +125,10 @@ def _remedies(back: Sequence[str], session: int | None) -> list[Remedy]:
     return silent if back else dead
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__,
+    judge,
+    presentation=Presentation(
+        of_one="loses members whose session expires", of_many="lose members whose session expires"
+    ),
+)

@@ -30,6 +30,7 @@ Reproduce: kelpie lab run stalled
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_progress import SURE_MS, PositionProgress, is_silent, progress_of, tracks_of
 from kelpie.doctor.position_words import (
     HISTORY,
     MOST_EVIDENCE,
@@ -39,10 +40,8 @@ from kelpie.doctor.position_words import (
     reset,
     some,
 )
-from kelpie.doctor.positions import Rhythm, Track, rhythm
-from kelpie.doctor.progress import SURE_MS, Progress, is_silent, progress_of, tracks_of
-from kelpie.doctor.reading import described, is_cut_off, is_rebalancing, members
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.positions import Rhythm, Track
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Member
 
@@ -51,20 +50,20 @@ _TURN_MS = 300_000
 
 
 def judge(case: Case) -> Judgement:
-    there = members(case)
+    there = case.members
     if there is None:
         return undetermined("who is in the group")
     if not there:
         return ABSENT
-    if is_cut_off(case):
+    if case.is_cut_off:
         return undetermined("whether it would go on if it had a coordinator (KLP101, KLP105)")
-    if is_rebalancing(case):
+    if case.is_rebalancing:
         return undetermined("whether it goes on after the rebalance that is under way")
-    pace = rhythm(case)
+    pace = case.commit_rhythm
     judged = [(way, progress_of(way, pace)) for way in tracks_of(case)]
     if not judged:
         return undetermined("its committed offsets")
-    stalled = [way for way, progress in judged if progress is Progress.NONE]
+    stalled = [way for way, progress in judged if progress is PositionProgress.NONE]
     waiting = [way for way in stalled if _has_its_turn_to_come(case, way, judged)]
     stalled = [way for way in stalled if way not in waiting]
     if stalled:
@@ -72,22 +71,23 @@ def judge(case: Case) -> Judgement:
     if waiting:
         names = [way.name for way in waiting]
         return undetermined(f"whether its turn comes to {some(names)}: it is busy with other partitions")
-    if any(progress is Progress.NO_ENDS for _, progress in judged):
-        names = [way.name for way, progress in judged if progress is Progress.NO_ENDS]
+    if any(progress is PositionProgress.NO_ENDS for _, progress in judged):
+        names = [way.name for way, progress in judged if progress is PositionProgress.NO_ENDS]
         return undetermined(f"where the log of {some(names)} ends")
-    if any(progress is Progress.UNKNOWN for _, progress in judged):
+    if any(progress is PositionProgress.UNKNOWN for _, progress in judged):
         return undetermined(SECOND_LOOK, *([HISTORY] if case.history_from is None else []))
     return ABSENT
 
 
-def _has_its_turn_to_come(case: Case, way: Track, judged: list[tuple[Track, Progress]]) -> bool:
+def _has_its_turn_to_come(case: Case, way: Track, judged: list[tuple[Track, PositionProgress]]) -> bool:
     """Whether its holder works off another partition meanwhile."""
     if way.now - (way.unread_since or 0) >= _TURN_MS:
         return False
-    holders = _holders(case, [way]) or members(case) or ()
+    holders = _holders(case, [way]) or case.members or ()
     known = {name for member in holders for name in member.assigned or ()}
     return any(
-        progress is Progress.MOVES and (not known or other.name in known) for other, progress in judged
+        progress is PositionProgress.MOVES and (not known or other.name in known)
+        for other, progress in judged
     )
 
 
@@ -119,7 +119,7 @@ def _found(case: Case, stalled: list[Track], pace: Rhythm) -> Finding:
 
 def _holders(case: Case, stalled: list[Track]) -> list[Member]:
     names = {way.name for way in stalled}
-    return [member for member in members(case) or () if names & set(member.assigned or ())]
+    return [member for member in case.members or () if names & set(member.assigned or ())]
 
 
 def _evidence(case: Case, stalled: list[Track]) -> list[Evidence]:
@@ -130,7 +130,7 @@ def _evidence(case: Case, stalled: list[Track]) -> list[Evidence]:
         if way.end is not None and way.end.last_written is not None:
             written = f"{way.name}: the newest record is of {moment(way.end.last_written)}"
             found.append(Evidence(written, way.end.source, way.end.at))
-    state = described(case)
+    state = case.described
     if state is not None:
         text = f"group is {state.state} with {counted(len(state.members), 'member')}"
         found.append(Evidence(text, state.source, state.at))
@@ -156,4 +156,4 @@ def _remedies(case: Case, worst: Track, holders: list[Member]) -> list[Remedy]:
     return remedies
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="stands still", of_many="stand still"))

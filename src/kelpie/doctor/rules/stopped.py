@@ -27,6 +27,14 @@ Reproduce: kelpie lab run stopped
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.position_progress import (
+    SURE_MS,
+    PositionProgress,
+    is_silent,
+    progress_of,
+    silence_ms,
+    tracks_of,
+)
 from kelpie.doctor.position_words import (
     HISTORY,
     MOST_EVIDENCE,
@@ -36,10 +44,8 @@ from kelpie.doctor.position_words import (
     some,
     tool,
 )
-from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, Rhythm, Track, rhythm
-from kelpie.doctor.progress import SURE_MS, Progress, is_silent, progress_of, silence_ms, tracks_of
-from kelpie.doctor.reading import described, is_cut_off, is_rebalancing, members
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, Rhythm, Track
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.quoting import quoted
 from kelpie.model.words import counted, duration
 from kelpie.observations import Member
@@ -53,19 +59,19 @@ def judge(case: Case) -> Judgement:
     behind = [way for way in tracks if way.is_behind]
     if not behind:
         return undetermined(f"where the log of {some(unknown)} ends") if unknown else ABSENT
-    if is_cut_off(case):
+    if case.is_cut_off:
         return undetermined("whether it would go on if it had a coordinator (KLP101, KLP105)")
-    if is_rebalancing(case):
+    if case.is_rebalancing:
         return undetermined("whether it goes on after the rebalance that is under way")
-    pace = rhythm(case)
+    pace = case.commit_rhythm
     silence = silence_ms(case, pace)
-    there = members(case)
+    there = case.members
     if silence is None:
         return _by_looks(case, behind, there)
     if not is_silent(case, pace):
         return ABSENT
     if there:
-        waiting = [way for way in behind if progress_of(way, pace) is Progress.NONE]
+        waiting = [way for way in behind if progress_of(way, pace) is PositionProgress.NONE]
         return _found(case, waiting, pace, there) if waiting else undetermined(SECOND_LOOK)
     if not pace.is_known and not any(generation.members for generation in case.generations):
         return undetermined("whether it ever consumed: fewer than three commits are known, and no members")
@@ -79,7 +85,7 @@ def _by_looks(case: Case, behind: list[Track], there: tuple[Member, ...] | None)
     stood = min(way.seen_to_stand_ms for way in behind)
     if there is None or stood < MISSED * AUTO_COMMIT_MS or not _grew(behind):
         return undetermined(HISTORY, SECOND_LOOK)
-    return _found(case, behind, rhythm(case), there)
+    return _found(case, behind, case.commit_rhythm, there)
 
 
 def _grew(behind: list[Track]) -> bool:
@@ -127,7 +133,7 @@ def _evidence(case: Case, behind: list[Track]) -> list[Evidence]:
     found = []
     for way in behind[: MOST_EVIDENCE // 3]:
         found += evidence_of(*way.points[-1:], way.end, name=way.name)
-    state = described(case)
+    state = case.described
     if state is not None:
         text = f"group is {state.state} with {counted(len(state.members), 'member')}"
         found.append(Evidence(text, state.source, state.at))
@@ -147,4 +153,4 @@ def _remedies(case: Case, there: tuple[Member, ...] | None) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="has stopped", of_many="have stopped"))

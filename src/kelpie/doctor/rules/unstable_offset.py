@@ -25,8 +25,6 @@ Reproduce: kelpie lab run unstable-offset
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, abort, evidence_of, some
-from kelpie.doctor.positions import rhythm
-from kelpie.doctor.reading import members, offsets_were_told
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.transactions import Fate, fate_of, open_in, open_ms, transaction_text
 from kelpie.errors import ErrorCode
@@ -39,13 +37,13 @@ UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
 def judge(case: Case) -> Judgement:
-    patience = rhythm(case).patience_ms
+    patience = case.commit_rhythm.patience_ms
     unstable = [row for row in case.committed.values() if row.error == UNSTABLE]
     told = _events(case)
     if not unstable:
         if told and len(told) > 1 and (told[-1].at or 0) - (told[0].at or 0) >= patience:
             return _found(case, [], None, Fate.AWAITED, told[0].at)
-        return ABSENT if offsets_were_told(case) else undetermined("its committed offsets")
+        return ABSENT if case.offsets_are_known else undetermined("its committed offsets")
     names = [row.name for row in unstable]
     seen = _seen_before(case, names)
     own = case.offsets_partition
@@ -111,7 +109,7 @@ def _found(
             Remedy("Find the application whose transactions commit this group's offsets, and its state.")
         )
     return RULE.finding(
-        Severity.CRITICAL if fate is not Fate.AWAITED or not members(case) else Severity.WARNING,
+        Severity.CRITICAL if fate is not Fate.AWAITED or not case.members else Severity.WARNING,
         case.group,
         f"Group {case.group}: the committed offsets{where} have been unstable{long}: a transaction that "
         "commits them is neither committed nor aborted.",

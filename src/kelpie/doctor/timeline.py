@@ -9,7 +9,7 @@ from kelpie.model.time import Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class TimelineEntry:
     at: Instant
     text: str
     source: str = ""
@@ -17,8 +17,8 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    scenes: tuple[Scene, ...]
+class Timeline:
+    entries: tuple[TimelineEntry, ...]
     """By time."""
     began: Instant | None
     """When the first broker was lost, or the first critical finding began."""
@@ -26,10 +26,10 @@ class Story:
     """Groups that had something before it began, each with the codes."""
 
 
-def story(diagnosis: Diagnosis) -> Story:
-    scenes = _losses(diagnosis)
-    began = min((scene.at for scene in scenes), default=None)
-    scenes += [scene for chapter in chapters(diagnosis) for scene in _scenes(chapter)]
+def timeline_of(diagnosis: Diagnosis) -> Timeline:
+    entries = _losses(diagnosis)
+    began = min((entry.at for entry in entries), default=None)
+    entries += [entry for chapter in chapters(diagnosis) for entry in _entries(chapter)]
     before: dict[str, set[str]] = {}
     if began is None:
         began = min(
@@ -44,39 +44,39 @@ def story(diagnosis: Diagnosis) -> Story:
         for finding in diagnosis.findings:
             if finding.group is not None and finding.since is not None and finding.since < began:
                 before.setdefault(finding.group, set()).add(finding.code)
-    return Story(
-        tuple(sorted(scenes, key=lambda scene: scene.at)),
+    return Timeline(
+        tuple(sorted(entries, key=lambda entry: entry.at)),
         began,
         tuple((group, tuple(sorted(codes))) for group, codes in sorted(before.items())),
     )
 
 
-def _scenes(chapter: Chapter) -> list[Scene]:
-    """When its findings began, and ended; those that began at the same time are one scene."""
+def _entries(chapter: Chapter) -> list[TimelineEntry]:
+    """When its findings began, and ended; those that began at the same time are one entry."""
     title = f"{chapter.code} {chapter.name}"
     beginnings: dict[Instant, list[Finding]] = {}
     for finding in chapter.findings:
         if finding.since is not None:
             beginnings.setdefault(finding.since, []).append(finding)
-    scenes = []
+    entries = []
     for at, findings in beginnings.items():
         groups = tuple(sorted({it.group for it in findings if it.group is not None}))
         source = findings[0].evidence[0].source if findings[0].evidence else ""
-        scenes.append(Scene(at, title, source, groups))
+        entries.append(TimelineEntry(at, title, source, groups))
         ends = [it.until for it in findings if it.until is not None]
         if len(ends) == len(findings):
-            scenes.append(Scene(max(ends), f"{title}: over", "", groups))
-    return scenes
+            entries.append(TimelineEntry(max(ends), f"{title}: over", "", groups))
+    return entries
 
 
-def _losses(diagnosis: Diagnosis) -> list[Scene]:
-    scenes = []
+def _losses(diagnosis: Diagnosis) -> list[TimelineEntry]:
+    entries = []
     for node, outages in diagnosis.cluster.outages.items():
         name = diagnosis.cluster.broker_name(node)
         for outage in outages:
             how = "shut down" if outage.orderly else "lost"
             if outage.since is not None:
-                scenes.append(Scene(outage.since, f"{name} {how}", outage.source))
+                entries.append(TimelineEntry(outage.since, f"{name} {how}", outage.source))
             if outage.until is not None:
-                scenes.append(Scene(outage.until, f"{name} back", outage.source))
-    return scenes
+                entries.append(TimelineEntry(outage.until, f"{name} back", outage.source))
+    return entries

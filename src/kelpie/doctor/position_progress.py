@@ -3,15 +3,14 @@
 from enum import Enum
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.positions import NOISE, Rhythm, Track, lag, track
-from kelpie.doctor.reading import reading
+from kelpie.doctor.positions import NOISE, Rhythm, Track, lag
 from kelpie.model.time import Instant
 
 SURE_MS = 60_000
 """Whoever is silent for less may be busy with a large batch, or be restarted: that is told a grade lower."""
 
 
-class Progress(Enum):
+class PositionProgress(Enum):
     READ_ALL = "read all"
     """There is nothing to read beyond doubt."""
     MOVES = "moves"
@@ -23,22 +22,22 @@ class Progress(Enum):
     NO_ENDS = "no ends"
 
 
-def progress_of(way: Track, pace: Rhythm) -> Progress:
+def progress_of(way: Track, pace: Rhythm) -> PositionProgress:
     behind = way.is_behind
     if behind is None:
-        return Progress.NO_ENDS
+        return PositionProgress.NO_ENDS
     if not behind:
-        return Progress.READ_ALL
+        return PositionProgress.READ_ALL
     since = way.unread_since
     if since is not None and way.now - since >= pace.patience_ms:
-        return Progress.NONE
+        return PositionProgress.NONE
     moved = way.read_at
     if moved is not None and way.now - moved < pace.patience_ms:
-        return Progress.MOVES
+        return PositionProgress.MOVES
     was_clear = _last_read_all(way)
     if was_clear is not None and way.now - was_clear < pace.patience_ms:
-        return Progress.WAITS
-    return Progress.UNKNOWN
+        return PositionProgress.WAITS
+    return PositionProgress.UNKNOWN
 
 
 def _last_read_all(way: Track) -> Instant | None:
@@ -61,11 +60,9 @@ def tracks_of(case: Case) -> list[Track]:
     Not those whose offset the coordinator would not tell: a commit is under way there (KLP307).
     """
     names = [
-        name
-        for name in reading(case).partitions
-        if (row := case.committed.get(name)) is None or not row.error
+        name for name in case.reads.partitions if (row := case.committed.get(name)) is None or not row.error
     ]
-    return [way for name in names if (way := track(case, name)).offset >= 0]
+    return [way for name in names if (way := case.track(name)).offset >= 0]
 
 
 def silence_ms(case: Case, pace: Rhythm) -> int | None:

@@ -13,7 +13,7 @@ from kelpie.observations import CoordinatorAnswer
 FIND_COORDINATOR = "FindCoordinator"
 
 
-class Reply(NamedTuple):
+class CoordinatorReply(NamedTuple):
     at: Instant
     error: ErrorCode
     asked: str
@@ -44,20 +44,20 @@ def lookup_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
     ]
 
 
-def last_reply(case: Case) -> Reply | None:
+def last_reply(case: Case) -> CoordinatorReply | None:
     """What the group's coordinator, or who was taken for it, answered last. Refusals outweigh the rest."""
     return max(_replies(case), key=lambda it: (it.at, it.error is not ErrorCode.NONE), default=None)
 
 
-def last_replies(case: Case) -> list[Reply]:
+def last_replies(case: Case) -> list[CoordinatorReply]:
     """All of the last survey."""
     replies = sorted(_replies(case), key=lambda it: it.at)
     return [reply for reply in replies if reply.at >= replies[-1].at - ONE_SURVEY_MS]
 
 
-def _replies(case: Case) -> Iterator[Reply]:
+def _replies(case: Case) -> Iterator[CoordinatorReply]:
     for answer in case.answers:
         if answer.asked != FIND_COORDINATOR:
-            yield Reply(answer.at or 0, answer.error, answer.asked, answer.told_by, answer.source)
+            yield CoordinatorReply(answer.at or 0, answer.error, answer.asked, answer.told_by, answer.source)
     for state in case.states:
-        yield Reply(state.at or 0, state.error, "DescribeGroups", state.coordinator, state.source)
+        yield CoordinatorReply(state.at or 0, state.error, "DescribeGroups", state.coordinator, state.source)

@@ -18,7 +18,7 @@ _COMING = (EventKind.MEMBER_JOINED,)
 _GOING = (EventKind.MEMBER_LEFT, EventKind.MEMBER_EXPIRED)
 
 
-class Turnover(NamedTuple):
+class GenerationChange(NamedTuple):
     """One new generation, or the end of the last member."""
 
     at: Instant
@@ -34,13 +34,13 @@ class Turnover(NamedTuple):
     source: str = ""
 
 
-def turnovers(case: Case) -> list[Turnover]:
+def generation_changes(case: Case) -> list[GenerationChange]:
     """By time, of the teller that knows most."""
     return max((_by_broker(case), _by_records(case.generations), _by_clients(case)), key=len)
 
 
-def _by_records(rows: Sequence[Generation]) -> list[Turnover]:
-    found: list[Turnover] = []
+def _by_records(rows: Sequence[Generation]) -> list[GenerationChange]:
+    found: list[GenerationChange] = []
     before: Generation | None = None
     for row in rows:
         if row.at is None or (not row.generation and not row.members):
@@ -52,7 +52,7 @@ def _by_records(rows: Sequence[Generation]) -> list[Turnover]:
         old = {} if before is None else {it.member_id: person_of(it) for it in before.members}
         new = {it.member_id: person_of(it) for it in row.members}
         found.append(
-            Turnover(
+            GenerationChange(
                 row.at,
                 row.generation,
                 tuple(name for member, name in new.items() if member not in old),
@@ -66,8 +66,8 @@ def _by_records(rows: Sequence[Generation]) -> list[Turnover]:
     return found
 
 
-def _by_broker(case: Case) -> list[Turnover]:
-    found: list[Turnover] = []
+def _by_broker(case: Case) -> list[GenerationChange]:
+    found: list[GenerationChange] = []
     came: list[str] = []
     went: list[str] = []
     began: Event | None = None
@@ -82,7 +82,7 @@ def _by_broker(case: Case) -> list[Turnover]:
             went.append(person_in(event))
         elif event.kind in (EventKind.GENERATION_JOINED, EventKind.GROUP_EMPTY):
             found.append(
-                Turnover(
+                GenerationChange(
                     event.at,
                     -1 if event.generation is None else event.generation,
                     tuple(came),
@@ -98,14 +98,14 @@ def _by_broker(case: Case) -> list[Turnover]:
     return found
 
 
-def _by_clients(case: Case) -> list[Turnover]:
+def _by_clients(case: Case) -> list[GenerationChange]:
     """Each member tells of each generation; the first to do so counts."""
-    found: list[Turnover] = []
+    found: list[GenerationChange] = []
     for event in said(case, EventKind.JOINED):
         if event.at is None or event.generation is None:
             continue
         if not found or found[-1].generation != event.generation:
-            found.append(Turnover(event.at, event.generation, text=event.text, source=event.source))
+            found.append(GenerationChange(event.at, event.generation, text=event.text, source=event.source))
     return found
 
 
@@ -126,9 +126,9 @@ def _once(events: Iterable[Event]) -> Iterable[Event]:
             yield event
 
 
-def runs(found: Sequence[Turnover], gap_ms: int) -> list[list[Turnover]]:
+def runs(found: Sequence[GenerationChange], gap_ms: int) -> list[list[GenerationChange]]:
     """Turnovers that follow each other within this time."""
-    together: list[list[Turnover]] = []
+    together: list[list[GenerationChange]] = []
     for turnover in found:
         if together and turnover.at - together[-1][-1].at <= gap_ms:
             together[-1].append(turnover)
