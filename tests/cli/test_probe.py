@@ -279,3 +279,30 @@ def test_way_on_real_kafka(
     said = capsys.readouterr().out
     assert f"{topic}-0 at 2 (the committed offset)." in said
     assert "1 offsets to come" in said
+
+
+@pytest.mark.real
+def test_join_with_the_consumer_protocol_on_real_kafka(
+    capsys: pytest.CaptureFixture[str], real_kafka: Callable[..., RealCluster]
+) -> None:
+    """KIP-848: one request joins, the next acknowledges the assignment, the last one leaves."""
+    servers = real_kafka("4.3.1").bootstrap_servers
+    topic, group = f"orders-{uuid.uuid4().hex[:8]}", f"billing-{uuid.uuid4().hex[:8]}"
+    _use(servers, group, topic)
+    assert _probe(group, "-b", servers, "--protocol", "consumer", "--json", "--timeout", "20") == 0
+    report = json.loads(capsys.readouterr().out)
+    (join,) = [chapter for chapter in report["chapters"] if chapter["name"] == "join"]
+    assert "joined and assigned in" in join["said"][0]
+    assert "It has left and is deleted." in join["said"][0]
+    requests = [step["request"].partition("(")[0] for step in join["steps"] if step["request"]]
+    assert "ConsumerGroupHeartbeat" in requests
+    assert not {"JoinGroup", "SyncGroup"} & set(requests)
+
+
+def test_join_with_the_consumer_protocol_fails_where_brokers_do_not_know_it(
+    lab: SyncCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lab has no groups of KIP-848; nor has Kafka before 4.0."""
+    assert _probe("billing", "-b", lab.bootstrap_servers, "--protocol", "consumer") == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert 'gets no further than "Join, as a scratch group beside it"' in printed

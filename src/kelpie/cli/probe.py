@@ -1,4 +1,4 @@
-"""kelpie probe: a consumer's way to its next record, told step by step, with the step that fails.
+"""kelpie probe: the way of a consumer to its next record, step by step, and the step that fails.
 
 Exit status: 0 the way is free; 1 a step fails; 2 the command was not understood.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.probe import ChapterStatus, Probe, ProbeChapter, ProbeReport, ProbeTarget
-from kelpie.consumer import LATEST, ConsumerStep, ResetPolicy
+from kelpie.consumer import LATEST, ConsumerStep, GroupProtocol, ResetPolicy
 from kelpie.model.quoting import harmless
 
 _WIDTH = 80
@@ -52,6 +52,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="where to begin without a committed offset: earliest, latest, none, by_duration:PT1H; latest, "
         "as in Kafka, if left out",
     )
+    parser.add_argument(
+        "--protocol",
+        choices=[protocol.value for protocol in GroupProtocol],
+        default=GroupProtocol.CLASSIC.value,
+        help="the group protocol to join with: classic, or consumer (KIP-848, Kafka 4.0 and later); "
+        "%(default)s if left out",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="tell every request, too")
     add_connection_options(parser)
@@ -63,19 +70,24 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.group == "":
         raise CommandError("The empty group cannot be joined, so there is no way to walk.")
     settings = replace(settings_from(arguments), client_id="kelpie-probe")
-    wish = ProbeTarget(
-        arguments.group, arguments.topic, arguments.join, not arguments.no_join, arguments.reset
+    target = ProbeTarget(
+        arguments.group,
+        arguments.topic,
+        join_as=arguments.join,
+        joins=not arguments.no_join,
+        policy=arguments.reset,
+        protocol=GroupProtocol(arguments.protocol),
     )
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-    teller = _Teller(arguments.verbose) if not arguments.json else None
-    probe = Probe(settings, wish, None if teller is None else teller.chapter)
-    journey = asyncio.run(probe.run())
-    if teller is not None:
-        teller.end(journey)
+    printer = _Printer(arguments.verbose) if not arguments.json else None
+    probe = Probe(settings, target, None if printer is None else printer.chapter)
+    report = asyncio.run(probe.run())
+    if printer is not None:
+        printer.end(report)
     else:
-        print(json.dumps(_as_data(journey), indent=2))
-    return 0 if journey.reached else 1
+        print(json.dumps(_as_data(report), indent=2))
+    return 0 if report.reached else 1
 
 
 def _policy(text: str) -> ResetPolicy:
@@ -85,8 +97,8 @@ def _policy(text: str) -> ResetPolicy:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-class _Teller:
-    """Prints each chapter as soon as it is over."""
+class _Printer:
+    """Prints each chapter of the report as soon as it is complete."""
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
@@ -109,14 +121,14 @@ class _Teller:
                 self._step(step)
         print(flush=True)
 
-    def end(self, journey: ProbeReport) -> None:
-        who = "A consumer" if journey.group is None else f"A consumer of {journey.group}"
-        if journey.reached:
-            partitions = len(journey.stands)
+    def end(self, report: ProbeReport) -> None:
+        who = "A consumer" if report.group is None else f"A consumer of {report.group}"
+        if report.reached:
+            partitions = len(report.starts)
             where = f"in all {partitions} partitions" if partitions > 1 else "in its partition"
             self._print(f"{who} gets to its next record {where}.")
             return
-        failure = journey.failure
+        failure = report.failure
         title = failure.title if failure is not None else "the way"
         self._print(f'{who} gets no further than "{title}".')
 
@@ -144,12 +156,12 @@ class _Teller:
         )
 
 
-def _as_data(journey: ProbeReport) -> dict[str, Any]:
-    failure = journey.failure
+def _as_data(report: ProbeReport) -> dict[str, Any]:
+    failure = report.failure
     return {
-        "group": journey.group,
-        "topics": list(journey.topics),
-        "reached": journey.reached,
+        "group": report.group,
+        "topics": list(report.topics),
+        "reached": report.reached,
         "failed": None if failure is None else failure.name,
         "chapters": [
             {
@@ -161,19 +173,19 @@ def _as_data(journey: ProbeReport) -> dict[str, Any]:
                 "needed": chapter.needed,
                 "steps": [_step_data(step) for step in chapter.steps],
             }
-            for chapter in journey.chapters
+            for chapter in report.chapters
         ],
         "positions": [
             {
-                "topic": stand.partition.topic,
-                "partition": stand.partition.partition,
-                "offset": stand.offset,
-                "origin": stand.origin,
-                "unusable": stand.unusable,
-                "end": stand.end,
-                "behind": stand.behind,
+                "topic": start.partition.topic,
+                "partition": start.partition.partition,
+                "offset": start.offset,
+                "origin": start.origin,
+                "unusable": start.unusable,
+                "end": start.end,
+                "behind": start.behind,
             }
-            for stand in journey.stands
+            for start in report.starts
         ],
     }
 

@@ -20,7 +20,7 @@ _NO_SUCH_GROUP = "Dead"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSeen:
+class GroupDescription:
     error: int
     state: str = ""
     protocol: str = ""
@@ -40,7 +40,7 @@ class GroupSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class AskGroup(Question[GroupSeen]):
+class AskGroup(Question[GroupDescription]):
     group_id: str
 
     api = DescribeGroupsRequest
@@ -49,10 +49,10 @@ class AskGroup(Question[GroupSeen]):
         del version
         return DescribeGroupsRequest(groups=[self.group_id])
 
-    def answer(self, response: DescribeGroupsResponse, version: int) -> GroupSeen:
+    def answer(self, response: DescribeGroupsResponse, version: int) -> GroupDescription:
         del version
         if not response.groups:
-            return GroupSeen(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return GroupDescription(ErrorCode.UNKNOWN_SERVER_ERROR)
         (group,) = response.groups
         topics: set[str] = set()
         assigned: set[TopicPartition] = set()
@@ -60,7 +60,7 @@ class AskGroup(Question[GroupSeen]):
             for member in group.members:
                 topics.update(_read(topics_in, member.member_metadata))
                 assigned.update(_read(partitions_in, member.member_assignment))
-        return GroupSeen(
+        return GroupDescription(
             group.error_code,
             group.group_state,
             group.protocol_data,
@@ -70,7 +70,7 @@ class AskGroup(Question[GroupSeen]):
             frozenset(assigned),
         )
 
-    def tell(self, answer: GroupSeen) -> str:
+    def tell(self, answer: GroupDescription) -> str:
         return describe(answer.error) if answer.error else answer.state
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class AskGroup(Question[GroupSeen]):
 
 
 @dataclass(frozen=True, slots=True)
-class AskConsumerGroup(Question[GroupSeen]):
+class AskConsumerGroup(Question[GroupDescription]):
     group_id: str
 
     api = ConsumerGroupDescribeRequest
@@ -87,10 +87,10 @@ class AskConsumerGroup(Question[GroupSeen]):
         del version
         return ConsumerGroupDescribeRequest(group_ids=[self.group_id], include_authorized_operations=False)
 
-    def answer(self, response: ConsumerGroupDescribeResponse, version: int) -> GroupSeen:
+    def answer(self, response: ConsumerGroupDescribeResponse, version: int) -> GroupDescription:
         del version
         if not response.groups:
-            return GroupSeen(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return GroupDescription(ErrorCode.UNKNOWN_SERVER_ERROR)
         (group,) = response.groups
         assigned = {
             TopicPartition(row.topic_name, number)
@@ -99,7 +99,7 @@ class AskConsumerGroup(Question[GroupSeen]):
             for number in row.partitions
         }
         topics = {topic for member in group.members for topic in member.subscribed_topic_names}
-        return GroupSeen(
+        return GroupDescription(
             group.error_code,
             group.group_state,
             group.assignor_name,
@@ -109,7 +109,7 @@ class AskConsumerGroup(Question[GroupSeen]):
             frozenset(assigned),
         )
 
-    def tell(self, answer: GroupSeen) -> str:
+    def tell(self, answer: GroupDescription) -> str:
         return describe(answer.error) if answer.error else answer.state
 
     def __str__(self) -> str:

@@ -1,4 +1,8 @@
-"""The probe's join: JoinGroup, SyncGroup, a heartbeat, LeaveGroup, and nothing left behind."""
+"""The join of the probe: join, assignment, a heartbeat, leave; a scratch group is deleted at the end.
+
+A classic member has joined when SyncGroup was answered. In the consumer protocol (KIP-848) the first
+heartbeat joins, and the next one acknowledges the assignment.
+"""
 
 import asyncio
 
@@ -11,7 +15,7 @@ from kelpie.client.memory import Memory
 from kelpie.client.probe.group_description import AskToDelete
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter
 from kelpie.client.settings import Settings
-from kelpie.consumer import BrokerNode, ConsumerStep, StepKind
+from kelpie.consumer import BrokerNode, ConsumerStep, GroupProtocol, StepKind
 from kelpie.errors import ErrorCode, describe
 
 _STEPS = (
@@ -34,17 +38,21 @@ class JoinProbe:
         memory: Memory,
         group: str,
         topics: tuple[str, ...],
+        *,
+        protocol: GroupProtocol = GroupProtocol.CLASSIC,
     ) -> None:
         self._settings = settings
         self._memory = memory
         self._group = group
         self._patience_s = settings.request_timeout_s
+        self._is_classic = protocol is GroupProtocol.CLASSIC
         self._consumer = Consumer(
             settings,
             group,
             topics,
             memory=memory,
             client_id="kelpie-probe",
+            group_protocol=protocol,
             assignors=("range", "roundrobin", "sticky", "cooperative-sticky"),
             session_timeout_ms=10_000,
             heartbeat_interval_ms=200,
@@ -60,12 +68,13 @@ class JoinProbe:
         finally:
             left = await self._leave(coordinator, is_scratch)
         steps = tuple(step for step in self._consumer.steps if step.kind in _STEPS)
-        beaten = _last(steps, StepKind.HEARTBEAT, failed=False)
-        synced = _last(steps, StepKind.SYNC, failed=False)
-        if beaten is not None and synced is not None and not problem:
-            joined = _last(steps, StepKind.JOIN, failed=False)
-            took_ms = sum(step.elapsed_ms for step in (joined, synced) if step is not None)
-            said = (f"{self._group}: joined and synced in {took_ms} ms, heartbeat answered. {left}",)
+        heartbeat, joined, synced = (
+            _last(steps, kind, failed=False) for kind in (StepKind.HEARTBEAT, StepKind.JOIN, StepKind.SYNC)
+        )
+        if heartbeat is not None and self._has_assignment() and not problem:
+            elapsed_ms = sum(step.elapsed_ms for step in (joined, synced) if step is not None)
+            done = "joined and synced" if self._is_classic else "joined and assigned"
+            said = (f"{self._group}: {done} in {elapsed_ms} ms, heartbeat answered. {left}",)
             return ProbeChapter("join", title, ChapterStatus.OK, said, steps=steps)
         last = next((step for step in reversed(steps) if step.failed), None)
         why = problem or ("It was not done in time." if last is None else f"{last.answer}. {last.follows}")
@@ -74,32 +83,35 @@ class JoinProbe:
         return ProbeChapter("join", title, ChapterStatus.FAILED, said, why, needed, steps)
 
     async def _join(self) -> str:
-        """Until a heartbeat has been answered; what poll raised before that, if it did."""
+        """Poll until a heartbeat has been answered. Returns the problem that poll raised, or nothing."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience_s
         try:
-            while not self._heard(StepKind.SYNC) and loop.time() < deadline:
+            while not self._has_assignment() and loop.time() < deadline:
                 await self._consumer.poll(min(_POLL_S, max(0.01, deadline - loop.time())))
         except ConsumerError as raised:
-            # It goes on to its positions in the same poll. They are looked at later, for the group itself.
-            if not self._heard(StepKind.SYNC):
+            # The same poll goes on to positions. The probe looks at those of the user's group, later.
+            if not self._has_assignment():
                 return str(raised)
-        while not self._heard(StepKind.HEARTBEAT) and loop.time() < deadline:
+        while not self._succeeded(StepKind.HEARTBEAT) and loop.time() < deadline:
             await asyncio.sleep(0.01)  # Heartbeats need no poll.
         return ""
 
-    def _heard(self, kind: StepKind) -> bool:
+    def _has_assignment(self) -> bool:
+        return self._succeeded(StepKind.SYNC if self._is_classic else StepKind.ASSIGNMENT)
+
+    def _succeeded(self, kind: StepKind) -> bool:
         return _last(self._consumer.steps, kind, failed=False) is not None
 
     async def _leave(self, coordinator: BrokerNode, is_scratch: bool) -> str:
-        place = self._consumer.coordinator or coordinator
+        node = self._consumer.coordinator or coordinator
         await self._consumer.close(_CLOSE_S)
         if not is_scratch:
             return "It has left again."
         if not any(step.kind is StepKind.JOIN for step in self._consumer.steps):
             return "Nothing was left behind."
         try:
-            address = Address(place.host, place.port)
+            address = Address(node.host, node.port)
             async with await Connection.open(address, self._settings, memory=self._memory) as connection:
                 error = await connection.put(AskToDelete(self._group))
         except Unsupported:

@@ -1,15 +1,15 @@
-"""The way of a consumer to its first record, walked step by step, without touching the user's group.
+"""The way of a consumer to its first record, step by step, without a change to the user's group.
 
-    cluster             reach a broker; who is there
-    offsets-partition   which partition of __consumer_offsets the group belongs to, and who leads it
+    cluster             reach a broker; which brokers exist
+    offsets-partition   the group's partition of __consumer_offsets, and its leader
     coordinator         find it, as a consumer does
-    group               what the coordinator says of the group
-    join                join and sync, as a scratch group on the same partition, or under a name given for it
+    group               the coordinator's description of the group
+    join                join and sync, as a scratch group on the same partition, or under a given name
     positions           committed offsets, reset policy, validation
-    records             a fetch from there
+    records             a fetch from the positions
 
 The group is only read: FindCoordinator, DescribeGroups, OffsetFetch. FindCoordinator would create
-__consumer_offsets where it does not exist; so that is looked for first, in metadata, which does not.
+__consumer_offsets where it does not exist, and metadata requests do not. So metadata comes first.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsu
 from kelpie.client.connection import Connection
 from kelpie.client.nodes import Nodes
 from kelpie.client.probe.coordinator_finder import find_coordinator
-from kelpie.client.probe.group_description import AskConsumerGroup, AskGroup, GroupSeen
+from kelpie.client.probe.group_description import AskConsumerGroup, AskGroup, GroupDescription
 from kelpie.client.probe.join_probe import JoinProbe
 from kelpie.client.probe.read_probe import ReadProbe
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport
 from kelpie.client.probe.scratch_group import scratch_name
 from kelpie.client.settings import Settings
-from kelpie.consumer import LATEST, BrokerNode, ConsumerStep, ResetPolicy, StepKind
+from kelpie.consumer import LATEST, BrokerNode, ConsumerStep, GroupProtocol, ResetPolicy, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
@@ -47,42 +47,47 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class ProbeTarget:
-    """What is to be probed: a group, or a topic, or a group's way to one topic."""
+    """What to probe: a group, a topic, or one topic of a group."""
 
     group: str | None
     topic: str | None = None
     join_as: str | None = None
-    """Join under this very name, instead of as a scratch group."""
+    """Join the group of this name, instead of a scratch group."""
     joins: bool = True
     policy: ResetPolicy = LATEST
+    protocol: GroupProtocol = GroupProtocol.CLASSIC
+    """The protocol to join with."""
 
 
 class Probe:
-    """`tell` hears of each chapter as soon as it is over."""
+    """`on_chapter` gets each chapter as soon as it is complete."""
 
     def __init__(
-        self, settings: Settings, wish: ProbeTarget, tell: Callable[[ProbeChapter], None] | None = None
+        self,
+        settings: Settings,
+        target: ProbeTarget,
+        on_chapter: Callable[[ProbeChapter], None] | None = None,
     ) -> None:
-        assert wish.group is not None or wish.topic is not None, "nothing to probe"
+        assert target.group is not None or target.topic is not None, "nothing to probe"
         self._settings = settings
-        self._wish = wish
-        self._tell = tell
+        self._target = target
+        self._on_chapter = on_chapter
         self._patience_s = settings.request_timeout_s
         self._token = secrets.token_hex(4)
-        self.journey = ProbeReport(wish.group)
+        self.report = ProbeReport(target.group)
         self._nodes: Nodes
         self._scratch: str | None = None
         self._partitions: tuple[TopicPartition, ...] = ()
 
     async def run(self) -> ProbeReport:
-        """Walk until something fails, or the end."""
+        """Go on until a chapter fails, or to the end."""
         nodes = await self._reach()
         if nodes is None:
-            return self.journey
+            return self.report
         async with nodes:
             self._nodes = nodes
             await self._walk()
-        return self.journey
+        return self.report
 
     async def _walk(self) -> None:
         goes_on = await self._look_at_offsets_topic()
@@ -128,9 +133,9 @@ class Probe:
         return nodes
 
     async def _look_at_offsets_topic(self) -> bool:
-        """Whether there is one, so that the coordinator may be asked for."""
+        """Whether the offsets topic exists: then the probe may ask for the coordinator."""
         title = "Find the group's partition of the offsets topic"
-        group = self._wish.group
+        group = self._target.group
         try:
             facts = await self._ask_any(AskMetadata((OFFSETS_TOPIC,)))
         except ClientError as error:
@@ -159,7 +164,7 @@ class Probe:
             f"There is no topic {OFFSETS_TOPIC}: no group has been used on this cluster yet. It is created "
             "when a consumer first asks for its coordinator; looking does not ask."
         )
-        if self._wish.group is None:
+        if self._target.group is None:
             return ProbeChapter("offsets-partition", title, ChapterStatus.SKIPPED, (said,))
         why = "Without the offsets topic a group has no coordinator, and nothing committed."
         needed = f"a topic {OFFSETS_TOPIC} with partitions"
@@ -169,7 +174,7 @@ class Probe:
 
     async def _find_coordinator(self) -> BrokerNode | None:
         title = "Find the coordinator"
-        name = self._wish.group if self._wish.group is not None else self._scratch
+        name = self._target.group if self._target.group is not None else self._scratch
         assert name is not None
         finder = await find_coordinator(self._settings, self._nodes.memory, name, self._patience_s)
         place = finder.coordinator
@@ -188,62 +193,63 @@ class Probe:
 
     async def _look_at_group(self, coordinator: BrokerNode) -> bool:
         title = "Ask the coordinator about the group"
-        group = self._wish.group
+        group = self._target.group
         if group is None:
             return True
         try:
             async with await self._connect(coordinator) as connection:
-                seen, step = await self._describe(connection, coordinator, group)
-                topics = set(seen.topics)
-                if seen.is_of_consumers and (not seen.error or not seen.exists):
+                description, step = await self._describe(connection, coordinator, group)
+                topics = set(description.topics)
+                if description.is_of_consumers and (not description.error or not description.exists):
                     topics |= await self._committed_topics(connection, group)
         except ClientError as error:
             needed = f"an answer from broker {coordinator.node_id} at {coordinator.address}"
             self._add(_failed("group", title, error.reason, needed))
             return False
-        if seen.error and seen.error != ErrorCode.GROUP_ID_NOT_FOUND:
-            why = f"{step.request} was answered {describe(seen.error)}. {info(seen.error).meaning}"
+        if description.error and description.error != ErrorCode.GROUP_ID_NOT_FOUND:
+            code = description.error
+            why = f"{step.request} was answered {describe(code)}. {info(code).meaning}"
             self._add(_failed("group", title, why, "the group's state and members"))
             return False
-        if not seen.is_of_consumers:
-            why = f"Group {group} is of type {seen.protocol_type}; its members are no consumers."
+        if not description.is_of_consumers:
+            why = f"Group {group} is of type {description.protocol_type}; its members are no consumers."
             self._add(_failed("group", title, why, "a group of type consumer"))
             return False
-        self.journey.topics = tuple(sorted(topics))
-        told = _group_told(group, seen, self.journey.topics)
-        self._add(ProbeChapter("group", title, ChapterStatus.OK, (told,), steps=(step,)))
+        self.report.topics = tuple(sorted(topics))
+        sentence = _group_told(group, description, self.report.topics)
+        self._add(ProbeChapter("group", title, ChapterStatus.OK, (sentence,), steps=(step,)))
         return True
 
     async def _describe(
         self, connection: Connection, place: BrokerNode, group: str
-    ) -> tuple[GroupSeen, ConsumerStep]:
-        """While it loads, or has moved, it is asked again, as long as patience lasts."""
+    ) -> tuple[GroupDescription, ConsumerStep]:
+        """The description of the group. While the coordinator loads or moves, it is asked again."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience_s
         times = 0
         while True:
             times += 1
             begun, begun_at = loop.time(), int(time.time() * 1000)
-            question: Question[GroupSeen] = AskGroup(group)
-            seen = await connection.put(question)
-            if not seen.exists and connection.versions.speaks(AskConsumerGroup.api):
+            question: Question[GroupDescription] = AskGroup(group)
+            description = await connection.put(question)
+            if not description.exists and connection.versions.speaks(AskConsumerGroup.api):
                 newer = await connection.put(AskConsumerGroup(group))
                 if not newer.error:
-                    seen, question = newer, AskConsumerGroup(group)
-            again = seen.error and info(seen.error).retriable
+                    description, question = newer, AskConsumerGroup(group)
+            again = description.error and info(description.error).retriable
             if not again or loop.time() > deadline:
                 took_ms = int((loop.time() - begun) * 1000)
-                answer = question.tell(seen)
+                answer = question.tell(description)
                 step = ConsumerStep(
                     begun_at, StepKind.DESCRIBE, str(place), str(question), answer, took_ms, "", times=times
                 )
-                return seen, step
+                return description, step
             await asyncio.sleep(_AGAIN_S)
 
     async def _committed_topics(self, connection: Connection, group: str) -> set[str]:
         try:
             committed = await connection.put(AskCommitted(group, None, require_stable=False))
-        except Unsupported:  # Kafka 0.9 tells of partitions that are named only; so all are named.
+        except Unsupported:  # Kafka 0.9 answers for named partitions only: so all are named.
             everything: MetadataResponse = await connection.ask(MetadataRequest(topics=[]), 0)
             named = tuple(
                 TopicPartition(topic.name or "", row.partition_index)
@@ -257,11 +263,11 @@ class Probe:
 
     async def _choose_partitions(self) -> bool:
         title = "Choose what to read"
-        topics = (self._wish.topic,) if self._wish.topic is not None else self.journey.topics
+        topics = (self._target.topic,) if self._target.topic is not None else self.report.topics
         if not topics:
             why = (
-                f"Group {self._wish.group} has no members and has committed nothing, so nothing tells which "
-                "topics it reads. Name one with --topic."
+                f"Group {self._target.group} has no members and has committed nothing, so nothing tells "
+                "which topics it reads. Name one with --topic."
             )
             self._add(_failed("topics", title, why, "a topic"))
             return False
@@ -270,14 +276,14 @@ class Probe:
         except ClientError as error:
             self._add(_failed("topics", title, error.reason, "the metadata of the topics"))
             return False
-        self.journey.topics = topics
+        self.report.topics = topics
         self._partitions = tuple(
             TopicPartition(name, number)
             for name, topic in facts.topics.items()
             for number in topic.partitions
         )
         wrong = {name: topic.error for name, topic in facts.topics.items() if not topic.partitions}
-        if self._partitions and (not wrong or self._wish.topic is None):
+        if self._partitions and (not wrong or self._target.topic is None):
             return True
         name, code = next(iter(wrong.items()))
         why = f"Topic {name}: {describe(code)}. {info(code).meaning}"
@@ -287,41 +293,45 @@ class Probe:
     # Joining and reading.
 
     async def _join(self, coordinator: BrokerNode) -> bool:
-        wish = self._wish
-        if not wish.joins:
+        target = self._target
+        if not target.joins:
             said = ("Not tried: only reading was asked for.",)
             self._add(ProbeChapter("join", "Join", ChapterStatus.SKIPPED, said))
             return True
-        name = wish.join_as if wish.join_as is not None else self._scratch
+        name = target.join_as if target.join_as is not None else self._scratch
         assert name is not None
-        joining = JoinProbe(self._settings, self._nodes.memory, name, self.journey.topics)
-        chapter = await joining.run(coordinator, is_scratch=wish.join_as is None)
+        probe = JoinProbe(
+            self._settings, self._nodes.memory, name, self.report.topics, protocol=target.protocol
+        )
+        chapter = await probe.run(coordinator, is_scratch=target.join_as is None)
         self._add(chapter)
         return chapter.verdict is ChapterStatus.OK
 
     async def _read(self, coordinator: BrokerNode | None) -> None:
         group = None
         if coordinator is not None:
-            group = self._wish.group if self._wish.group is not None else self._scratch
+            group = self._target.group if self._target.group is not None else self._scratch
         reading = ReadProbe(
-            self._settings, self._nodes.memory, group, self._partitions, policy=self._wish.policy
+            self._settings, self._nodes.memory, group, self._partitions, policy=self._target.policy
         )
         for chapter in await reading.run():
             self._add(chapter)
-        self.journey.stands = reading.stands
-        self.journey.reached = self.journey.failure is None
+        self.report.starts = reading.starts
+        self.report.reached = self.report.failure is None
 
     # Asking.
 
     async def _ask_any(self, question: Question[A]) -> A:
-        """The answer of any broker that gives one, the known-good first."""
+        """The answer of the first broker that gives one."""
         failures: list[ClientError] = []
         for node_id in sorted(self._nodes.brokers):
             try:
                 return await self._nodes.put(node_id, question)
             except ClientError as error:
                 failures.append(error)
-        for introduction in self._nodes.introduced():  # Reached, though not by the address it announces.
+        for introduction in (
+            self._nodes.introduced()
+        ):  # Brokers that are reached, though not at the address that they announce.
             try:
                 return await introduction.connection.put(question)
             except ClientError as error:
@@ -333,18 +343,18 @@ class Probe:
         return await Connection.open(address, self._settings, memory=self._nodes.memory)
 
     def _forgive(self, name: str, said: str) -> None:
-        """What a chapter found wrong has come right since."""
-        for at, chapter in enumerate(self.journey.chapters):
+        """The failure of this chapter has passed since: its status becomes OK."""
+        for at, chapter in enumerate(self.report.chapters):
             if chapter.name == name and chapter.verdict is ChapterStatus.FAILED:
-                told = (*chapter.said, chapter.why, said)
-                self.journey.chapters[at] = replace(
-                    chapter, verdict=ChapterStatus.OK, said=told, why="", needed=""
+                sentence = (*chapter.said, chapter.why, said)
+                self.report.chapters[at] = replace(
+                    chapter, verdict=ChapterStatus.OK, said=sentence, why="", needed=""
                 )
 
     def _add(self, chapter: ProbeChapter) -> None:
-        self.journey.chapters.append(chapter)
-        if self._tell is not None:
-            self._tell(chapter)
+        self.report.chapters.append(chapter)
+        if self._on_chapter is not None:
+            self._on_chapter(chapter)
 
 
 def _failed(name: str, title: str, why: str, needed: str) -> ProbeChapter:
@@ -362,7 +372,7 @@ def _offsets_partition(
         said = f"{place}. Broker {rows.leader} leads it; replicas {replicas}, in sync {isr}."
         return ProbeChapter("offsets-partition", title, ChapterStatus.OK, (said,))
     leader = "No broker" if rows.leader is None else f"Broker {rows.leader}, which is not there,"
-    if not rows.replicas:  # Kafka 0.9 names living ones only.
+    if not rows.replicas:  # Kafka 0.9 names only replicas that are alive.
         why = f"{leader} leads it, and no replica of it is alive."
         needed = f"a leader for {OFFSETS_TOPIC}-{number}: a broker that holds a replica of it back in service"
     else:
@@ -374,14 +384,18 @@ def _offsets_partition(
     return ProbeChapter("offsets-partition", title, ChapterStatus.FAILED, (f"{place}.",), why, needed)
 
 
-def _group_told(group: str, seen: GroupSeen, topics: tuple[str, ...]) -> str:
+def _group_told(group: str, description: GroupDescription, topics: tuple[str, ...]) -> str:
     shown = ", ".join(topics[:6]) + (" …" if len(topics) > 6 else "")
-    if not seen.exists:
-        told = f"It lists no group {group}: nobody is a member."
-        return f"{told} Offsets are committed for {shown}." if topics else f"{told} Nothing is committed."
-    told = f"{group} is {seen.state}, with {_count(range(seen.members), 'member')}"
-    told += f" and the assignor {seen.protocol}." if seen.protocol else "."
-    return f"{told} It reads {shown}." if topics else told
+    if not description.exists:
+        sentence = f"It lists no group {group}: nobody is a member."
+        return (
+            f"{sentence} Offsets are committed for {shown}."
+            if topics
+            else f"{sentence} Nothing is committed."
+        )
+    sentence = f"{group} is {description.state}, with {_count(range(description.members), 'member')}"
+    sentence += f" and the assignor {description.protocol}." if description.protocol else "."
+    return f"{sentence} It reads {shown}." if topics else sentence
 
 
 def _count(things: "range | list[int]", name: str) -> str:

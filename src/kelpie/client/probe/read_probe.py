@@ -1,4 +1,4 @@
-"""The probe's positions and its fetch: the consumer's own way, without joining, and without committing."""
+"""The positions of the probe and its fetch, by Kelpie's consumer; it neither joins nor commits."""
 
 import asyncio
 from collections.abc import Sequence
@@ -59,29 +59,29 @@ class ReadProbe:
                     break
                 await self._poll(min(_POLL_S, left_s))
         finally:
-            await self._consumer.crash()  # It has joined nothing, so there is nothing to leave.
+            await self._consumer.crash()  # It is in no group, so it leaves none.
         positions = self._tell_positions()
         if positions.verdict is ChapterStatus.FAILED:
             return [positions]
         return [positions, self._tell_fetch()]
 
     @property
-    def stands(self) -> tuple[PartitionStart, ...]:
-        """Where each partition that has a position would be read from."""
-        found = []
+    def starts(self) -> tuple[PartitionStart, ...]:
+        """The first offset of each partition that has a position."""
+        rows = []
         for partition, state in self._consumer.machine.assignment:
             if state.began is not None:
                 offset, origin = state.began
-                found.append(
+                rows.append(
                     PartitionStart(partition, offset, origin.value, state.high_watermark, state.unusable)
                 )
-        return tuple(sorted(found, key=lambda stand: stand.partition))
+        return tuple(sorted(rows, key=lambda start: start.partition))
 
     async def _poll(self, limit_s: float) -> None:
         try:
             await self._consumer.poll(limit_s)
         except ConsumerError as raised:
-            if raised.problem.kind is not ProblemKind.TOO_LARGE:  # There is a record, after all.
+            if raised.problem.kind is not ProblemKind.TOO_LARGE:  # A record exists; that is enough here.
                 self._problem = raised.problem
 
     def _fetched(self) -> set[TopicPartition]:
@@ -94,12 +94,12 @@ class ReadProbe:
     def _tell_positions(self) -> ProbeChapter:
         title = "Take up the positions"
         steps = tuple(step for step in self._consumer.steps if step.kind in _POSITION_STEPS)
-        stands = {stand.partition: stand for stand in self.stands}
-        missing = [partition for partition in self._partitions if partition not in stands]
+        starts = {start.partition: start for start in self.starts}
+        missing = [partition for partition in self._partitions if partition not in starts]
         if not missing:
-            said = tuple(self._told(stand) for stand in list(stands.values())[:_SHOWN])
-            if len(stands) > _SHOWN:
-                said += (f"… and {len(stands) - _SHOWN} more partitions.",)
+            said = tuple(self._described(start) for start in list(starts.values())[:_SHOWN])
+            if len(starts) > _SHOWN:
+                said += (f"… and {len(starts) - _SHOWN} more partitions.",)
             return ProbeChapter("positions", title, ChapterStatus.OK, said, steps=steps)
         last = _last_failure(steps)
         why = f"No position for {listed(missing)}. "
@@ -112,27 +112,29 @@ class ReadProbe:
         needed = "an offset for each partition" if last is None else last.needed
         return ProbeChapter("positions", title, ChapterStatus.FAILED, (), why, needed, steps)
 
-    def _told(self, stand: PartitionStart) -> str:
-        before = "nothing committed" if stand.unusable is None else f"no record at {stand.unusable}"
+    def _described(self, start: PartitionStart) -> str:
+        before = "nothing committed" if start.unusable is None else f"no record at {start.unusable}"
         where = {
             "committed": "the committed offset",
             "reset": f"{before}; auto.offset.reset={self._policy}",
             "truncated": "the log was cut back to here",
-        }.get(stand.origin, stand.origin)
-        return f"{stand.partition} at {stand.offset} ({where})."
+        }.get(start.origin, start.origin)
+        return f"{start.partition} at {start.offset} ({where})."
 
     def _tell_fetch(self) -> ProbeChapter:
         title = "Fetch from there"
         steps = tuple(step for step in self._consumer.steps if step.kind is StepKind.FETCH)
         unfetched = [partition for partition in self._partitions if partition not in self._fetched()]
         if not unfetched and self._problem is None:
-            behind = sum(stand.behind or 0 for stand in self.stands)
-            waiting = [stand for stand in self.stands if stand.behind]
-            told = f"All {len(self._partitions)} partitions answer."
+            behind = sum(start.behind or 0 for start in self.starts)
+            waiting = [start for start in self.starts if start.behind]
+            sentence = f"All {len(self._partitions)} partitions answer."
             if len(self._partitions) == 1:
-                told = "The partition answers."
-            told += f" {behind} offsets to come in {len(waiting)} of them." if behind else " Nothing new yet."
-            return ProbeChapter("records", title, ChapterStatus.OK, (told,), steps=steps)
+                sentence = "The partition answers."
+            sentence += (
+                f" {behind} offsets to come in {len(waiting)} of them." if behind else " Nothing new yet."
+            )
+            return ProbeChapter("records", title, ChapterStatus.OK, (sentence,), steps=steps)
         last = _last_failure(steps)
         why = f"No answer for {listed(unfetched)}. " if unfetched else ""
         if self._problem is not None:

@@ -1,4 +1,4 @@
-"""What a probe found out: data; nothing here knows how it is shown."""
+"""The results of a probe, as data."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +15,7 @@ class ChapterStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeChapter:
-    """One stretch of the way: what was done, what was seen, and, if it failed, why and what it would take."""
+    """One part of the way: what was done and seen and, if it failed, why, and what would help."""
 
     name: str
     """A word for programs: cluster, offsets-partition, coordinator, group, join, positions, records."""
@@ -30,7 +30,7 @@ class ProbeChapter:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """Where a consumer would go on in one partition."""
+    """The offset at which a consumer would go on in one partition."""
 
     partition: TopicPartition
     offset: int
@@ -51,7 +51,7 @@ class ProbeReport:
     group: str | None
     topics: tuple[str, ...] = ()
     chapters: list[ProbeChapter] = field(default_factory=list)
-    stands: tuple[PartitionStart, ...] = ()
+    starts: tuple[PartitionStart, ...] = ()
     reached: bool = False
     """Whether a consumer gets to its next record, or to the end of the log, in every partition."""
 

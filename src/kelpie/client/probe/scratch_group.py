@@ -1,8 +1,8 @@
-"""A group of the probe's own, on the same offsets partition as the user's: what holds for it holds for that.
+"""A scratch group on the same offsets partition as the user's group.
 
-Its coordinator, and the log it writes to, are the same; the user's group does not notice. It is left and
-deleted in the end. Kafka before 1.1 cannot delete groups: 0.9 forgets one with its last member, later
-releases at the next clean-up, for nothing is committed.
+Both have the same coordinator and the same partition, so what works for one works for the other; the user's
+group does not change. The probe leaves and deletes the scratch group. Kafka before 1.1 cannot delete groups:
+0.9 forgets a group with its last member, later releases at the next clean-up, because nothing is committed.
 """
 
 from kelpie.model.partitioning import partition_for
