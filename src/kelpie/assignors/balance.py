@@ -29,14 +29,14 @@ def target(members: Sequence[MemberSubscription], counts: PartitionCounts, claim
     kept: Plan = {member.member_id: [] for member in ordered}
     for partition, owner in claims.owner.items():
         kept[owner].append(partition)
-    for own in kept.values():
-        own.sort(key=_place)
+    for partitions in kept.values():
+        partitions.sort(key=_place)
     if len({frozenset(member.topics) for member in members}) <= 1:
         plan = _equal(kept, readers, counts)
     else:
         plan = _Shifting(kept, readers, counts, claims).plan()
-    for own in plan.values():
-        own.sort(key=_place)
+    for partitions in plan.values():
+        partitions.sort(key=_place)
     return plan
 
 
@@ -45,7 +45,7 @@ def _place(partition: TopicPartition) -> tuple[bytes, int]:
 
 
 def _unassigned(kept: Plan, readers: dict[str, list[str]], counts: PartitionCounts) -> list[TopicPartition]:
-    taken = {partition for own in kept.values() for partition in own}
+    taken = {partition for partitions in kept.values() for partition in partitions}
     everything = (TopicPartition(topic, number) for topic in readers for number in range(counts[topic]))
     return [partition for partition in everything if partition not in taken]
 
@@ -59,8 +59,8 @@ def _equal(kept: Plan, readers: dict[str, list[str]], counts: PartitionCounts) -
         if len(own) > share:
             del own[share + (extra > 0) :]
             extra -= extra > 0
-    below = deque(member_id for member_id, own in kept.items() if len(own) < share)
-    at_share = deque(member_id for member_id, own in kept.items() if len(own) == share)
+    below = deque(member_id for member_id, partitions in kept.items() if len(partitions) < share)
+    at_share = deque(member_id for member_id, partitions in kept.items() if len(partitions) == share)
     for partition in _unassigned(kept, readers, counts):
         if below:
             member_id = below.popleft()
@@ -80,10 +80,10 @@ class _Shifting:
         self._readers = readers
         self._owner = claims.owner
         self._held: dict[str, defaultdict[str, list[TopicPartition]]] = {}
-        self._load = {member_id: len(own) for member_id, own in kept.items()}
-        for member_id, own in kept.items():
+        self._load = {member_id: len(partitions) for member_id, partitions in kept.items()}
+        for member_id, partitions in kept.items():
             held = self._held[member_id] = defaultdict(list)
-            for partition in own:
+            for partition in partitions:
                 held[partition.topic].append(partition)
         left = _unassigned(kept, readers, counts)
         left.sort(key=lambda partition: (len(readers[partition.topic]), _place(partition)))
@@ -94,7 +94,7 @@ class _Shifting:
         while any(self._shift(giver) for giver in sorted(self._load, key=self._load.__getitem__)[::-1]):
             pass
         return {
-            member_id: [partition for own in held.values() for partition in own]
+            member_id: [partition for partitions in held.values() for partition in partitions]
             for member_id, held in self._held.items()
         }
 

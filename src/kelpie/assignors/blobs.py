@@ -47,14 +47,14 @@ def subscription(
     `owned` is what it holds now; `remembered`, of generation `remembered_in`, what it got last: an eager
     member has given that up already.
     """
-    told: bytes | None = None
+    user_data: bytes | None = None
     if name == "sticky":
-        told = sticky.user_data(remembered, remembered_in)
+        user_data = sticky.user_data(remembered, remembered_in)
     elif name == "cooperative-sticky":
-        told = cooperative_sticky.user_data(remembered_in)
+        user_data = cooperative_sticky.user_data(remembered_in)
     message = Subscription(
         topics=sorted(topics),
-        user_data=told,
+        user_data=user_data,
         owned_partitions=_rows(owned),
         generation_id=generation,
     )

@@ -20,11 +20,11 @@ def assign(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Pl
     return {
         member_id: [
             partition
-            for partition in own
+            for partition in partitions
             if settled.owner.get(partition) == member_id
             or not settled.claimed_by.get(partition, set()) - {member_id}
         ]
-        for member_id, own in plan.items()
+        for member_id, partitions in plan.items()
     }
 
 

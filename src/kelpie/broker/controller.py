@@ -231,27 +231,27 @@ class Controller:
             raise Declined(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
-        there = len(topic.partitions)
-        if total == there:
-            raise Declined(ErrorCode.INVALID_PARTITIONS, f"Topic already has {there} partition(s).")
-        if total < there:
+        count = len(topic.partitions)
+        if total == count:
+            raise Declined(ErrorCode.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
+        if total < count:
             raise Declined(
                 ErrorCode.INVALID_PARTITIONS,
-                f"The topic {name} currently has {there} partition(s); {total} would not be an increase.",
+                f"The topic {name} currently has {count} partition(s); {total} would not be an increase.",
             )
-        if assignments is not None and len(assignments) != total - there:
+        if assignments is not None and len(assignments) != total - count:
             raise Declined(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Attempted to add {total - there} additional partition(s), but only {len(assignments)} "
+                f"Attempted to add {total - count} additional partition(s), but only {len(assignments)} "
                 "assignment(s) were specified.",
             )
         copies = len(topic.partitions[0].replicas)
         new = (
             placement.given(dict(enumerate(assignments)), self.image, Declined)
             if assignments is not None
-            else placement.spread(self.image, total - there, copies, Declined, first=there)
+            else placement.spread(self.image, total - count, copies, Declined, first=count)
         )
-        added = [self._new_partition(there + index, nodes) for index, nodes in enumerate(new)]
+        added = [self._new_partition(count + index, nodes) for index, nodes in enumerate(new)]
         if not dry_run:
             self.image = self.image.with_topic(replace(topic, partitions=(*topic.partitions, *added)))
 

@@ -78,8 +78,8 @@ def moved(
     a new epoch says so.
     """
     shrunk = not set(state.replicas) <= set(replicas)
-    there = replace(state, replicas=replicas, adding=(), removing=())
-    done = _settled(there, isr, rules)
+    moved = replace(state, replicas=replicas, adding=(), removing=())
+    done = _settled(moved, isr, rules)
     if shrunk and done.leader_epoch == state.leader_epoch:
         done = replace(done, leader_epoch=state.leader_epoch + 1)
     return done if done.partition_epoch != state.partition_epoch else _changed(done)

@@ -48,15 +48,15 @@ class FetchService:
                 session = self.sessions.open(partitions, by_id, now)
             Waiting(self, call, partitions, session, full=True).begin(now)
             return
-        found = self.sessions.continued(request.session_id, request.session_epoch, by_id, now)
-        if not isinstance(found, Session):
-            call.answer(FetchResponse(error_code=found, responses=[]))
+        continued = self.sessions.continued(request.session_id, request.session_epoch, by_id, now)
+        if not isinstance(continued, Session):
+            call.answer(FetchResponse(error_code=continued, responses=[]))
             return
-        _change(found, request, by_id)
-        if found.partitions:
-            Waiting(self, call, found.partitions, found, full=False).begin(now)
+        _change(continued, request, by_id)
+        if continued.partitions:
+            Waiting(self, call, continued.partitions, continued, full=False).begin(now)
         else:
-            self.sessions.close(found.session_id)
+            self.sessions.close(continued.session_id)
             Waiting(self, call, {}, None, full=True).begin(now)
 
     # Waiting
@@ -134,31 +134,31 @@ class FetchService:
         first: bool,
         committed: bool,
     ) -> PartitionData:
-        found = replica.log.read(
+        read = replica.log.read(
             request.fetch_offset,
             min(request.partition_max_bytes, room),
             upto=data.last_stable_offset if committed else data.high_watermark,
             at_least_one=first and version >= 3,
             cut=version < 3,
         )
-        if isinstance(found, AppendRefusal):
-            return _failed(request.partition, found.error_code)
+        if isinstance(read, AppendRefusal):
+            return _failed(request.partition, read.error_code)
         if committed:
-            aborted = replica.log.aborted_between(request.fetch_offset, found.next_offset)
+            aborted = replica.log.aborted_between(request.fetch_offset, read.next_offset)
             data.aborted_transactions = [
                 AbortedTransaction(producer_id=producer, first_offset=offset) for producer, offset in aborted
             ]
-        readable = self._readable(found, version)
+        readable = self._readable(read, version)
         if isinstance(readable, AppendRefusal):
             return _failed(request.partition, readable.error_code)
         data.records = readable
         return data
 
-    def _readable(self, found: ReadResult, version: int) -> bytes | AppendRefusal:
+    def _readable(self, read: ReadResult, version: int) -> bytes | AppendRefusal:
         """What this version of Fetch can read. zstd cannot be converted for clients before it."""
-        if version >= SMALLEST_MAGIC_2 or self._broker.persona.magic == 0 or not found.batches:
-            return found.data
-        return down_convert(found.data, 0 if version < 2 else 1, found.offset)
+        if version >= SMALLEST_MAGIC_2 or self._broker.persona.magic == 0 or not read.batches:
+            return read.data
+        return down_convert(read.data, 0 if version < 2 else 1, read.offset)
 
     def _not_led(self, partition: TopicPartition, code: ErrorCode, version: int) -> PartitionData:
         data = _failed(partition.partition, code)
@@ -167,14 +167,14 @@ class FetchService:
             data.current_leader = LeaderIdAndEpoch(leader_id=state.leader, leader_epoch=state.leader_epoch)
         return data
 
-    def endpoints(self, told: list[PartitionData]) -> list[NodeEndpoint]:
+    def endpoints(self, parts: list[PartitionData]) -> list[NodeEndpoint]:
         """Where the leaders are that an answer names (KIP-951)."""
-        leaders = {it.current_leader.leader_id for it in told if it.current_leader is not None}
+        leaders = {part.current_leader.leader_id for part in parts if part.current_leader is not None}
         image = self._broker.image
         return [
-            NodeEndpoint(node_id=node, host=it.host, port=it.port, rack=it.rack)
+            NodeEndpoint(node_id=node, host=endpoint.host, port=endpoint.port, rack=endpoint.rack)
             for node in sorted(leaders & image.alive)
-            for it in [image.brokers[node]]
+            for endpoint in [image.brokers[node]]
         ]
 
 
@@ -199,21 +199,21 @@ class Waiting:
         self._session = session
         self._full = full
         self._partitions = dict(partitions)
-        found = (fetching.partition_of(asked, call.version) for asked in partitions.values())
-        self.read_from = [partition for partition in found if partition is not None]
+        named = (fetching.partition_of(asked, call.version) for asked in partitions.values())
+        self.read_from = [partition for partition in named if partition is not None]
 
     def begin(self, now: Instant) -> None:
-        found, ready = self._gather()
+        answers, ready = self._gather()
         if ready or self._request.max_wait_ms <= 0 or not self._partitions:
-            self._answer(found)
+            self._answer(answers)
         else:
             self._fetching.wait(self, now + self._request.max_wait_ms)
 
     def try_again(self, now: Instant) -> None:
-        found, ready = self._gather()
+        answers, ready = self._gather()
         if ready:
             self._fetching.stop_waiting(self)
-            self._answer(found)
+            self._answer(answers)
 
     def late(self, now: Instant) -> None:
         self._fetching.stop_waiting(self)
@@ -221,25 +221,25 @@ class Waiting:
 
     def _gather(self) -> tuple[dict[Place, PartitionData], bool]:
         """What there is now, and whether that is enough to answer."""
-        found: dict[Place, PartitionData] = {}
+        answers: dict[Place, PartitionData] = {}
         room, size, urgent = self._request.max_bytes, 0, False
         for place, asked in self._partitions.items():
             data = self._fetching.read(asked, self._call, room=max(room - size, 0), first=size == 0)
-            found[place] = data
+            answers[place] = data
             size += len(data.records or b"")
             urgent = urgent or data.error_code != ErrorCode.NONE or data.diverging_epoch is not None
         # More than the answer can hold is never waited for.
-        return found, urgent or size >= min(self._request.min_bytes, room)
+        return answers, urgent or size >= min(self._request.min_bytes, room)
 
-    def _answer(self, found: dict[Place, PartitionData]) -> None:
+    def _answer(self, answers: dict[Place, PartitionData]) -> None:
         topics: dict[tuple[str, bytes], list[PartitionData]] = {}
-        for place, data in found.items():
+        for place, data in answers.items():
             asked = self._partitions[place]
             if asked.news(data) or self._full:
                 topics.setdefault((asked.topic, asked.topic_id), []).append(data)
         if self._session is not None and not self._full:
-            self._rotate(found)
-        told = [data for parts in topics.values() for data in parts]
+            self._rotate(answers)
+        answered = [data for parts in topics.values() for data in parts]
         self._call.answer(
             FetchResponse(
                 session_id=self._session.session_id if self._session else 0,
@@ -247,15 +247,15 @@ class Waiting:
                     FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=parts)
                     for (name, topic_id), parts in topics.items()
                 ],
-                node_endpoints=self._fetching.endpoints(told),
+                node_endpoints=self._fetching.endpoints(answered),
             )
         )
 
-    def _rotate(self, found: dict[Place, PartitionData]) -> None:
+    def _rotate(self, answers: dict[Place, PartitionData]) -> None:
         """Partitions that got something go to the end, so that all of them get their turn."""
         assert self._session is not None
         held = self._session.partitions
-        for place, data in found.items():
+        for place, data in answers.items():
             if data.records and place in held:
                 held[place] = held.pop(place)
 

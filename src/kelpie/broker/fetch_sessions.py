@@ -93,8 +93,8 @@ class Sessions:
                 self.close(session.session_id)
                 return True
             break
-        old = [it for it in self._open.values() if now - it.created_at > UNTOUCHED_MS]
-        smallest = min(old, key=lambda it: len(it.partitions), default=None)
+        old = [session for session in self._open.values() if now - session.created_at > UNTOUCHED_MS]
+        smallest = min(old, key=lambda session: len(session.partitions), default=None)
         if smallest is None or len(smallest.partitions) >= size:
             return False
         self.close(smallest.session_id)

@@ -63,8 +63,8 @@ class GroupService:
         self._broker.timers.set(("load", index), now + delay, load)
 
     def _tell_of_deleted_topics(self, now: Instant) -> None:
-        there = frozenset(self._broker.image.topics)
-        gone, self._topics = self._topics - there, there
+        topics = frozenset(self._broker.image.topics)
+        gone, self._topics = self._topics - topics, topics
         if gone:
             for host in list(self._hosts.values()):
                 if host.active:

@@ -147,9 +147,9 @@ def _carries_error(at: Layout) -> bool:
 
 def _elements(name: str, asked: Any) -> Iterable[Any]:
     for called in (name, *_ASKED_IN.get(name, ())):
-        found = getattr(asked, called, None)
-        if isinstance(found, list) and found:
-            return found
+        elements = getattr(asked, called, None)
+        if isinstance(elements, list) and elements:
+            return elements
     return ()
 
 
@@ -212,7 +212,9 @@ def _of_log_dirs(request: AlterReplicaLogDirsRequest) -> _Asked:
     for folder in request.dirs:
         for topic in folder.topics:
             topics.setdefault(topic.name, []).extend(topic.partitions)
-    return _Asked(topics=[NamedTopicPartitions(name=name, partitions=own) for name, own in topics.items()])
+    return _Asked(
+        topics=[NamedTopicPartitions(name=name, partitions=partitions) for name, partitions in topics.items()]
+    )
 
 
 def _of_users(request: AlterUserScramCredentialsRequest) -> _Asked:

@@ -165,7 +165,7 @@ class Replica:
 
     def low_watermark(self, alive: Collection[int]) -> int:
         """Where all living replicas begin at the latest; what is before is gone everywhere."""
-        starts = [it.start_offset for node, it in self.followers.items() if node in alive]
+        starts = [follower.start_offset for node, follower in self.followers.items() if node in alive]
         return min([self.log.start_offset, *starts])
 
     def last_stable_offset(self) -> int:

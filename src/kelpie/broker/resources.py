@@ -82,9 +82,9 @@ def entries(broker: Broker, kind: int, name: str) -> list[ConfigEntry]:
 
 
 def _of_topic(broker: Broker, config: Mapping[str, str], key: str, value: str) -> ConfigEntry:
-    own = [Synonym(key, value, TOPIC_SOURCE)] if key in config else []
+    set_for_topic = [Synonym(key, value, TOPIC_SOURCE)] if key in config else []
     inherited = _synonyms(broker, TOPIC_TO_BROKER[key]) if key in TOPIC_TO_BROKER else []
-    return ConfigEntry(key, value, (*own, *inherited))
+    return ConfigEntry(key, value, (*set_for_topic, *inherited))
 
 
 def _of_broker(broker: Broker, name: str) -> list[ConfigEntry]:
@@ -100,12 +100,12 @@ def _of_broker(broker: Broker, name: str) -> list[ConfigEntry]:
             f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}",
         )
     names = {*broker.settings.defaults, *broker.settings.given, *configs.get("", {}), *configs.get(name, {})}
-    found = []
+    entries = []
     for key in sorted({*names, *_IDS}):
         synonyms = _synonyms(broker, key)
         value = synonyms[0].value if synonyms else broker.settings.text(key)
-        found.append(ConfigEntry(key, value, tuple(synonyms), read_only=_is_fixed(key)))
-    return found
+        entries.append(ConfigEntry(key, value, tuple(synonyms), read_only=_is_fixed(key)))
+    return entries
 
 
 def _synonyms(broker: Broker, name: str) -> list[Synonym]:
@@ -116,11 +116,11 @@ def _synonyms(broker: Broker, name: str) -> list[Synonym]:
         (configs.get("", {}), DYNAMIC_DEFAULT),
         ({**dict.fromkeys(_IDS, str(broker.node_id)), **settings.given}, STATIC),
     ]
-    found = [Synonym(name, values[name], source) for values, source in layers if name in values]
+    synonyms = [Synonym(name, values[name], source) for values, source in layers if name in values]
     if name in _COARSER:
-        return [*found, Synonym(*_COARSER[name], DEFAULT)] if found else []
+        return [*synonyms, Synonym(*_COARSER[name], DEFAULT)] if synonyms else []
     default = settings.defaults.get(name, TOPIC_DEFAULTS.get(BROKER_TO_TOPIC.get(name, "")))
-    return found if default is None else [*found, Synonym(name, default, DEFAULT)]
+    return synonyms if default is None else [*synonyms, Synonym(name, default, DEFAULT)]
 
 
 def _is_fixed(name: str) -> bool:

@@ -82,8 +82,8 @@ class ShardHost:
                 reply.to.answer(reply.response)
 
     def _tell(self, what: NoteKind, now: Instant, **values: Any) -> None:
-        said = note(what, topic=self._replica.partition.topic, epoch=self.epoch, **values)
-        self._broker.tell(self._replica.partition, (said,), now)
+        written = note(what, topic=self._replica.partition.topic, epoch=self.epoch, **values)
+        self._broker.tell(self._replica.partition, (written,), now)
 
     def carry_out(self, outcome: Outcome, now: Instant) -> None:
         if outcome.notes:

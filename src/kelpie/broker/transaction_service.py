@@ -76,8 +76,8 @@ class Marking:
                     self._marker,
                     partition,
                     now,
-                    written=lambda at, it=partition: self._written(it, at),  # type: ignore[misc]
-                    failed=lambda it=partition, led=led: self._failed(it, led),  # type: ignore[misc]
+                    written=lambda at, partition=partition: self._written(partition, at),  # type: ignore[misc]
+                    failed=lambda partition=partition, led=led: self._failed(partition, led),  # type: ignore[misc]
                 )
         if self._left:
             key = ("marker", self._marker.transactional_id, self._marker.producer_id)

@@ -69,10 +69,10 @@ def verify_records(
 
     def verified(errors: Mapping[TopicPartition, ErrorCode]) -> None:
         for partition, error in errors.items():
-            told = _told(error, knows_abortable=version >= PRODUCE_KNOWS_ABORTABLE)
-            if told in _TRY_AGAIN:
-                told = ErrorCode.NOT_ENOUGH_REPLICAS  # What producers of every age try again after.
-            proofs[partition] = guards[partition] if told is ErrorCode.NONE else told
+            answered = _told(error, knows_abortable=version >= PRODUCE_KNOWS_ABORTABLE)
+            if answered in _TRY_AGAIN:
+                answered = ErrorCode.NOT_ENOUGH_REPLICAS  # What producers of every age try again after.
+            proofs[partition] = guards[partition] if answered is ErrorCode.NONE else answered
         then(proofs)
 
     if len(producers) > 1:

@@ -79,10 +79,10 @@ def offsets_of(
 ) -> OffsetFetchResponseGroup:
     """The offsets of these topics, or of all. What is not there is offset -1, and no error."""
     gone = shard.behaviour.simple_groups and not _exists(shard, group_id)
-    found = {} if gone else shard.offsets.of(group_id)
+    committed_offsets = {} if gone else shard.offsets.of(group_id)
     if topics is None:
         asked: dict[tuple[str, bytes], list[int]] = {}
-        for partition in found:
+        for partition in committed_offsets:
             asked.setdefault((partition.topic, NO_UUID), []).append(partition.partition)
         wanted = list(asked.items())
     else:
@@ -93,7 +93,7 @@ def offsets_of(
         for index in indexes:
             partition = TopicPartition(name, index)
             unstable = require_stable and not gone and _is_unstable(shard, group_id, partition)
-            committed = _ABSENT if unstable else found.get(partition, _ABSENT)
+            committed = _ABSENT if unstable else committed_offsets.get(partition, _ABSENT)
             error = ErrorCode.UNSTABLE_OFFSET_COMMIT if unstable else ErrorCode.NONE
             if (group_id, partition) in shard.offsets.without_metadata:
                 committed = replace(committed, metadata=None)

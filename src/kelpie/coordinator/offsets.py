@@ -48,10 +48,10 @@ class OffsetStore:
     # What the log says.
 
     def replay(
-        self, group_id: str, partition: TopicPartition, found: OffsetAndMetadata, producer_id: int
+        self, group_id: str, partition: TopicPartition, committed: OffsetAndMetadata, producer_id: int
     ) -> None:
         offsets = self.committed if producer_id == -1 else self.pending.setdefault(producer_id, {})
-        offsets.setdefault(group_id, {})[partition] = found
+        offsets.setdefault(group_id, {})[partition] = committed
         self.without_metadata.discard((group_id, partition))
 
     def forget(self, group_id: str, partition: TopicPartition) -> None:
@@ -69,9 +69,9 @@ class OffsetStore:
             return
         for group_id, offsets in ended.items():
             kept = self.committed.setdefault(group_id, {})
-            for partition, found in offsets.items():
-                if partition not in kept or found.record_offset > kept[partition].record_offset:
-                    kept[partition] = found
+            for partition, pending in offsets.items():
+                if partition not in kept or pending.record_offset > kept[partition].record_offset:
+                    kept[partition] = pending
 
     # What is on its way into the log.
 

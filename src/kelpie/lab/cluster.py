@@ -325,8 +325,8 @@ class Cluster:
         def found(cluster: State) -> dict[str, Any] | None:
             for described in cluster["groups"]:
                 if described["group"] == group and described["state"] == state:
-                    there = self._members(described)
-                    return {**described, "members": there} if members in (None, there) else None
+                    count = self._members(described)
+                    return {**described, "members": count} if members in (None, count) else None
             return None
 
         try:

@@ -246,8 +246,12 @@ class BrokerConnection(asyncio.Protocol):
             known = self._broker.persona.versions.get(API_VERSIONS)
             if known is not None and known.last is not None:
                 # As ApiVersionsRequest.getErrorResponse: the versions of this one API, in version 0.
-                own = ApiVersion(api_key=API_VERSIONS, min_version=known.first, max_version=known.last)
-                response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
+                api_versions = ApiVersion(
+                    api_key=API_VERSIONS, min_version=known.first, max_version=known.last
+                )
+                response = ApiVersionsResponse(
+                    error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[api_versions]
+                )
                 self._meter.requests[API_VERSIONS] += 1
                 self._meter.errors[API_VERSIONS, ErrorCode.UNSUPPORTED_VERSION] += 1
                 self._write(encode_response(API_VERSIONS, 0, error.header.correlation_id, response))

@@ -68,15 +68,15 @@ def _interesting(cls: type[Any]) -> tuple[tuple[str, bool], ...]:
 
 
 def _fields(cls: type[Any]) -> list[tuple[str, bool]]:
-    found: list[tuple[str, bool]] = []
+    topics: list[tuple[str, bool]] = []
     hints = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
         types = _plain_types(hints[field.name])
         if any(dataclasses.is_dataclass(kind) for kind in types):
-            found.append((field.name, False))
+            topics.append((field.name, False))
         elif str in types or field.name == "topic_id":
-            found.append((field.name, True))
-    return found
+            topics.append((field.name, True))
+    return topics
 
 
 def _plain_types(hint: Any) -> set[Any]:

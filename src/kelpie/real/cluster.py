@@ -186,8 +186,8 @@ class RealCluster(Fleet):
         connect = {"zookeeper.connect": f"{ports.HOST}:{keeper_port}"}
         for number, port in enumerate(broker_ports, start=1):
             node = self._add_broker(number, port)
-            own = properties.broker(self.release, number, port, node.data, node.listeners)
-            self._configure(node, own | connect)
+            settings = properties.broker(self.release, number, port, node.data, node.listeners)
+            self._configure(node, settings | connect)
 
     def _add_broker(self, number: int, port: int) -> FleetNode:
         further = self.further_listeners
@@ -200,8 +200,8 @@ class RealCluster(Fleet):
         self.nodes[node.name] = node
         return node
 
-    def _configure(self, node: FleetNode, own: Mapping[str, object]) -> None:
-        values = {**properties.defaults(self.release, self.size), **self.settings, **own}
+    def _configure(self, node: FleetNode, settings: Mapping[str, object]) -> None:
+        values = {**properties.defaults(self.release, self.size), **self.settings, **settings}
         node.config.write_text(properties.text(values))
 
     def _launch(self) -> None:

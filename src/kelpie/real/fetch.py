@@ -79,19 +79,19 @@ def _fetch(what: str, jars: tuple[Jar, ...], folder: Path, limit_s: float) -> No
     work.mkdir(parents=True, exist_ok=True)
     (work / "settings.xml").write_text(_settings())
     (work / "ivy.xml").write_text(_module(jars))
-    said = _run([*command, *_INPUT, *_OUTPUT], work, what, limit_s)
-    _check(said, what, jars, work)
+    output = _run([*command, *_INPUT, *_OUTPUT], work, what, limit_s)
+    _check(output, what, jars, work)
     (work / "jars").rename(folder)
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _check(said: str, what: str, jars: tuple[Jar, ...], work: Path) -> None:
+def _check(output: str, what: str, jars: tuple[Jar, ...], work: Path) -> None:
     absent = [jar for jar in jars if not (work / "jars" / jar.file_name).is_file()]
-    if absent and not re.search(r"^\s+found ", said, re.MULTILINE):
+    if absent and not re.search(r"^\s+found ", output, re.MULTILINE):
         raise _not_reached(what)
     if absent:
         # Ivy gives all or nothing; its output tells which ones failed.
-        failed = re.findall(r":: (\S+)#(\S+);(\S+?)(?:: not found|!)", said)
+        failed = re.findall(r":: (\S+)#(\S+);(\S+?)(?:: not found|!)", output)
         missing = [jar for jar in absent if (jar.organisation, jar.name, jar.revision) in failed] or absent
         raise Unavailable(
             f"{what} cannot be fetched: the registry of jars does not give {missing[0]}"
@@ -118,7 +118,7 @@ def _not_reached(what: str) -> Unavailable:
 def _run(command: list[str], work: Path, what: str, limit_s: float) -> str:
     """Ivy's output. It is ended when it takes too long, or says nothing for too long."""
     deadline = time.monotonic() + limit_s
-    said = b""
+    output = b""
     with (
         subprocess.Popen(
             command,
@@ -136,8 +136,8 @@ def _run(command: list[str], work: Path, what: str, limit_s: float) -> str:
             while ears.select(min(_SILENCE_LIMIT_S, deadline - time.monotonic())):
                 chunk = os.read(ivy.stdout.fileno(), 65_536)
                 if not chunk:
-                    return said.decode(errors="replace")
-                said += chunk
+                    return output.decode(errors="replace")
+                output += chunk
         finally:
             ivy.send_signal(signal.SIGKILL)
     if time.monotonic() < deadline:
@@ -149,12 +149,12 @@ def _run(command: list[str], work: Path, what: str, limit_s: float) -> str:
 
 def _ivy() -> Path:
     jars = java.pyspark_jars()
-    found = sorted(jars.glob("ivy-*.jar")) if jars else []
-    if not found:
+    ivy_jars = sorted(jars.glob("ivy-*.jar")) if jars else []
+    if not ivy_jars:
         raise Unavailable(
             "Ivy, which fetches Kafka, is missing: it comes with PySpark. Install kelpie-kafka[pipeline]."
         )
-    return found[-1]
+    return ivy_jars[-1]
 
 
 def _settings() -> str:

@@ -246,12 +246,12 @@ class Fleet(ABC):
         process = node.process
         assert process is not None
         alive = process.alive
-        said = process.said()
-        if not alive or any(words in said for words in _FATAL):
+        output = process.said()
+        if not alive or any(words in output for words in _FATAL):
             raise NodeDied(
                 f"{self.title}: {node} {'failed' if alive else 'ended'} at its start"
                 f"{'' if alive else f' (status {process.status})'}. The end of its log:\n{process.tail()}",
-                port_taken="Address already in use" in said,
+                port_taken="Address already in use" in output,
             )
 
     def __enter__(self) -> Self:

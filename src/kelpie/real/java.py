@@ -53,13 +53,15 @@ def _checked(program: str | None, home: str | None) -> Path:
         where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
         raise Unavailable(f"Java is missing ({where}). Install Java {_NEEDED} or newer, or set JAVA_HOME.")
     try:
-        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        answer = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(
             f"Java at {program} does not run: {error}. Set JAVA_HOME to one that does."
         ) from None
-    version = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
-    if said.returncode or not version:
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    if answer.returncode or not version:
         raise Unavailable(f"Java at {program} does not say its version. Set JAVA_HOME to one that does.")
     if int(version[1]) < _NEEDED:
         raise Unavailable(

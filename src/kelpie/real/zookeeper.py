@@ -32,10 +32,10 @@ def four_letters(port: int, word: str, timeout_s: float = 2.0) -> str:
 def complaint(port: int) -> str | None:
     try:
         # Unlike ruok, srvr is answered properly only once requests are served.
-        said = four_letters(port, "srvr")
+        answer = four_letters(port, "srvr")
     except OSError as error:
         return f"port {port} does not answer ({error})"
-    return None if "Mode:" in said else f"port {port} answers {said.strip()[:80]!r}"
+    return None if "Mode:" in answer else f"port {port} answers {answer.strip()[:80]!r}"
 
 
 def sessions(port: int) -> list[str]:
@@ -105,11 +105,11 @@ def _pyspark_classpath() -> str:
     folder = java.pyspark_jars()
     if folder is None:
         raise Unavailable("ZooKeeper is missing: it comes with PySpark. Install kelpie-kafka[pipeline].")
-    found: list[Path] = []
+    files: list[Path] = []
     for name in _JARS:
         # A revision begins with a digit; names that only begin alike do not.
         jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
         if not jars:
             raise Unavailable(f"ZooKeeper is incomplete: PySpark's wheel ({folder}) holds no {name}.")
-        found.append(jars[-1])
-    return ":".join(map(str, found))
+        files.append(jars[-1])
+    return ":".join(map(str, files))

@@ -25,11 +25,13 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         return
     request: AddPartitionsToTxnRequest = call.message
     asked = _partitions(request.v3_and_below_topics)
-    unknown = {it for it in asked if broker.image.partition(it) is None}
+    unknown = {partition for partition in asked if broker.image.partition(partition) is None}
     if unknown:
         errors = {
-            it: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if it in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for it in asked
+            partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if partition in unknown
+            else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for partition in asked
         }
         call.answer(_of_client(request, errors))
         return
@@ -46,26 +48,26 @@ def _many(broker: Broker, call: Call, now: Instant) -> None:
 
     def finish(errors: list[dict[TopicPartition, ErrorCode]]) -> None:
         results = [
-            add_partitions_result(it.transactional_id, found)
-            for it, found in zip(wanted, errors, strict=True)
+            add_partitions_result(transaction.transactional_id, errors_by_partition)
+            for transaction, errors_by_partition in zip(wanted, errors, strict=True)
         ]
         call.answer(AddPartitionsToTxnResponse(results_by_transaction=results))
 
     gather = Gather(len(wanted), finish)
-    for index, it in enumerate(wanted):
+    for index, transaction in enumerate(wanted):
         to = gather.part(index)
-        partitions = _partitions(it.topics)
-        host = broker.transactions.host_for(it.transactional_id)
+        partitions = _partitions(transaction.topics)
+        host = broker.transactions.host_for(transaction.transactional_id)
         if not isinstance(host, ShardHost):
             to.answer(dict.fromkeys(partitions, host))
             continue
         outcome = host.shard.verify_or_add(
             to,
-            it.transactional_id,
-            producer_id=it.producer_id,
-            producer_epoch=it.producer_epoch,
+            transaction.transactional_id,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
             partitions=partitions,
-            verify_only=it.verify_only,
+            verify_only=transaction.verify_only,
             now=now,
         )
         host.carry_out(outcome, now)

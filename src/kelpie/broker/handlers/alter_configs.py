@@ -19,7 +19,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 
 def _alter(broker: Broker, asked: AlterConfigsResource, *, dry_run: bool) -> AlterConfigsResourceResponse:
     code, message = ErrorCode.NONE, None
-    config = {it.name: it.value for it in asked.configs if it.value is not None}
+    config = {setting.name: setting.value for setting in asked.configs if setting.value is not None}
     try:
         resources.change(broker, asked.resource_type, asked.resource_name, config, dry_run=dry_run)
     except Declined as declined:

@@ -23,7 +23,8 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         return
     responses = [
         ReassignableTopicResponse(
-            name=topic.name, partitions=[_move(broker, controller, topic.name, it) for it in topic.partitions]
+            name=topic.name,
+            partitions=[_move(broker, controller, topic.name, part) for part in topic.partitions],
         )
         for topic in request.topics
     ]

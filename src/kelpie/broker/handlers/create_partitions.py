@@ -24,7 +24,7 @@ def _add(broker: Broker, topic: CreatePartitionsTopic, *, dry_run: bool) -> Crea
     controller = broker.links.controller()
     if controller is None:
         return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER)
-    given = None if topic.assignments is None else [it.broker_ids for it in topic.assignments]
+    given = None if topic.assignments is None else [assigned.broker_ids for assigned in topic.assignments]
     try:
         controller.add_partitions(topic.name, topic.count, given, dry_run=dry_run)
     except Declined as declined:

@@ -49,7 +49,7 @@ def _create(broker: Broker, topic: CreatableTopic, *, dry_run: bool) -> Creatabl
             topic.num_partitions,
             topic.replication_factor,
             {config.name: config.value or "" for config in topic.configs},
-            {it.partition_index: it.broker_ids for it in topic.assignments} or None,
+            {assigned.partition_index: assigned.broker_ids for assigned in topic.assignments} or None,
             dry_run=dry_run,
         )
     except Declined as declined:

@@ -23,14 +23,17 @@ from kelpie.wire.api.delete_records import (
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DeleteRecordsRequest = call.message
     asked = [
-        (topic.name, [_begin(broker, topic.name, it) for it in topic.partitions]) for topic in request.topics
+        (topic.name, [_begin(broker, topic.name, part) for part in topic.partitions])
+        for topic in request.topics
     ]
 
     def finish() -> None:
         call.answer(
             DeleteRecordsResponse(
                 topics=[
-                    DeleteRecordsTopicResult(name=name, partitions=[_result(it) for it in deletions])
+                    DeleteRecordsTopicResult(
+                        name=name, partitions=[_result(deletion) for deletion in deletions]
+                    )
                     for name, deletions in asked
                 ]
             )

@@ -25,9 +25,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 def _describe(
     broker: Broker, asked: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
-    code, message, found = ErrorCode.NONE, "", []
+    code, message, entries = ErrorCode.NONE, "", []
     try:
-        found = resources.entries(broker, asked.resource_type, asked.resource_name)
+        entries = resources.entries(broker, asked.resource_type, asked.resource_name)
     except Declined as declined:
         code, message = declined.code, declined.message
     wanted = asked.configuration_keys
@@ -36,7 +36,7 @@ def _describe(
         error_message=message,
         resource_type=asked.resource_type,
         resource_name=asked.resource_name,
-        configs=[_result(it, request) for it in found if not wanted or it.name in wanted],
+        configs=[_result(entry, request) for entry in entries if not wanted or entry.name in wanted],
     )
 
 
@@ -49,7 +49,8 @@ def _result(entry: resources.ConfigEntry, request: DescribeConfigsRequest) -> De
         config_source=entry.source,
         is_sensitive=False,
         synonyms=[
-            DescribeConfigsSynonym(name=it.name, value=it.value, source=it.source) for it in entry.synonyms
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in entry.synonyms
         ]
         if request.include_synonyms
         else [],

@@ -17,7 +17,7 @@ FOLDER = "/lab"
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: DescribeLogDirsRequest = call.message
-    asked = None if request.topics is None else {it.topic: it.partitions for it in request.topics}
+    asked = None if request.topics is None else {topic.topic: topic.partitions for topic in request.topics}
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for partition, replica in broker.replicas.items():
         if asked is None or partition.partition in asked.get(partition.topic, ()):

@@ -42,13 +42,15 @@ def _describe(broker: Broker, partition: TopicPartition) -> PartitionResponse:
         error_code=ErrorCode.NONE,
         active_producers=[
             ProducerState(
-                producer_id=it.producer_id,
-                producer_epoch=it.epoch,
-                last_sequence=it.last_sequence,
-                last_timestamp=it.last_timestamp,
-                coordinator_epoch=it.coordinator_epoch,
-                current_txn_start_offset=-1 if it.transaction_start is None else it.transaction_start,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp=producer.last_timestamp,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=-1
+                if producer.transaction_start is None
+                else producer.transaction_start,
             )
-            for it in replica.log.producers()
+            for producer in replica.log.producers()
         ],
     )

@@ -20,8 +20,8 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 def _describe(broker: Broker, transactional_id: str) -> DescribedTransaction:
     host = broker.transactions.host_for(transactional_id)
     if isinstance(host, ShardHost):
-        found: DescribedTransaction = host.shard.describe(transactional_id)
-        return found
+        described: DescribedTransaction = host.shard.describe(transactional_id)
+        return described
     return DescribedTransaction(
         error_code=host,
         transactional_id=transactional_id,

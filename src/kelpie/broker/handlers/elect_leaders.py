@@ -26,7 +26,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     if everything:
         asked = {topic.name: list(range(len(topic.partitions))) for topic in controller.image.topics.values()}
     else:
-        asked = {it.topic: it.partitions for it in request.topic_partitions or []}
+        asked = {topic.topic: topic.partitions for topic in request.topic_partitions or []}
     results = []
     for topic, partitions in asked.items():
         outcomes = [
@@ -35,7 +35,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         ]
         if everything:
             # Asked for all, Kafka is silent about those that needed none.
-            outcomes = [it for it in outcomes if it.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+            outcomes = [
+                outcome for outcome in outcomes if outcome.error_code != ErrorCode.ELECTION_NOT_NEEDED
+            ]
         if outcomes:
             results.append(ReplicaElectionResult(topic=topic, partition_result=outcomes))
     broker.links.publish(now)

@@ -25,7 +25,7 @@ NOWHERE = Endpoint(-1, "", -1)
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: FindCoordinatorRequest = call.message
     keys = request.coordinator_keys if call.version >= 4 else [request.key]
-    found = [(key, *look_up(broker, request.key_type, key, call.listener, now)) for key in keys]
+    coordinators = [(key, *look_up(broker, request.key_type, key, call.listener, now)) for key in keys]
     if call.version >= 4:
         call.answer(
             FindCoordinatorResponse(
@@ -38,12 +38,12 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
                         error_code=code,
                         error_message=_INVALID if _is_unheard_of(request.key_type) else "",
                     )
-                    for key, code, node in found
+                    for key, code, node in coordinators
                 ]
             )
         )
         return
-    _, code, node = found[0]
+    _, code, node = coordinators[0]
     call.answer(
         FindCoordinatorResponse(
             error_code=code,

@@ -41,15 +41,15 @@ def _alter(
 
 def _apply(config: dict[str, str], change: ConfigChange) -> None:
     name, value = change.name, change.value or ""
-    there = [item for item in config.get(name, "").split(",") if item]
+    items = [item for item in config.get(name, "").split(",") if item]
     match change.config_operation:
         case 0:
             config[name] = value
         case 1:
             config.pop(name, None)
         case 2:
-            config[name] = ",".join([*there, *(item for item in value.split(",") if item not in there)])
+            config[name] = ",".join([*items, *(item for item in value.split(",") if item not in items)])
         case 3:
-            config[name] = ",".join(item for item in there if item not in value.split(","))
+            config[name] = ",".join(item for item in items if item not in value.split(","))
         case other:
             raise Declined(ErrorCode.INVALID_REQUEST, f"Unknown operation {other}")

@@ -31,15 +31,17 @@ OFFSET_NOT_AVAILABLE_SINCE = 5
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ListOffsetsRequest = call.message
-    named = Counter((topic.name, it.partition_index) for topic in request.topics for it in topic.partitions)
+    named = Counter(
+        (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
+    )
     topics = []
     for topic in request.topics:
         parts = []
-        for it in topic.partitions:
-            twice = call.version > 0 and named[topic.name, it.partition_index] > 1
-            partition = TopicPartition(topic.name, it.partition_index)
-            found = ErrorCode.INVALID_REQUEST if twice else _find(broker, partition, it, call, now)
-            parts.append(_response(it.partition_index, found))
+        for part in topic.partitions:
+            twice = call.version > 0 and named[topic.name, part.partition_index] > 1
+            partition = TopicPartition(topic.name, part.partition_index)
+            listed = ErrorCode.INVALID_REQUEST if twice else _find(broker, partition, part, call, now)
+            parts.append(_response(part.partition_index, listed))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=parts))
     call.answer(ListOffsetsResponse(topics=topics))
 
@@ -47,14 +49,14 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 Found = FoundOffset | list[int] | ErrorCode | None
 
 
-def _response(index: int, found: Found) -> ListOffsetsPartitionResponse:
+def _response(index: int, listed: Found) -> ListOffsetsPartitionResponse:
     response = ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.NONE)
-    if isinstance(found, ErrorCode):
-        response.error_code = found
-    elif isinstance(found, list):
-        response.old_style_offsets = found
-    elif found is not None:
-        response.timestamp, response.offset, response.leader_epoch = found
+    if isinstance(listed, ErrorCode):
+        response.error_code = listed
+    elif isinstance(listed, list):
+        response.old_style_offsets = listed
+    elif listed is not None:
+        response.timestamp, response.offset, response.leader_epoch = listed
     return response
 
 
@@ -77,16 +79,16 @@ def _find(
         return log.offset_for_timestamp(asked.timestamp, log.end_offset)
     committed = call.message.isolation_level == READ_COMMITTED
     upto = replica.last_stable_offset() if committed else replica.high_watermark
-    found = (
+    listed = (
         FoundOffset(-1, upto, replica.leader_epoch)
         if asked.timestamp == LATEST
         else log.offset_for_timestamp(BEFORE_EVERYTHING if unknown else asked.timestamp, upto)
     )
-    if replica.high_watermark < replica.epoch_start_offset and (found is None or asked.timestamp == LATEST):
+    if replica.high_watermark < replica.epoch_start_offset and (listed is None or asked.timestamp == LATEST):
         # A new leader does not know yet what the one before it had committed (KIP-207).
         known = call.version >= OFFSET_NOT_AVAILABLE_SINCE
         return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
-    return found
+    return listed
 
 
 def _old_style(replica: Replica, asked: ListOffsetsPartition, now: Instant) -> list[int]:
@@ -97,8 +99,8 @@ def _old_style(replica: Replica, asked: ListOffsetsPartition, now: Instant) -> l
     log = replica.log
     # A file that nobody has written to is as old as the partition, which is not kept: it passes for new.
     places = [
-        (max(it.base_offset, log.start_offset), now if it.modified is None else it.modified)
-        for it in log.segments
+        (max(segment.base_offset, log.start_offset), now if segment.modified is None else segment.modified)
+        for segment in log.segments
     ]
     if log.segments[-1].size:
         places.append((log.end_offset, now))

@@ -14,7 +14,9 @@ from kelpie.wire.api.list_partition_reassignments import (
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ListPartitionReassignmentsRequest = call.message
-    asked = None if request.topics is None else {it.name: it.partition_indexes for it in request.topics}
+    asked = (
+        None if request.topics is None else {topic.name: topic.partition_indexes for topic in request.topics}
+    )
     topics = []
     for topic in broker.image.topics.values():
         moving = [

@@ -47,8 +47,8 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     image = broker.image
     everything = request.topics is None or (call.version == 0 and not request.topics)
     asked = [] if everything else request.topics or []
-    if broker.persona.name == "0.9" and _spoilt(broker, call.listener, [it.name or "" for it in asked]):
-        names = [it.name for it in asked] or list(image.topics)
+    if broker.persona.name == "0.9" and _spoilt(broker, call.listener, [topic.name or "" for topic in asked]):
+        names = [topic.name for topic in asked] or list(image.topics)
         call.answer(
             MetadataResponse(
                 brokers=[], topics=[_absent(name, ErrorCode.UNKNOWN_SERVER_ERROR) for name in names]
@@ -62,9 +62,11 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     call.answer(
         MetadataResponse(
             brokers=[
-                MetadataResponseBroker(node_id=it.node_id, host=it.host, port=it.port, rack=it.rack)
-                for it in (image.brokers[node] for node in sorted(image.alive))
-                if call.listener in it.listeners
+                MetadataResponseBroker(
+                    node_id=endpoint.node_id, host=endpoint.host, port=endpoint.port, rack=endpoint.rack
+                )
+                for endpoint in (image.brokers[node] for node in sorted(image.alive))
+                if call.listener in endpoint.listeners
             ],
             cluster_id=image.cluster_id,
             controller_id=image.controller_id,
@@ -104,10 +106,10 @@ def _hides_a_replica(image: Image, listener: str, names: list[str]) -> bool:
 def _asked(broker: Broker, asked: MetadataRequestTopic, call: Call, now: Instant) -> MetadataResponseTopic:
     image, request = broker.image, call.message
     if asked.topic_id != NO_UUID:
-        found = image.names.get(asked.topic_id)
-        if found is None:
+        known_name = image.names.get(asked.topic_id)
+        if known_name is None:
             return _absent(None, ErrorCode.UNKNOWN_TOPIC_ID, topic_id=asked.topic_id)
-        return describe(image.topics[found], call, broker)
+        return describe(image.topics[known_name], call, broker)
     name = asked.name or ""
     topic = image.topics.get(name)
     if topic is not None:

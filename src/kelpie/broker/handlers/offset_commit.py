@@ -82,22 +82,22 @@ def _sort(
     refused: dict[Place, ErrorCode] = {}
     for topic in request.topics:
         name = image.names.get(topic.topic_id, "") if version >= BY_ID else topic.name
-        found = image.topic(name)
+        image_topic = image.topic(name)
         unknown = (
             ErrorCode.UNKNOWN_TOPIC_ID
             if version >= BY_ID and not name
             else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
-        there = []
-        anywhere = found is not None and broker.persona.commits_to_any_partition
+        existing = []
+        anywhere = image_topic is not None and broker.persona.commits_to_any_partition
         for part in topic.partitions:
             if not anywhere and image.partition(TopicPartition(name, part.partition_index)) is None:
                 refused[topic.name, topic.topic_id, part.partition_index] = unknown
             else:
-                there.append(part)
-        if there:
-            topic_id = found.topic_id if found else NO_UUID
-            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=there))
+                existing.append(part)
+        if existing:
+            topic_id = image_topic.topic_id if image_topic else NO_UUID
+            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=existing))
     return known, refused
 
 
@@ -114,19 +114,19 @@ def _merged(
     second: list[OffsetCommitResponseTopic] = []
     for topic in request.topics:
         name = topic.name or names.get(topic.topic_id, "")
-        here, there = [], []
+        refused_here, answered_by_shard = [], []
         for part in topic.partitions:
             place = (topic.name, topic.topic_id, part.partition_index)
             index = part.partition_index
             if place in refused:
-                here.append(PartitionResult(partition_index=index, error_code=refused[place]))
+                refused_here.append(PartitionResult(partition_index=index, error_code=refused[place]))
             else:
                 code = ErrorCode(stored.get((name, index), otherwise))
-                there.append(PartitionResult(partition_index=index, error_code=code))
+                answered_by_shard.append(PartitionResult(partition_index=index, error_code=code))
         answered = OffsetCommitResponseTopic(
-            name=topic.name, topic_id=topic.topic_id, partitions=here + there
+            name=topic.name, topic_id=topic.topic_id, partitions=refused_here + answered_by_shard
         )
-        (first if here else second).append(answered)
+        (first if refused_here else second).append(answered)
     return OffsetCommitResponse(topics=first + second)
 
 

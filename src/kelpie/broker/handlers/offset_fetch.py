@@ -56,9 +56,9 @@ def _with_ids(broker: Broker, to: Relay) -> Relay:
     def then(group: OffsetFetchResponseGroup) -> None:
         known, unknown = [], []
         for topic in group.topics:
-            found = broker.image.topic(topic.name)
-            if found is not None:
-                topic.topic_id = found.topic_id
+            image_topic = broker.image.topic(topic.name)
+            if image_topic is not None:
+                topic.topic_id = image_topic.topic_id
                 known.append(topic)
             elif topic.topic_id != NO_UUID:
                 for part in topic.partitions:
@@ -75,9 +75,9 @@ def _from_zookeeper(broker: Broker, request: OffsetFetchRequest) -> OffsetFetchR
     for topic in request.topics or ():
         parts = []
         for index in topic.partition_indexes:
-            found = broker.links.zookeeper_offsets.get((request.group_id, TopicPartition(topic.name, index)))
-            offset, metadata = found or (-1, "")
-            code = ErrorCode.NONE if found else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            stored = broker.links.zookeeper_offsets.get((request.group_id, TopicPartition(topic.name, index)))
+            offset, metadata = stored or (-1, "")
+            code = ErrorCode.NONE if stored else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             parts.append(
                 OffsetFetchResponsePartition(
                     partition_index=index, committed_offset=offset, metadata=metadata, error_code=code

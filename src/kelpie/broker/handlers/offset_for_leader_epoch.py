@@ -22,7 +22,8 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         OffsetForLeaderEpochResponse(
             topics=[
                 OffsetForLeaderTopicResult(
-                    topic=topic.topic, partitions=[_find(broker, topic.topic, it) for it in topic.partitions]
+                    topic=topic.topic,
+                    partitions=[_find(broker, topic.topic, part) for part in topic.partitions],
                 )
                 for topic in request.topics
             ]

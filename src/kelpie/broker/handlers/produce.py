@@ -40,9 +40,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         _append(broker, call, {}, now)
         return
     data = {
-        TopicPartition(_name(broker, call, topic), it.index): bytes(it.records or b"")
+        TopicPartition(_name(broker, call, topic), part.index): bytes(part.records or b"")
         for topic in request.topic_data
-        for it in topic.partition_data
+        for part in topic.partition_data
     }
     verify_records(
         broker,
@@ -90,7 +90,9 @@ class _Produce:
 
     def topic(self, data: TopicProduceData, now: Instant) -> TopicProduceResponse:
         name = _name(self._broker, self._call, data)
-        responses = [self._partition(TopicPartition(name, it.index), it, now) for it in data.partition_data]
+        responses = [
+            self._partition(TopicPartition(name, part.index), part, now) for part in data.partition_data
+        ]
         return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=responses)
 
     def _partition(
@@ -164,9 +166,9 @@ class _Produce:
         """Where the leaders are that the answer names (KIP-951)."""
         image = self._broker.image
         return [
-            NodeEndpoint(node_id=node, host=it.host, port=it.port, rack=it.rack)
+            NodeEndpoint(node_id=node, host=endpoint.host, port=endpoint.port, rack=endpoint.rack)
             for node in sorted(self._leaders & image.alive)
-            for it in [image.brokers[node]]
+            for endpoint in [image.brokers[node]]
         ]
 
     def park(self, response: ProduceResponse, now: Instant) -> None:
@@ -195,7 +197,7 @@ class _Parked:
         for replica, end, part in self._waiting:
             replica.when_committed(
                 end,
-                lambda at, it=replica, part=part: self._settle(part, self._outcome(it)),  # type: ignore[misc]
+                lambda at, replica=replica, part=part: self._settle(part, self._outcome(replica)),  # type: ignore[misc]
                 lambda code, at, part=part: self._settle(part, code),  # type: ignore[misc]
                 now,
             )

@@ -83,15 +83,15 @@ def stored_entry(data: bytes, header: MessageHeader, base_offset: int) -> Stored
 
 def parse_batches(data: bytes | memoryview, *, crc: bool = True) -> list[StoredBatch]:
     """Wrap the whole batches of `data`, as they come in a fetch response. May raise Malformed."""
-    found: list[StoredBatch] = []
+    batches: list[StoredBatch] = []
     for batch in read_batches(data, crc=crc):
         header = batch.header
         if isinstance(header, BatchHeader):
-            found.append(stored(bytes(batch.data)))
+            batches.append(stored(bytes(batch.data)))
             continue
         first = header.offset if header.codec is Codec.NONE else next(batch.records()).offset
-        found.append(stored_entry(bytes(batch.data), header, first))
-    return found
+        batches.append(stored_entry(bytes(batch.data), header, first))
+    return batches
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,12 @@ class Epochs:
 
         See getOffsetTruncationState of Kafka's AbstractFetcherThread.
         """
-        own = self.end_offset_for(leader_epoch, log_end)
-        if own.epoch == UNKNOWN_EPOCH:
+        ours = self.end_offset_for(leader_epoch, log_end)
+        if ours.epoch == UNKNOWN_EPOCH:
             return min(leader_end, log_end), True
-        if own.epoch != leader_epoch:
-            return min(own.end_offset, log_end), False
-        return min(own.end_offset, leader_end, log_end), True
+        if ours.epoch != leader_epoch:
+            return min(ours.end_offset, log_end), False
+        return min(ours.end_offset, leader_end, log_end), True
 
     def at(self, offset: int) -> int:
         index = bisect_right(self._starts, offset)

@@ -263,11 +263,11 @@ class ReplicaLog:
 
     def divergence(self, fetch_offset: int, last_fetched_epoch: int) -> LogEpochEnd | AppendRefusal | None:
         """Tell a follower that fetches where its log and this one part. None: they agree so far."""
-        found = self.end_offset_for_epoch(last_fetched_epoch)
-        if found.epoch == UNKNOWN_EPOCH:
+        end = self.end_offset_for_epoch(last_fetched_epoch)
+        if end.epoch == UNKNOWN_EPOCH:
             return self._out_of_range(f"epoch {last_fetched_epoch}")
-        agree = found.epoch == last_fetched_epoch and found.end_offset >= fetch_offset
-        return None if agree else found
+        agree = end.epoch == last_fetched_epoch and end.end_offset >= fetch_offset
+        return None if agree else end
 
     def _store(self, batches: list[StoredBatch], size: int, now: Instant, config: LogConfig) -> None:
         last = batches[-1]

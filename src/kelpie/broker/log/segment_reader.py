@@ -32,10 +32,10 @@ def batches_from(
     segments: Segments, offset: int, max_bytes: int | None, upto: int | None
 ) -> list[StoredBatch]:
     """Read across segments, for a replica that takes the batches as they are."""
-    found: list[StoredBatch] = []
+    batches: list[StoredBatch] = []
     located = segments.locate(offset)
     if located is None:
-        return found
+        return batches
     which, first = located
     room = max_bytes
     for index in range(which, len(segments)):
@@ -47,12 +47,12 @@ def batches_from(
         if room is not None:
             before = segment.ends[first - 1] if first else 0
             fit = bisect_right(segment.ends, before + room, first, last)
-            if not found and fit == first < last:
+            if not batches and fit == first < last:
                 fit = first + 1
             if fit > first:
                 room -= segment.ends[fit - 1] - before
-        found += segment.batches[first:fit]
+        batches += segment.batches[first:fit]
         if fit < len(segment.batches):
             break
         first = 0
-    return found
+    return batches

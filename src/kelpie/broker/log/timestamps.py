@@ -46,10 +46,10 @@ def answer(
     if timestamp in (SpecialTimestamp.LATEST_TIERED, SpecialTimestamp.EARLIEST_PENDING_UPLOAD):
         return _NOT_THERE
     if timestamp == SpecialTimestamp.MAX:
-        found = latest_record(segments)
+        record = latest_record(segments)
     else:
-        found = search(segments, timestamp, start_offset)
-    return found if found is not None and found.offset < upto else None
+        record = search(segments, timestamp, start_offset)
+    return record if record is not None and record.offset < upto else None
 
 
 def search(segments: Segments, timestamp: Instant, start_offset: int) -> FoundOffset | None:
@@ -75,7 +75,9 @@ def latest_record(segments: Segments) -> FoundOffset | None:
         for batch in segment.batches:
             if batch.max_timestamp != largest or batch.header.magic == 0:
                 continue
-            offset, stamped = max(_timestamps(batch), key=lambda found: found[1], default=(-1, -1))
+            offset, stamped = max(
+                _timestamps(batch), key=lambda timestamped: timestamped[1], default=(-1, -1)
+            )
             if offset >= 0:
                 return FoundOffset(stamped, offset, batch.leader_epoch)
     return None

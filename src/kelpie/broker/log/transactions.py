@@ -68,14 +68,14 @@ class Transactions:
 
     def aborted_between(self, first: int, last: int) -> list[tuple[int, int]]:
         """Transactions that overlap with `first` up to `last`, exclusive: producer and first offset."""
-        found = []
+        overlapping = []
         for index in range(bisect_left(self._aborted_at, first), len(self._aborted)):
             aborted = self._aborted[index]
             if aborted.first_offset < last:
-                found.append((aborted.producer_id, aborted.first_offset))
+                overlapping.append((aborted.producer_id, aborted.first_offset))
             if aborted.last_stable_offset >= last:
                 break
-        return found
+        return overlapping
 
     def truncate_to(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
         """Forget the markers from `offset` on. What they had ended is open again, as the producers say."""

@@ -84,17 +84,17 @@ def _has_room(group: ClassicGroup, member_id: str, max_size: int) -> bool:
 def _join_as_new(shard: ShardState, group: ClassicGroup, joiner: Joiner, event: ShardEvent) -> None:
     instance = joiner.request.group_instance_id
     member_id = f"{joiner.client_id if instance is None else instance}-{shard.new_id()}"
-    said = {"group": group.group_id, "state": group.state.value, "member": member_id, "instance": instance}
+    values = {"group": group.group_id, "state": group.state.value, "member": member_id, "instance": instance}
     if instance is not None and instance in group.static:
-        event.note(NoteKind.STATIC_REPLACED, old=group.static[instance], **said)
+        event.note(NoteKind.STATIC_REPLACED, old=group.static[instance], **values)
         static_members.replace(group, joiner, member_id, event)
     elif instance is None and joiner.call.version >= 4:
-        event.note(NoteKind.ID_GIVEN, **said)
+        event.note(NoteKind.ID_GIVEN, **values)
         group.pending[member_id] = event.now + joiner.request.session_timeout_ms
         event.wake(group.session_key(member_id), group.pending[member_id])
         _refuse(joiner, member_id, ErrorCode.MEMBER_ID_REQUIRED, event)
     else:
-        event.note(NoteKind.ADDED if instance is None else NoteKind.STATIC_ADDED, **said)
+        event.note(NoteKind.ADDED if instance is None else NoteKind.STATIC_ADDED, **values)
         _add(group, member_id, joiner, event)
 
 

@@ -61,14 +61,14 @@ def replace(group: ClassicGroup, joiner: Joiner, new_id: str, event: ShardEvent)
     member = _rename(group, old, new_id, event)
     group.renew_session(member, event)
     update(group, member, joiner, event)
-    said = {"member": new_id, "instance": instance, "client_reason": joiner.request.reason}
+    values = {"member": new_id, "instance": instance, "client_reason": joiner.request.reason}
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         # The leader may be assigning to the old id at this moment.
-        prepare(group, event, note(NoteKind.BY_CHANGED_STATIC_MEMBER, **said))
+        prepare(group, event, note(NoteKind.BY_CHANGED_STATIC_MEMBER, **values))
     elif group.state is ClassicGroupState.PREPARING_REBALANCE:
         maybe_complete(group, event)
     elif group.select_protocol() != group.protocol:
-        rebalance_or_complete(group, event, note(NoteKind.BY_CHANGED_PROTOCOL, **said))
+        rebalance_or_complete(group, event, note(NoteKind.BY_CHANGED_PROTOCOL, **values))
     else:
         event.note(NoteKind.STATIC_KEPT, group=group.group_id, member=new_id, instance=instance)
         _write(group, member, _Before(old.member_id, old_leader, *kept), event)

@@ -129,22 +129,22 @@ class Batches(Iterator[Batch]):
     def _torn(self) -> TornBatch | None:
         """Whether the buffer ends in what begins here. Raise Malformed if no batch begins so."""
         view, position = self._view, self.position
-        there = len(view) - position
-        if there <= MAGIC_OFFSET:
-            return TornBatch(position, there, None, f"{there} bytes are too few for a batch")
+        left = len(view) - position
+        if left <= MAGIC_OFFSET:
+            return TornBatch(position, left, None, f"{left} bytes are too few for a batch")
         (length,) = _LENGTH.unpack_from(view, position + 8)
         magic = view[position + MAGIC_OFFSET]
         if length < SMALLEST_MESSAGE:
             if length == 0 and self._zeros_from(position):
-                return TornBatch(position, there, None, f"{there} zeros: space that was never written")
+                return TornBatch(position, left, None, f"{left} zeros: space that was never written")
             raise Malformed(f"a batch of length {length}", offset=position, path="length")
         if magic > 2:
             raise Malformed(f"magic {magic} is unknown", offset=position, path="magic")
         if length < _SMALLEST_LENGTHS[magic]:
             raise Malformed(f"a batch of length {length} and magic {magic}", offset=position, path="length")
         needed = LENGTH_END + length
-        if needed > there:
-            return TornBatch(position, there, needed, f"{there} of {needed} bytes are there")
+        if needed > left:
+            return TornBatch(position, left, needed, f"{left} of {needed} bytes are there")
         return None
 
     def _zeros_from(self, position: int) -> bool:
@@ -162,11 +162,11 @@ class Batches(Iterator[Batch]):
         The length of what is broken may be broken too, so it is not asked where the next batch begins.
         """
         start = self.position
-        found = search.next_whole(start + 1, self._last_offset)
-        if found is None and torn is not None:
+        position = search.next_whole(start + 1, self._last_offset)
+        if position is None and torn is not None:
             self.torn = torn
             return
-        self.position = len(self._view) if found is None else found
+        self.position = len(self._view) if position is None else position
         self.corrupt.append(Corrupt(start, self.position - start, reason))
 
 

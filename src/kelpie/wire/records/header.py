@@ -114,8 +114,8 @@ def codec_of(attributes: int, position: int = 0) -> Codec:
 def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """Read the header at `position`. The records need not be there yet; the checksum is not looked at."""
     if position < 0 or len(buffer) - position < HEADER_SIZE:
-        there = max(0, len(buffer) - position)
-        raise Malformed(f"a batch header has {HEADER_SIZE} bytes; {there} are left", offset=position)
+        left = max(0, len(buffer) - position)
+        raise Malformed(f"a batch header has {HEADER_SIZE} bytes; {left} are left", offset=position)
     fields = HEADER.unpack_from(buffer, position)
     if fields[3] != 2:
         raise Malformed(f"magic {fields[3]} where 2 is expected", offset=position, path="magic")

@@ -101,15 +101,15 @@ class MessageHeader(NamedTuple):
 
 def parse_message_header(buffer: Buffer, position: int = 0) -> MessageHeader:
     """Read the header of the entry at `position`. The checksum is not looked at."""
-    there = len(buffer) - position
-    if position < 0 or there <= MAGIC_OFFSET:
-        raise Malformed(f"{max(0, there)} bytes are left; they cannot hold a message", offset=position)
+    left = len(buffer) - position
+    if position < 0 or left <= MAGIC_OFFSET:
+        raise Malformed(f"{max(0, left)} bytes are left; they cannot hold a message", offset=position)
     magic = buffer[position + MAGIC_OFFSET]
     if magic > 1:
         raise Malformed(f"magic {magic} where 0 or 1 is expected", offset=position, path="magic")
     layout = HEADERS[magic]
-    if there < layout.size:
-        raise Malformed(f"a message header has {layout.size} bytes; {there} are left", offset=position)
+    if left < layout.size:
+        raise Malformed(f"a message header has {layout.size} bytes; {left} are left", offset=position)
     fields = layout.unpack_from(buffer, position)
     if fields[1] < _SMALLEST_LENGTHS[magic]:
         raise Malformed(
