@@ -1,4 +1,4 @@
-"""Kafka's error codes, and what each tells the person on call.
+"""Kafka's error codes, and what each means to the person on call.
 
 Codes, names and flags are those of org.apache.kafka.common.protocol.Errors in Kafka 4.3.1. Since 0.9 a code
 keeps its meaning, but not always its name: where logs of Kafka 0.9 use another one, it is the `old_name`.
@@ -316,7 +316,7 @@ _INFO = {
 
 
 def info(code: int) -> ErrorInfo:
-    """Return what is known about a code; a code that nobody knows gets a record that says so.
+    """Return what is known about a code; an unknown code gets a record that says so.
 
     An unknown code counts as not retriable, as it does for the Java client, which reads it as -1.
     """

@@ -1,4 +1,4 @@
-"""Whose are the partitions now? Members tell what they own, and may be wrong or late.
+"""Which member owns which partition now. Members report what they own, and may be wrong or late.
 
 The claim of the later generation wins. Two claims of the same generation cannot both be true, so neither
 counts: the partition is given anew. A claim counts only while the member reads the topic and the partition

@@ -1,6 +1,6 @@
-"""cooperative-sticky: sticky's target, reached in two rebalances, so that nobody stops (KIP-429).
+"""cooperative-sticky: sticky's target, reached in two rebalances, so that no member stops reading (KIP-429).
 
-Members keep what they own while they join. A partition that is to change hands is given to nobody in this
+Members keep what they own while they join. A partition that is to change hands is given to no member in this
 round: its owner sees that it is no longer its own, gives it up and joins again; the next round gives it to
 the new owner.
 """

@@ -1,4 +1,4 @@
-"""Who takes part in an assignment, and in which order."""
+"""The members of an assignment, and their order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from kelpie.model.names import TopicPartition
 
 NO_GENERATION = -1
 PartitionCounts = Mapping[str, int]
-"""How many partitions each topic has; a topic that is not there, or has none, is assigned to nobody."""
+"""How many partitions each topic has; a topic that is not there, or has none, is assigned to no member."""
 Plan = dict[str, list[TopicPartition]]
 """What each member gets, by member id. Members that get nothing are in it too."""
 

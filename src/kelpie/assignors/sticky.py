@@ -1,4 +1,4 @@
-"""sticky: even to one partition, and whoever had a partition keeps it if it can (KIP-54).
+"""sticky: even to one partition, and a member keeps the partitions that it had, if possible (KIP-54).
 
 Members give up everything before they join (eager), so what they had travels in the user data of their
 subscription: the partitions, and since 2.3 the generation in which they got them.
@@ -38,7 +38,7 @@ def user_data(owned: Sequence[TopicPartition], generation: int) -> bytes | None:
 
 
 def previous(blob: bytes | None) -> tuple[tuple[TopicPartition, ...], int]:
-    """What a member had, and since when. Bytes that nobody can read count as nothing, as in Kafka."""
+    """What a member had, and in which generation. Unreadable bytes count as nothing, as in Kafka."""
     for version in (1, 0) if blob else ():
         try:
             read = compiler.decode(StickyUserData, version, blob or b"")

@@ -59,7 +59,7 @@ class Broker:
         self._log_configs: dict[str, tuple[Any, LogConfig]] = {}
 
     def tell(self, partition: TopicPartition, notes: Iterable[Note], now: Instant) -> None:
-        """What the coordinator on this partition has to say to whoever keeps the log."""
+        """Writes what the coordinator on this partition did to the broker's log."""
         if self.log_keeper is not None:
             for note in notes:
                 self.log_keeper(self.node_id, partition, note, now)
@@ -109,7 +109,7 @@ class Broker:
             epoch = replica.leader_epoch
             replica.apply(state, now)
             if replica.leader_epoch != epoch:
-                self.links.appended(partition)  # Who follows now fetches, though nothing is new.
+                self.links.appended(partition)  # New followers fetch, though no record is new.
 
     def _least_in_sync(self, partition: TopicPartition) -> Callable[[], int]:
         """What the high watermark waits for."""

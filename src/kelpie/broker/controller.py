@@ -50,7 +50,7 @@ class Controller:
             controller_id=min(broker.node_id for broker in brokers),
         )
         if persona.keeps_elr:
-            # KIP-966: who may lead must not hang on one broker's own idea of it, so it becomes the cluster's.
+            # KIP-966: brokers must agree on which replicas may lead, so one value holds for the cluster.
             self.set_broker_config("", {"min.insync.replicas": settings.text("min.insync.replicas")})
 
     # Brokers
@@ -85,7 +85,7 @@ class Controller:
     def alter_isr(
         self, partition: TopicPartition, leader: int, leader_epoch: int, isr: Collection[int]
     ) -> bool:
-        """The leader's own report. One that does not lead in this epoch any more is not heard."""
+        """The leader's own report. The report of a former leader is ignored."""
         state = self.image.partition(partition)
         if state is None or state.leader != leader or state.leader_epoch != leader_epoch:
             return False
@@ -106,11 +106,11 @@ class Controller:
         self._put(partition, elections.with_isr(state, left, self._rules(partition.topic)))
 
     def make_leaderless(self, partition: TopicPartition) -> None:
-        """A fault: nobody leads, whoever lives."""
+        """A fault: no replica leads, though some live."""
         self._put(partition, elections.leaderless(self._known(partition)))
 
     def give_leader(self, partition: TopicPartition) -> None:
-        """The end of that fault, or of another: somebody leads who may."""
+        """Ends that fault, or another: a replica that may lead becomes the leader."""
         elected = elections.elect(self._known(partition), self._rules(partition.topic))
         if elected.leader == NO_LEADER:
             raise Declined(
@@ -120,7 +120,7 @@ class Controller:
         self._put(partition, elected)
 
     def elect(self, partition: TopicPartition, *, unclean: bool) -> None:
-        """An election that somebody asked for (ElectLeaders)."""
+        """An election on request (ElectLeaders)."""
         state = self.image.partition(partition)
         if state is None:
             known = partition.topic in self.image.topics

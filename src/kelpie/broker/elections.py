@@ -1,4 +1,4 @@
-"""Who leads a partition: pure functions from one state of a partition to the next.
+"""Elections: pure functions from one state of a partition to the next.
 
 They follow Kafka's PartitionChangeBuilder. With eligible leader replicas (KIP-966, Kafka 4) an ISR may become
 empty; members that leave an ISR below min.insync.replicas are eligible to lead later, for nothing is
@@ -13,7 +13,7 @@ from kelpie.broker.image import NO_LEADER, PartitionImage
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for an election: who lives, and what the topic's settings and the release allow."""
+    """The rules of an election: living brokers, and what the topic's settings and the release allow."""
 
     alive: Collection[int]
     min_isr: int = 1
@@ -56,18 +56,18 @@ def prefer(state: PartitionImage, alive: Collection[int]) -> PartitionImage:
 
 
 def with_isr(state: PartitionImage, isr: Collection[int], rules: Rules) -> PartitionImage:
-    """The leader says who is in sync."""
+    """The leader reports the replicas that are in sync."""
     return _settled(state, ordered(state, isr), rules)
 
 
 def ordered(state: PartitionImage, isr: Collection[int]) -> tuple[int, ...]:
-    """Whoever stays keeps its place, whoever comes back goes to the end, in every release of Kafka."""
+    """A replica that stays keeps its place; one that comes back goes to the end, in every release."""
     kept = tuple(node for node in state.isr if node in isr)
     return (*kept, *(node for node in state.replicas if node in isr and node not in kept))
 
 
 def leaderless(state: PartitionImage) -> PartitionImage:
-    """Nobody leads it, whoever lives."""
+    """No replica leads the partition, though some live."""
     return state if state.leader == NO_LEADER else _led_by(state, NO_LEADER)
 
 
@@ -109,13 +109,13 @@ def _settled(
 def _choose(
     state: PartitionImage, isr: tuple[int, ...], elr: tuple[int, ...], rules: Rules
 ) -> tuple[int, bool]:
-    """Who leads, and whether that loses nothing."""
+    """The leader, and whether no record is lost."""
     alive = rules.alive
     safe = isr or elr
     for node in (state.leader, *state.replicas):
         if node in safe and node in alive:
             return node, True
-    # With nobody left who surely has it all, the last leader is the best guess there is.
+    # No replica surely has every record, so the last leader is the best guess.
     if rules.keeps_elr and not safe and len(state.last_leader) == 1 and state.last_leader[0] in alive:
         return state.last_leader[0], False
     if rules.unclean:

@@ -183,7 +183,7 @@ class Fabric:
     def shrink_isr(self, partition: TopicPartition, isr: Sequence[int], now: Instant) -> None:
         """Replicas outside `isr` fall behind, and so out of it. Catching up brings them back.
 
-        Raises Declined where nobody of `isr` is in sync now.
+        Raises Declined if no replica of `isr` is in sync now.
         """
         state = self._known(partition)
         for node in state.replicas:
@@ -199,7 +199,7 @@ class Fabric:
         self.publish(now)
 
     def elect(self, partition: TopicPartition, now: Instant, *, unclean: bool) -> None:
-        """Raises Declined where there is nothing to elect, or nobody."""
+        """Raises Declined if no election is needed, or no replica can be elected."""
         state = self._known(partition)
         if state.leader == NO_LEADER and not unclean:
             self._controller.give_leader(partition)

@@ -81,7 +81,7 @@ class FetchService:
             waiting.try_again(now)
 
     def follow_image(self, now: Instant) -> None:
-        """Leaders may have changed: whoever waits here in vain should hear of it."""
+        """Leaders may have changed: fetches that wait for a former leader are answered."""
         for waiting in dict.fromkeys(one for some in self._waiting.values() for one in some):
             waiting.try_again(now)
 

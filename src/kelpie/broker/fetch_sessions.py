@@ -27,7 +27,7 @@ Place = tuple[str | bytes, int]
 
 @dataclass(slots=True)
 class Asked:
-    """One partition that is fetched: what was asked last, and what was last told about it."""
+    """One partition of a session: the last request, and what the last answer said about it."""
 
     topic: str
     topic_id: bytes
@@ -39,7 +39,7 @@ class Asked:
         return None if name is None else TopicPartition(name, self.request.partition)
 
     def news(self, data: PartitionData) -> bool:
-        """Whether the client must hear this. It will have heard it then."""
+        """Whether an answer must include this. If so, it counts as answered from now on."""
         now = (data.high_watermark, data.log_start_offset)
         fresh = bool(data.records) or data.error_code != ErrorCode.NONE or self.told != now
         self.told = None if data.error_code != ErrorCode.NONE else now
@@ -101,7 +101,7 @@ class Sessions:
         return True
 
     def _unused_id(self) -> int:
-        """Not a running number: whoever comes from before a restart must not meet another's session."""
+        """Not a running number: a client from before a restart must not get the session of another."""
         while True:
             chosen = int(self._new_id().replace("-", ""), 16) % LARGEST_EPOCH + 1
             if chosen not in self._open:

@@ -80,7 +80,7 @@ class GroupService:
     def host_for(self, group_id: str, *, named: bool = False) -> ShardHost | ErrorCode:
         """The shard of a group, or why this broker cannot answer for it.
 
-        `named`: the request needs a group id. Kafka looks at that first, and at ownership last.
+        `named`: the request needs a group id. Kafka checks that first, and ownership last.
         """
         if named and not group_id and self.behaviour.refuses_empty_group_ids:
             return ErrorCode.INVALID_GROUP_ID

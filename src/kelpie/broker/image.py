@@ -38,7 +38,7 @@ class PartitionImage:
     record (KIP-966).
     """
     last_leader: tuple[int, ...] = ()
-    """Who led when the ISR became empty. Kafka tells it as the last known ELR."""
+    """The leader when the ISR became empty. Kafka reports it as the last known ELR."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
 

@@ -69,7 +69,7 @@ class Persona:
     creates_offsets_topic_short: bool
     """Up to 0.10 the offsets topic got fewer replicas than asked for where brokers were missing."""
     isr_of_leaderless: bool
-    """Since 2.4 the metadata of a partition without a leader tells its ISR."""
+    """Since 2.4 the metadata of a partition without a leader shows its ISR."""
     sync_while_loading: int
     """2.0 to 3.x answer REBALANCE_IN_PROGRESS (27) on purpose, 4.x what it is (14), 0.9 NOT_COORDINATOR (16).
     """
@@ -94,14 +94,14 @@ class Persona:
     the connection on: its network thread trips before it can close. Later releases close.
     """
     commits_to_any_partition: bool
-    """0.9 looks whether the topic of a committed offset exists, not whether the partition does."""
+    """0.9 checks that the topic of a committed offset exists, not that the partition does."""
     refuses_unknown_times: bool
     """Since 3.0 (KIP-734) a negative time that the version of ListOffsets does not know is refused. Before,
     it was a time like any other, and every record is younger.
     """
     oldest_produce: int
     """4.0 dropped Produce 0 to 2, but goes on to advertise them: librdkafka would compress nothing otherwise
-    (KAFKA-18659). Who sends them is cut off.
+    (KAFKA-18659). A client that sends them is cut off.
     """
     answers_commits_once: bool
     """Up to 3.9 a partition that is named twice in OffsetCommit is answered once."""

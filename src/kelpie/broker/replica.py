@@ -99,7 +99,7 @@ class Replica:
         self.state = None
 
     def resigned(self) -> None:
-        """The broker died: nobody waits any more, and it knows no roles until it is told again."""
+        """The broker died: no call waits any more, and the replica has no role until the next image."""
         self._waiting.clear()
         self.followers.clear()
         self.state = None
@@ -150,7 +150,7 @@ class Replica:
             follower.caught_up_at = now
 
     def in_sync(self, now: Instant, lag_limit_ms: int, fetching: Collection[int]) -> tuple[int, ...]:
-        """Who should be in the ISR, by the leader's own eyes. Only who fetches can join it."""
+        """The replicas that the leader wants in the ISR. Only replicas that fetch can join it."""
         assert self.state is not None
         members = set(self.state.isr)
         for node, follower in self.followers.items():
@@ -199,7 +199,7 @@ class Replica:
                 end = leader.log.end_offset_for_epoch(self.log.last_epoch)
         else:
             # Before Kafka 0.11 there are no epochs: what was committed is taken for the leader's too. After
-            # an unclean election it need not be, and the logs differ for ever (KAFKA-1211).
+            # an unclean election it need not be, and the logs stay different (KAFKA-1211).
             self.log.truncate_to(min(self.high_watermark, leader.log.end_offset))
         self.high_watermark = min(self.high_watermark, self.log.end_offset)
         self._aligned = True

@@ -1,9 +1,10 @@
-"""Followers fetch from leaders, and leaders look who keeps up.
+"""Followers fetch from leaders, and leaders check which followers keep up.
 
 A follower fetches as soon as there is something new, if it lives, follows the leader's epoch, reaches the
 leader and does not lag on purpose. So a partition at rest has the same log everywhere, and one that is not
-names its reason. The ISR follows from that as in Kafka: who has been behind for replica.lag.time.max.ms
-leaves it, who fetches up to the end joins it, and the controller is told once for all partitions.
+names its reason. The ISR follows from that as in Kafka: a replica that has been behind for
+replica.lag.time.max.ms leaves it, one that fetches up to the end joins it, and the controller's image is
+published once for all partitions.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ class Replication:
         """Partitions whose followers have something to fetch, in the order in which it came."""
         self._stalls: set[Stall] = set()
         self._unseen: set[Stall] = set()
-        """Stalls that began since anybody last looked: up to then their brokers kept up."""
+        """Stalls that began since the last review: up to then their brokers kept up."""
         self._at_work = False
 
     def appended(self, partition: TopicPartition) -> None:
@@ -39,7 +40,7 @@ class Replication:
         self._waiting[partition] = None
 
     def everywhere(self) -> None:
-        """Somebody is back who may have missed something."""
+        """A broker is back and may have missed records."""
         for topic in self._controller.image.topics.values():
             for index in range(len(topic.partitions)):
                 self._waiting[TopicPartition(topic.name, index)] = None
@@ -70,7 +71,7 @@ class Replication:
             self._at_work = False
 
     def review(self, now: Instant) -> None:
-        """Every leader looks at its followers, also where nothing has been written for a while."""
+        """Every leader checks its followers, also where nothing has been written for a while."""
         changed = False
         for broker in self._brokers.living():
             for partition, replica in list(broker.replicas.items()):
@@ -138,7 +139,7 @@ class Replication:
         return bool(began) and began <= self._unseen
 
     def _review(self, leader: Broker, replica: Replica, fetching: dict[int, Replica], now: Instant) -> bool:
-        """The leader tells the controller who keeps up, when that has changed."""
+        """The leader reports a changed ISR to the controller. Returns whether it changed."""
         assert replica.state is not None
         if not self._brokers.reaches_controller(leader.node_id):
             return False
@@ -151,5 +152,5 @@ class Replication:
             return False
         state = self._controller.image.partition(replica.partition)
         if state is not None and state.leader_epoch == replica.leader_epoch:
-            replica.apply(state, now)  # It hears the answer, even if no image reaches it.
+            replica.apply(state, now)  # The leader gets the controller's answer, even if no image reaches it.
         return True

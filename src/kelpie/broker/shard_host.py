@@ -27,7 +27,7 @@ class ShardHost:
         self._replica = replica
         self._timers: set[Hashable] = set()
         self._writes: dict[Hashable, Lost] = {}
-        """Those that are not committed yet, and how to tell whoever waits that they are lost to it."""
+        """Writes that are not committed yet, and how to fail the calls that wait for them."""
         self.shard = shard
         self.epoch = epoch
         self.active = False
@@ -68,7 +68,7 @@ class ShardHost:
         self.shard.replay_marker(producer_id, committed)
 
     def unload(self, now: Instant) -> None:
-        """Another broker leads now, or this one anew; whoever waits is told to look for it."""
+        """Another broker leads now, or this one in a new epoch. Waiting calls get NOT_COORDINATOR."""
         self._clear_timers()
         for lost in list(self._writes.values()):
             lost(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)

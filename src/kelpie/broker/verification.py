@@ -88,7 +88,7 @@ def verify_offsets(
     now: Instant,
     then: Callable[[ErrorCode], None],
 ) -> None:
-    """Calls `then` with NONE, or with what the client is to be told."""
+    """Calls `then` with NONE, or with the error for the client."""
     group = TopicPartition(OFFSETS_TOPIC, broker.groups.partition_of(request.group_id))
     adds = version >= ADDS_GROUP
     replica = broker.replicas[group]

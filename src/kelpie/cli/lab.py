@@ -202,7 +202,7 @@ async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Pa
 
 
 async def _hold(moment: Moment, limit_s: float) -> None:
-    """The fault stays while somebody looks at it."""
+    """The fault stays while the user inspects the cluster."""
     bootstrap = ",".join(moment.cluster.bootstrap_servers.split(",")[:3])
     looking = f"kelpie doctor -b {bootstrap}"
     if moment.needs_logs:
@@ -215,7 +215,7 @@ async def _hold(moment: Moment, limit_s: float) -> None:
 
 
 async def _enter(limit_s: float) -> None:
-    """Comes back when somebody pressed Enter, or when the time is over."""
+    """Returns when the user presses Enter, or when the time is over."""
     pressed = asyncio.Event()
     loop = asyncio.get_running_loop()
 

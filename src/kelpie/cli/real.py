@@ -214,7 +214,7 @@ def _tool(arguments: argparse.Namespace) -> int:
 
 
 def _known(cluster: RealCluster, nodes: Sequence[str]) -> list[str]:
-    """All of them are looked at before anything is done to one."""
+    """All are checked before the first one is changed."""
     return [cluster.find(name).name for name in dict.fromkeys(nodes)]
 
 

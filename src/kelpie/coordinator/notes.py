@@ -1,4 +1,4 @@
-"""What a coordinator has to tell to whoever keeps a log: what happened, as data. Releases have words for it.
+"""What a coordinator writes to the broker's log: what happened, as data. Each release words it differently.
 
 A note is said where Kafka writes a line to its log, in the same order. Values have these names, where a kind
 has them: `group`, `member`, `instance` (None if it is not static), `generation`, `state` (of the group),
@@ -19,12 +19,12 @@ class NoteKind(Enum):
     ADDED = auto()
     """A new dynamic member, which had no id."""
     PENDING_ADDED = auto()
-    """Who was given an id came back with it."""
+    """A member joined again with the id that it was given."""
     STATIC_ADDED = auto()
     STATIC_REPLACED = auto()
     """An instance came again: `old` is the member whose place `member` takes."""
     STATIC_KEPT = auto()
-    """And nobody had to rebalance."""
+    """No member had to rebalance."""
     FENCED = auto()
     """A request of a member that was replaced: `owner` has its place; `during` is the operation."""
 
@@ -46,7 +46,7 @@ class NoteKind(Enum):
     LEADER_REPLACED = auto()
     """`member` leads instead of `old`, who did not rejoin."""
     NO_LEADER_JOINED = auto()
-    """`old` should lead, and neither it nor anybody else rejoined."""
+    """`old` should lead, and neither it nor any other member rejoined."""
     GENERATION_BEGAN = auto()
     ASSIGNED = auto()
     """By the leader `member`; `static` counts static members among the `count`."""

@@ -1,4 +1,4 @@
-"""OffsetCommit and TxnOffsetCommit: who may store an offset, and as which record.
+"""OffsetCommit and TxnOffsetCommit: which senders may commit, and the records that are written.
 
 | who            | Empty             | PreparingRebalance | CompletingRebalance   | Stable            | Dead |
 |----------------|-------------------|--------------------|-----------------------|-------------------|------|
@@ -6,8 +6,8 @@
 | nobody         | accepted          | UNKNOWN_MEMBER_ID  | UNKNOWN_MEMBER_ID     | UNKNOWN_MEMBER_ID | 15   |
 
 "Nobody" gives neither member nor generation: a consumer that assigns its partitions itself, or an
-administrator. Such a commit creates the group if there is none. Transactions do not look at the state, and
-look at the member only if one is given (KIP-447).
+administrator. Such a commit creates the group if there is none. Commits in a transaction do not check the
+state, and check the member only if one is given (KIP-447).
 """
 
 from collections.abc import Callable, Sequence

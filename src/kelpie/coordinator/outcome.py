@@ -1,4 +1,4 @@
-"""What follows from one event in a coordinator. Machines decide; whoever drives them carries it out.
+"""What follows from one event in a coordinator. Machines decide; their driver carries it out.
 
 The driver appends `records` as one batch to the coordinator's partition. Once the high watermark has passed
 them, it replays them into the shard, runs `written`, and sends the `replies`, in this order. If they cannot
@@ -55,7 +55,7 @@ class Outcome:
     at_once: tuple[CoordinatorReply, ...] = ()
     """Sent right away, whatever becomes of the records."""
     abandoned: tuple[Any, ...] = ()
-    """Tokens of calls that Kafka leaves without an answer for ever. A driver need not remember them."""
+    """Tokens of calls that Kafka never answers. A driver need not remember them."""
     notes: tuple[Note, ...] = ()
     """What a log should tell, before anything else of this outcome follows."""
 

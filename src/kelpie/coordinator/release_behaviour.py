@@ -61,7 +61,7 @@ class GroupBehaviour:
     tombstones_simple_groups: bool = True
     """4.0: the tombstone of a group is written even if its generation is 0, when no other record names it."""
     group_errors: Errors = field(default_factory=lambda: _errors(_JAVA_ERRORS))
-    """What members are told when the group's record cannot be written. Other codes pass as they are."""
+    """The error for members when the group's record cannot be written. Other codes stay as they are."""
     commit_errors: Errors = field(
         default_factory=lambda: _errors(
             _JAVA_ERRORS, {ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
@@ -96,7 +96,7 @@ class GroupBehaviour:
     refuses_unknown_instances: bool = True
     """3.x: an instance id that the group does not know is UNKNOWN_MEMBER_ID, even of a known member."""
     state_before_member: bool = False
-    """0.9: Heartbeat and OffsetCommit answer REBALANCE_IN_PROGRESS before they look who asks."""
+    """0.9: Heartbeat and OffsetCommit answer REBALANCE_IN_PROGRESS before they check the member."""
     sync_renews: frozenset[ClassicGroupState] = _NO_RENEWAL
     """In which states a SyncGroup that is accepted renews the session."""
     leave_waits: bool = True
@@ -110,7 +110,7 @@ class GroupBehaviour:
 
     # Offsets.
     simple_groups: bool = True
-    """0.10.1: who only commits makes an Empty group. Before: offsets and groups are strangers."""
+    """0.10.1: a commit without a member creates an Empty group. Before: offsets belong to no group."""
     commit_names_missing_group: bool = True
     """4.0: OffsetCommit v9 of a member to a missing group is GROUP_ID_NOT_FOUND, not ILLEGAL_GENERATION."""
     transaction_checks_what_is_given: bool = False

@@ -5,8 +5,8 @@ since its base: for an Empty group the time it became so (its commit, if that is
 only commits the commit. In a Stable group of consumers only topics that nobody subscribes to expire, from the
 commit on. What a transaction holds stays. An Empty group without any offset goes too.
 
-Groups leave memory when their tombstones are sent on their way, as in Kafka: who comes next finds nothing. If
-they cannot be written, the group is back.
+Groups leave memory when their tombstones are appended, as in Kafka: the next request finds no group. If the
+tombstones cannot be written, the group is back.
 """
 
 from collections.abc import Iterable

@@ -29,7 +29,7 @@ class BrokerLogs:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for node_id in node_ids:
-                # Line by line, so that whoever reads it sees what has happened so far.
+                # Line by line, so that a reader sees all that has happened so far.
                 self._files[node_id] = (folder / f"broker-{node_id}.log").open(
                     "a", encoding="utf-8", buffering=1
                 )
@@ -41,7 +41,7 @@ class BrokerLogs:
         if partition.topic != OFFSETS_TOPIC:
             return
         if note.kind is NoteKind.EXPIRED and not note.values["tombstones"]:
-            return  # Kafka looks every ten minutes, and mostly finds nothing to tell.
+            return  # Kafka checks every ten minutes, and mostly finds nothing to log.
         self._put(node_id, self._words.of(node_id, partition.partition, note), now)
 
     def started(self, node_id: int, now: Instant) -> None:

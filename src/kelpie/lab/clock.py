@@ -1,7 +1,7 @@
 """The lab's clock: milliseconds since 1970 that never run backwards.
 
 It is read off the wall once; from there on the monotonic clock moves it. So session timeouts, long polls and
-the event loop's own timers agree with each other when somebody sets the machine's clock.
+the event loop's own timers agree with each other when the machine's clock is set.
 """
 
 import time

@@ -102,7 +102,7 @@ class Cluster:
     - `persona`: the release that the brokers pass for: 0.9, 2.8, 3.9 or 4.3.
     - `port`: of the first broker, the others take the next ones. If left out, ports that are free.
     - `log_folder`: where each broker writes what its group coordinator does, in the words of its release;
-      broker-1.log and so on. If left out, nobody writes anything.
+      broker-1.log and so on. If left out, nothing is written.
     - `control_port`: where the HTTP control API listens; 0 for any free port, None for no control API.
     - `network`: how clients reach the brokers; sockets of loopback if left out. With a `MemoryNetwork` only
       clients of this process do.

@@ -1,6 +1,6 @@
 """Drives a fabric on one event loop: hands it the requests, wakes it when it wants to be woken.
 
-Nobody else touches the fabric, and nobody enters it twice: an answer that leaves while the fabric works is
+Only the driver calls the fabric, and never from within: an answer that leaves while the fabric works is
 written to its connection at once, but the connection's next request waits for a later turn of the loop.
 """
 

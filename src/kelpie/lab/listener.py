@@ -1,4 +1,4 @@
-"""The port of one broker: who is connected, and how all of it ends."""
+"""The port of one broker, and its connections."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ class Listener:
         return self._server is not None and self._server.is_open
 
     def open(self, port: Port) -> None:
-        """Serve on the port. Raises OSError when somebody else listens there."""
+        """Serve on the port. Raises OSError when another process listens there."""
         self._server = port.listen(self._new_connection, self.broker.driver.loop)
 
     def close(self, *, abruptly: bool) -> int:

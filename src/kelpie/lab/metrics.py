@@ -91,7 +91,7 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def exposition(brokers: Mapping[int, Meter], state: Mapping[str, Any]) -> str:
-    """All of a cluster, in one text. `state` is what Fabric.describe() tells."""
+    """All of a cluster, in one text. `state` is what Fabric.describe() returns."""
     out = _Text()
     out.family("kelpie_lab_broker_up", "gauge", "Whether the broker runs.")
     alive = {broker["id"]: broker["alive"] for broker in state["brokers"]}

@@ -110,7 +110,7 @@ class Fleet(ABC):
                 self._open()
             except NodeDied as died:
                 self.close()
-                # Between the choice of a port and its use, somebody else may take it.
+                # Between the choice of a port and its use, another process may take it.
                 if not died.port_taken or self.ports_chosen or attempt == _ATTEMPTS:
                     raise
             except BaseException:

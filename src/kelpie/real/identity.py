@@ -1,4 +1,4 @@
-"""Which process it was: a number alone may belong to somebody else by now.
+"""Which process it was: its number alone may belong to another process by now.
 
 Imported by the guardian: the standard library only, and little of it.
 """

@@ -61,7 +61,7 @@ class Keeper:
         assert self._guardian.stdin is not None
         if self._guardian.stdin.closed:
             return
-        with contextlib.suppress(RealError):  # It was killed; there is nobody left to tell.
+        with contextlib.suppress(RealError):  # The process was killed: there is nothing left to stop.
             self._order(order)
         self._guardian.stdin.close()
         self._guardian.wait(_END_LIMIT_S)

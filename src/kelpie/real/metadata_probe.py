@@ -1,4 +1,4 @@
-"""One question to a broker: who is in your cluster? Metadata v0, which every release still answers.
+"""Asks a broker which brokers are in its cluster, by Metadata v0, which every release still answers.
 
 Written by hand, because these servers are the judges of Kelpie's own codec.
 """

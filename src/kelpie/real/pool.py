@@ -5,7 +5,7 @@ from kelpie.real.cluster_errors import Unavailable
 
 
 class Pool:
-    """Clusters that outlive one test: who asks for the same again gets the same again.
+    """Clusters that outlive one test: the same request gets the same cluster.
 
     Settings are keywords with underscores for dots: Kafka's names hold no underscores.
     """
@@ -42,7 +42,7 @@ class Pool:
             self._shared.popitem()[1].close()
 
     def _open(self, version: str, brokers: int, config: Mapping[str, object]) -> RealCluster:
-        # What was missing once is not sought again for every test: that takes its time.
+        # A release that could not be fetched once is not fetched again for every test: that takes long.
         if version in self._missing:
             raise self._missing[version]
         try:

@@ -116,7 +116,7 @@ class Jvm:
         return True
 
     def let_go(self) -> None:
-        """It may outlive us: from now on it is nobody's child."""
+        """It may outlive this process, which no longer waits for it."""
         if self._child:
             self._child.returncode = 0  # Or the interpreter complains at its end about a child still running.
             self._child = None

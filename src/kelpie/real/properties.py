@@ -63,7 +63,7 @@ def defaults(release: Release, brokers: int) -> dict[str, object]:
 def broker(
     release: Release, node: int, port: int, data: Path, further: Mapping[str, int] | None = None
 ) -> dict[str, object]:
-    """Who a broker is and where it listens."""
+    """The identity of a broker, and where it listens."""
     values: dict[str, object] = {"broker.id": node, "log.dirs": data}
     if release.listeners:
         return values | {"listeners": _listeners({"PLAINTEXT": port, **(further or {})})}

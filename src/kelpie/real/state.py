@@ -1,4 +1,4 @@
-"""Clusters that are up for a person at a terminal: one folder per name, which tells how to come back."""
+"""Clusters that run for a person at a terminal: one folder per name, with all that is needed to find them."""
 
 import contextlib
 import json
@@ -97,7 +97,7 @@ def load(name: str) -> RealCluster:
 
 @contextlib.contextmanager
 def changing(name: str) -> Iterator[RealCluster]:
-    """A cluster to work on; what became of it is saved, also when the work fails."""
+    """A cluster to work on. Its state is saved afterwards, also when the work fails."""
     with locked(name):
         cluster = load(name)
         try:

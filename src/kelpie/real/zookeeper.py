@@ -64,7 +64,7 @@ class RealZooKeeper(Fleet):
 
     @property
     def connect(self) -> str:
-        """What a client is told: host:port."""
+        """The address for clients: host:port."""
         return f"{ports.HOST}:{self.port}"
 
     def kill(self, name: str | int = "zookeeper") -> None:

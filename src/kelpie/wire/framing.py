@@ -105,7 +105,7 @@ def decode_request(frame: bytes) -> tuple[RequestHeader, Any]:
         raise UnsupportedVersion(header)
     if spoken.is_flexible(header.api_version):
         position = _past_tags(frame, position)
-    # As in Kafka's brokers, what lies behind the message is not looked at: librdkafka 2.x asks for the
+    # As in Kafka's brokers, bytes behind the message are ignored: librdkafka 2.x asks for the
     # metadata of all topics with three bytes too many.
     message, _ = compiler.decode_prefix(spoken.request, header.api_version, frame, position)
     return header, message

@@ -10,4 +10,4 @@ class Malformed(ValueError):
 
 
 class Unencodable(ValueError):
-    """A message that cannot be written in the version asked for: a defect of whoever built it."""
+    """A message that cannot be written in the version asked for: a defect of the caller that built it."""

@@ -9,7 +9,7 @@ A message is a class; its annotations are the wire types, in wire order:
         coordinator_keys: list[str] = field("4+", default=[])
 
 - `str`, `bytes`, `bool`, `list[T]` and the names below (`Int32`, …) are the types; `T | None` may be null.
-- A field without a default is in every version: whoever builds a message must name it.
+- A field without a default is in every version: the caller that builds a message must name it.
 - `field("4+", …)` says in which versions the field is on the wire. Elsewhere it keeps its default, so one
   class serves every version.
 - `nullable="1+"` narrows the versions in which null is legal.

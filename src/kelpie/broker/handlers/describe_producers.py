@@ -1,4 +1,4 @@
-"""DescribeProducers: who is active on a partition, and since when a transaction is open (KIP-664)."""
+"""DescribeProducers: the active producers of a partition, and where open transactions begin (KIP-664)."""
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call

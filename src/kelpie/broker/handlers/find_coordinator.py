@@ -79,7 +79,7 @@ def look_up(
         return ErrorCode.INVALID_REQUEST, NOWHERE
     topic = broker.image.topic(name)
     if topic is None:
-        with suppress(Declined):  # Whoever asked only hears that it is not there.
+        with suppress(Declined):  # The client learns only that there is no coordinator.
             broker.create_internal_topic(name, now)
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, NOWHERE
     leader = broker.image.leader_of(TopicPartition(name, partition_for(key, len(topic.partitions))))

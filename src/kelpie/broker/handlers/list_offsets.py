@@ -94,10 +94,10 @@ def _find(
 def _old_style(replica: Replica, asked: ListOffsetsPartition, now: Instant) -> list[int]:
     """Version 0 lists where segments begin that are old enough, newest first, the log's end before them.
 
-    What is not committed is not told: the high watermark stands in its place.
+    Offsets that are not committed are not shown: the high watermark stands in their place.
     """
     log = replica.log
-    # A file that nobody has written to is as old as the partition, which is not kept: it passes for new.
+    # A file without records is as old as the partition. That time is not kept, so the file counts as new.
     places = [
         (max(segment.base_offset, log.start_offset), now if segment.modified is None else segment.modified)
         for segment in log.segments

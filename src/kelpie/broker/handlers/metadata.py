@@ -119,7 +119,7 @@ def _asked(broker: Broker, asked: MetadataRequestTopic, call: Call, now: Instant
     )
     if broker.persona.name == "0.9":
         allowed = allowed or name == OFFSETS_TOPIC
-        if not allowed:  # It looks at names only when it creates.
+        if not allowed:  # Kafka checks names only when it creates a topic.
             return _absent(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic_names.problem(name):
         return _absent(name, ErrorCode.INVALID_TOPIC_EXCEPTION)

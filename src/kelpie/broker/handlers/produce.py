@@ -55,7 +55,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 
 
 def _name(broker: Broker, call: Call, topic: TopicProduceData) -> str:
-    """Empty for an id that nobody knows."""
+    """Empty for an unknown id."""
     return broker.image.names.get(topic.topic_id, "") if call.version >= BY_ID else topic.name
 
 

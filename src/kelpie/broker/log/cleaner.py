@@ -244,7 +244,7 @@ def clean(
 
 
 class _Traversed:
-    """The transactions that a traversal of the log is amidst of."""
+    """The transactions that are open at the current position."""
 
     def __init__(self, aborted: Iterable[Aborted]) -> None:
         self._ahead = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)

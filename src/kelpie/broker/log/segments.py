@@ -34,7 +34,7 @@ class LogSegment:
     ) -> None:
         self.base_offset = base_offset
         self.created = created
-        """None until the first append, for a segment that nobody gave a time."""
+        """None until the first append, for a segment without a given time."""
         self.modified = created
         self.snapshot = snapshot
         """The producers as they were where the segment begins."""
@@ -51,7 +51,7 @@ class LogSegment:
 
     @property
     def largest_timestamp(self) -> Instant:
-        """By which its age is told: the largest timestamp, or, without any, the last append."""
+        """Its age counts from here: the largest timestamp, or, without any, the last append."""
         if self.max_timestamp >= 0:
             return self.max_timestamp
         return 0 if self.modified is None else self.modified

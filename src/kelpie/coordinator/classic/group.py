@@ -92,7 +92,7 @@ class ClassicGroup:
         return member
 
     def rename_static(self, old: ClassicMember, new_id: str) -> ClassicMember:
-        """The same instance under another member id. Who has not synced is still known by the old id."""
+        """The same instance under another member id. `pending_sync` still holds the old id."""
         assert old.instance_id is not None
         assert old.join is None
         assert old.sync is None
@@ -120,7 +120,7 @@ class ClassicGroup:
         self._support.update(member.protocol_names)
 
     def park_join(self, member: ClassicMember, call: ParkedJoin) -> ParkedJoin | None:
-        """Returns the call that was parked before, if any: it is not heard of again."""
+        """Returns the call that was parked before, if any: Kafka never answers it."""
         before, member.join = member.join, call
         self.parked_joins += before is None
         return before
@@ -145,7 +145,7 @@ class ClassicGroup:
         return self.is_empty and self.protocol_type is None and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """The leader, if it has rejoined, or else someone who has. False if nobody has."""
+        """Keeps a leader that has rejoined, or elects a member that has. False if no member has."""
         if self.leader is None:
             return False
         if self.members[self.leader].join is not None:

@@ -40,7 +40,7 @@ class ClassicMember:
     """Only ClassicGroup changes it, since it counts them."""
     sync: ParkedSync | None = None
     deadline: Instant | None = None
-    """When its session ends, unless it is heard of."""
+    """When its session ends, unless it sends a request before."""
 
     @property
     def is_static(self) -> bool:

@@ -43,7 +43,7 @@ def _heartbeat(shard: ShardState, event: ShardEvent, request: HeartbeatRequest) 
         return error
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    # Who has just joined may beat before it syncs; that is no reason to join again (KAFKA-10134).
+    # A member that has just joined may send a heartbeat before it syncs: no reason to rejoin (KAFKA-10134).
     group.renew_session(group.members[request.member_id], event)
     preparing = group.state is ClassicGroupState.PREPARING_REBALANCE
     return ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE

@@ -71,7 +71,7 @@ def maybe_complete(group: ClassicGroup, event: ShardEvent) -> None:
 
 
 def complete_after_expiry(group: ClassicGroup, event: ShardEvent) -> None:
-    """As maybe_complete, but Kafka 4 looks at nothing but the members when a session has ended."""
+    """As maybe_complete, but when a session has ended Kafka 4 checks the members only."""
     may_end = group.initial_delay is None or event.behaviour.expiry_ends_initial_delay
     if may_end and group.state is ClassicGroupState.PREPARING_REBALANCE and group.all_have_joined:
         complete(group, event)

@@ -31,7 +31,7 @@ def joined(
     skip_assignment: bool = False,
     error: ErrorCode = ErrorCode.NONE,
 ) -> JoinGroupResponse:
-    """The current generation. Its leader also hears who is in it."""
+    """The current generation. Its leader also gets the list of members."""
     if with_members is None:
         with_members = group.leader == member_id
     return JoinGroupResponse(

@@ -125,7 +125,7 @@ def _write(group: ClassicGroup, member: ClassicMember, before: _Before, event: S
 
 
 def _rename(group: ClassicGroup, old: ClassicMember, new_id: str, event: ShardEvent) -> ClassicMember:
-    """Whoever still speaks for the old id hears that it is fenced."""
+    """Parked calls of the old member id are answered FENCED_INSTANCE_ID."""
     fenced = ErrorCode.FENCED_INSTANCE_ID
     join = group.take_join(old)
     if join is not None:

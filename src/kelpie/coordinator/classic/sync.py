@@ -67,7 +67,7 @@ def _differ(asked: str | None, known: str | None) -> bool:
 
 
 def _assign(group: ClassicGroup, request: SyncGroupRequest, event: ShardEvent) -> None:
-    """The leader's assignment is written down, then given out. Whom it leaves out gets nothing."""
+    """The leader's assignment is written, then sent out. A member that it leaves out gets nothing."""
     given = {each.member_id: each.assignment for each in request.assignments}
     assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
     generation, leader = group.generation, request.member_id

@@ -1,6 +1,6 @@
 """The responses, per API and version. Each function takes the token of a call and makes its `answer`.
 
-Before KIP-588 clients do not know PRODUCER_FENCED: they are told INVALID_PRODUCER_EPOCH instead.
+Before KIP-588 clients do not know PRODUCER_FENCED: they get INVALID_PRODUCER_EPOCH instead.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ Answer = Callable[[ErrorCode], Replies]
 
 
 class ProducerAnswer(Protocol):
-    """An answer that tells the producer its id and epoch."""
+    """An answer with the producer's id and epoch."""
 
     def __call__(
         self, error: ErrorCode, producer_id: int = NO_ID, producer_epoch: int = NO_EPOCH, /

@@ -1,4 +1,4 @@
-"""Who may do what: every refusal of a request, in the order in which Kafka checks.
+"""Every refusal of a request, in the order in which Kafka checks.
 
 The order matters to clients: INVALID_PRODUCER_ID_MAPPING and PRODUCER_FENCED end a producer,
 CONCURRENT_TRANSACTIONS makes it wait and ask again.

@@ -80,5 +80,5 @@ _ANSWERS = {
 
 
 def answer_to_failed_append(error: ErrorCode) -> ErrorCode:
-    """What the client is told when the coordinator's own record could not be written."""
+    """The error for the client when the coordinator's own record could not be written."""
     return _ANSWERS.get(error, error)

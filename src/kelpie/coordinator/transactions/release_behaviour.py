@@ -10,8 +10,8 @@ class TransactionConfig:
     max_timeout_ms: int = 15 * _MINUTE_MS
     """transaction.max.timeout.ms"""
     abort_interval_ms: int = 10_000
-    """transaction.abort.timed.out.transaction.cleanup.interval.ms: how often Kafka looks for timed-out
-    transactions. One that is late is aborted at the next look, counted from the load of the shard."""
+    """transaction.abort.timed.out.transaction.cleanup.interval.ms: how often Kafka checks for timed-out
+    transactions. A late one is aborted at the next check, counted from the load of the shard."""
     expiration_ms: int = 7 * 24 * 60 * _MINUTE_MS
     """transactional.id.expiration.ms"""
     completion_retry_ms: int = 100
@@ -27,11 +27,10 @@ class TransactionBehaviour:
     of a client's own transaction does (KIP-890), instead of before it (KIP-588)."""
     pending_answers_first: bool
     """While a transition is being written, its epoch is uncertain. Kafka 4 then answers
-    CONCURRENT_TRANSACTIONS before it looks at producer id and epoch (KAFKA-18660)."""
+    CONCURRENT_TRANSACTIONS before it checks producer id and epoch (KAFKA-18660)."""
     verifies_offsets: bool = True
     """3.8 (KIP-890): before offsets are written into a transaction, its coordinator is asked whether the
-    group
-    is part of it."""
+    group is part of it."""
 
     @property
     def raises_epoch(self) -> bool:

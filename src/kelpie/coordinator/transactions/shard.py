@@ -124,7 +124,7 @@ class TransactionShard:
         return self._timeout_due(transaction, now)
 
     def expire(self, now: Instant) -> TransactionOutcome:
-        """Forget ids without a transaction that nobody has used for transactional.id.expiration.ms."""
+        """Forget ids without a transaction that were not used for transactional.id.expiration.ms."""
         dying = [
             (transaction, transaction.prepare(forgotten(transaction.facts)))
             for transaction in self._transactions.values()

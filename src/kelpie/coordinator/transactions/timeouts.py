@@ -1,8 +1,8 @@
 """When an open transaction is aborted for taking longer than its transaction.timeout.ms.
 
-Kafka looks at all transactions in event, every transaction.abort.timed.out.transaction.cleanup.interval.ms.
-So one that is late lives on until the next look. Here each has a timer at its own first look, and a shard's
-looks are counted from its load (in Kafka from the start of the broker).
+Kafka checks all transactions every transaction.abort.timed.out.transaction.cleanup.interval.ms.
+So a late transaction stays open until the next check. Here each has a timer at its first check, and the
+checks of a shard are counted from its load (in Kafka from the start of the broker).
 """
 
 from kelpie.coordinator.transactions.transaction import NO_TIMEOUT_MS, Facts
@@ -15,9 +15,9 @@ def late(facts: Facts, now: Instant) -> bool:
 
 
 def first_look(facts: Facts, loaded_at: Instant, interval_ms: int, now: Instant) -> Instant | None:
-    """The first look, after now, that finds the transaction late. None if it is not open, or never late."""
+    """The first check, after now, that finds the transaction late. None if it is not open, or never late."""
     if facts.state is not TransactionState.ONGOING or facts.timeout_ms == NO_TIMEOUT_MS:
         return None
     late_at = max(facts.started_at + facts.timeout_ms, now) + 1
-    looks = -(-(late_at - loaded_at) // interval_ms)
-    return loaded_at + looks * interval_ms
+    checks = -(-(late_at - loaded_at) // interval_ms)
+    return loaded_at + checks * interval_ms

@@ -192,7 +192,7 @@ class _Writer:
                 source.line(f"else: p = {stop}")
 
     def _optional_tagged_struct(self, at: FieldAt, target: str) -> None:
-        """A byte in front tells whether it is there; Kafka 4 writes null out, too."""
+        """A byte in front says whether the struct is present; Kafka 4 writes null, too."""
         source = self._source
         source.line("p += 1")
         source.line(f"if b[p - 1] == 0: {target} = None")

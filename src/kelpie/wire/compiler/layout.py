@@ -1,6 +1,6 @@
 """What one version of a message looks like: its declared fields, resolved for that version.
 
-A layout is what the encoder, the decoder and the explainer all read; none of them looks at annotations.
+A layout is what the encoder, the decoder and the explainer all read; none of them reads annotations.
 """
 
 import dataclasses

@@ -92,7 +92,7 @@ def _inflate_snappy(data: memoryview, limit: int, where: int) -> bytes | memoryv
     position = 0
     while position < len(data):
         if data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:
-            # Streams may be joined. Versions are not looked at: some writers get their byte order wrong.
+            # Streams may be joined. Versions are not checked: some writers get their byte order wrong.
             position += len(_XERIAL_HEADER)
             continue
         if position + 4 > len(data):

@@ -43,7 +43,7 @@ def lz4_bound(data: memoryview, where: int) -> int:
     except _Cut:
         raise Malformed("an LZ4 frame that is cut short", offset=where) from None
     if end != len(data):
-        # Kafka reads one frame, and does not look at what follows.
+        # Kafka reads one frame, and ignores what follows.
         raise Malformed(f"{len(data) - end} bytes after the LZ4 frame", offset=where)
     return bound
 

@@ -112,7 +112,7 @@ def codec_of(attributes: int, position: int = 0) -> Codec:
 
 
 def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """Read the header at `position`. The records need not be there yet; the checksum is not looked at."""
+    """Read the header at `position`. The records need not be there yet; the checksum is not verified."""
     if position < 0 or len(buffer) - position < HEADER_SIZE:
         left = max(0, len(buffer) - position)
         raise Malformed(f"a batch header has {HEADER_SIZE} bytes; {left} are left", offset=position)

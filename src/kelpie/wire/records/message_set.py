@@ -100,7 +100,7 @@ class MessageHeader(NamedTuple):
 
 
 def parse_message_header(buffer: Buffer, position: int = 0) -> MessageHeader:
-    """Read the header of the entry at `position`. The checksum is not looked at."""
+    """Read the header of the entry at `position`. The checksum is not verified."""
     left = len(buffer) - position
     if position < 0 or left <= MAGIC_OFFSET:
         raise Malformed(f"{max(0, left)} bytes are left; they cannot hold a message", offset=position)
