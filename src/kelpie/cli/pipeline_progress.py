@@ -6,11 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
-
     from kelpie.pipeline.summary import Summary
 
 _WHO = "kelpie pipeline"
@@ -38,7 +36,7 @@ class Progress:
         elif not self._quiet:
             print(f"{_WHO}: {self._so_far()}", file=self._to, flush=True)
 
-    def watch(self, context: "SparkContext") -> None:
+    def watch(self, context: Any) -> None:
         """Tell of its tasks from now on."""
         tracker = context.statusTracker()
 

@@ -1,22 +1,22 @@
-"""Which brokers are alive: worked out of all that was seen, since nobody can be asked who knows.
+"""Which brokers are alive, and when each was away: concluded from all observations, as no broker knows.
 
-Every witness says something of a broker at a time, and the newest word counts:
+Every witness reports on a broker at a time, and the newest report counts:
 
-- The survey reached it: alive. It could not be reached: dead, unless a broker that was reached still lists
-  it as alive. Then it may have died a moment ago (a controller takes 6 to 18 s to notice), or others reach it
-  and we do not; so nobody knows, and the reason tells both. A broker that holds replicas and that no broker
-  lists any more is dead.
-- Logs: the controller fenced or unfenced it, it was started, it shut down.
-- Outputs of tools (kafka-topics --describe). Kafka 0.9 goes on naming dead leaders, with full ISRs, so a name
-  in there proves nothing. A living leader's ISR does: whoever is missing from the ISR of every partition that
-  he shares with living leaders is dead. Living are those whom no leader misses, and those whom a living
-  leader has in sync. Who leads a partition in which somebody living is in sync is alive as well: the
-  controller would have replaced him.
-- Such an output often has no time. It counts as the last word, unless logs tell of a broker that went, or
-  came back, at a known time.
+- A survey. A broker that it reached is alive. One that it could not reach is dead, unless a broker that it
+  reached still lists that one as alive. Then it may have died a moment ago (a controller takes 6 to 18 s to
+  notice), or other brokers reach it and we do not: whether it is alive is unknown, and the reason gives both
+  facts. A broker that holds replicas and that no broker lists any more is dead.
+- Logs: the controller fenced or unfenced the broker, it was started, it shut down.
+- Outputs of tools (kafka-topics --describe). Kafka 0.9 goes on naming dead leaders, with full ISRs, so that a
+  broker is named as leader proves nothing. The ISR of a living leader proves more. A broker is dead if it is
+  missing from the ISR of every partition that it shares with living leaders. A leader is alive if it is
+  missing from no ISR of another leader; so are the brokers in the ISR of a living leader, and the leader of
+  a partition in whose ISR another living broker is: the controller would have replaced a dead leader.
+- Such an output often has no time. It counts as the newest report, unless logs report that a broker went or
+  came back at a known time.
 
-When in the end all brokers are gone and the last of them shut down in order, somebody ended the cluster, and
-no incident is to be found in that: what counts is how it stood before. `now` is then that moment.
+If in the end all brokers are gone and the last of them shut down in order, then a person shut the cluster
+down, which is no incident: the state before counts, and `now` is the beginning of that shutdown.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kelpie.cluster import Outage
+from kelpie.cluster.outages import Outage
 from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -35,7 +35,7 @@ _END_OF_CLUSTER_MS = 60_000
 """Shutdowns that follow each other within this are one."""
 
 _TOOL, _LOG, _SURVEY = range(3)
-"""Of two words at the same time, the higher one counts."""
+"""Of two reports at the same time, that of the higher witness counts."""
 
 _DOWN = {EventKind.BROKER_FENCED, EventKind.BROKER_STOPPED}
 _UP = {EventKind.BROKER_UNFENCED, EventKind.BROKER_STARTED}
@@ -46,10 +46,12 @@ class Liveness:
     brokers: dict[int, Broker]
     outages: dict[int, tuple[Outage, ...]]
     ended_at: Instant | None = None
-    """When somebody shut the whole cluster down."""
+    """When the whole cluster was shut down."""
 
 
-class _Word(NamedTuple):
+class _Report(NamedTuple):
+    """One witness reports on one broker. `alive` is None where a survey contradicts itself."""
+
     at: Instant
     witness: int
     alive: bool | None
@@ -61,30 +63,30 @@ class _Word(NamedTuple):
 def liveness(
     observations: Observations, views: Mapping[TopicPartition, Sequence[PartitionView]], now: Instant
 ) -> Liveness:
-    """`views`: the newest of each one who told."""
-    newest = [view for told in views.values() for view in told]
+    """`views`: the newest of each witness."""
+    newest = [view for views_of_partition in views.values() for view in views_of_partition]
     known = {broker.node_id for broker in observations.brokers}
     known |= {node for view in newest for node in (*view.replicas, view.leader) if node >= 0}
-    words: defaultdict[int, list[_Word]] = defaultdict(list)
-    for node, word in _by_logs(observations.events):
+    reports_by_node: defaultdict[int, list[_Report]] = defaultdict(list)
+    for node, report in _by_logs(observations.events):
         if node in known:
-            words[node].append(word)
-    for node, word in _by_survey(observations, newest, known, now):
-        words[node].append(word)
-    undated: dict[int, _Word] = {}
-    for node, told_at, word in _by_tools(newest):
-        if told_at is not None:
-            words[node].append(word)
+            reports_by_node[node].append(report)
+    for node, report in _by_survey(observations, newest, known, now):
+        reports_by_node[node].append(report)
+    undated: dict[int, _Report] = {}
+    for node, at, report in _by_tools(newest):
+        if at is not None:
+            reports_by_node[node].append(report)
         else:
-            undated[node] = word
-    ended_at = _end_of_cluster(known, words, undated)
+            undated[node] = report
+    ended_at = _end_of_cluster(known, reports_by_node, undated)
     brokers, outages = {}, {}
     rows = _newest_rows(observations.brokers)
     for node in sorted(known):
-        said = sorted(words[node])
+        reports = sorted(reports_by_node[node])
         if ended_at is not None:
-            said = [word for word in said if word.at < ended_at]
-        verdict = _verdict(said, undated.get(node))
+            reports = [report for report in reports if report.at < ended_at]
+        verdict = _verdict(reports, undated.get(node))
         row = rows.get(node) or Broker(node)
         brokers[node] = replace(
             row,
@@ -93,113 +95,115 @@ def liveness(
             at=(verdict.at or None) if verdict else row.at,
             source=(verdict.source if verdict else "") or row.source,
         )
-        away = tuple(_outages(node, said, undated.get(node)))
+        away = tuple(_outages(node, reports, undated.get(node)))
         if away:
             outages[node] = away
     return Liveness(brokers, outages, ended_at)
 
 
-def _verdict(said: Sequence[_Word], undated: _Word | None) -> _Word | None:
-    """The newest word; one without a time is the last, unless logs tell of a going or a coming back."""
-    if undated is None or not said:
-        return said[-1] if said else undated
-    went_before = any(word.alive is False for word in said)
-    return said[-1] if went_before else undated
+def _verdict(reports: Sequence[_Report], undated: _Report | None) -> _Report | None:
+    """The newest report. One without a time is the newest, unless another says that the broker went."""
+    if undated is None or not reports:
+        return reports[-1] if reports else undated
+    went_before = any(report.alive is False for report in reports)
+    return reports[-1] if went_before else undated
 
 
-def _reason(word: _Word | None) -> str:
-    if word is None:
+def _reason(report: _Report | None) -> str:
+    if report is None:
         return "nothing tells"
-    return word.text if not word.alive else ""
+    return report.text if not report.alive else ""
 
 
-def _outages(node: int, said: Sequence[_Word], undated: _Word | None) -> Iterator[Outage]:
+def _outages(node: int, reports: Sequence[_Report], undated: _Report | None) -> Iterator[Outage]:
     away: Outage | None = None
     alive_at: Instant | None = None
-    for word in said:
-        if word.alive is False:
+    for report in reports:
+        if report.alive is False:
             if away is None:
-                away = Outage(node, _began(word), None, False, word.text, word.source, word.at, alive_at)
-            away = replace(away, orderly=away.orderly or word.orderly)
-        elif word.alive:
-            alive_at = word.at
+                away = Outage(
+                    node, _began(report), None, False, report.text, report.source, report.at, alive_at
+                )
+            away = replace(away, orderly=away.orderly or report.orderly)
+        elif report.alive:
+            alive_at = report.at
             if away is not None:
-                yield replace(away, until=word.at)
+                yield replace(away, until=report.at)
                 away = None
     if away is not None:
         yield away
-    elif undated is not None and undated.alive is False and _verdict(said, undated) is undated:
+    elif undated is not None and undated.alive is False and _verdict(reports, undated) is undated:
         yield Outage(node, None, None, False, undated.text, undated.source)
 
 
-def _began(word: _Word) -> Instant | None:
-    """A log is written when it happens; a look comes at any time after."""
-    return word.at if word.witness == _LOG else None
+def _began(report: _Report) -> Instant | None:
+    """A log line is written when the broker goes; a survey comes at any time after."""
+    return report.at if report.witness == _LOG else None
 
 
-def _by_logs(events: Iterable[Event]) -> Iterator[tuple[int, _Word]]:
+def _by_logs(events: Iterable[Event]) -> Iterator[tuple[int, _Report]]:
     for event in events:
         if event.node is not None and event.at is not None and (event.kind in _DOWN or event.kind in _UP):
             orderly = event.kind is EventKind.BROKER_STOPPED
-            yield event.node, _Word(event.at, _LOG, event.kind in _UP, event.text, event.source, orderly)
+            yield event.node, _Report(event.at, _LOG, event.kind in _UP, event.text, event.source, orderly)
 
 
 def _by_survey(
     observations: Observations, newest: Sequence[PartitionView], known: set[int], now: Instant
-) -> Iterator[tuple[int, _Word]]:
+) -> Iterator[tuple[int, _Report]]:
     asked = [view for view in newest if view.told_by is not None]
     at = max((view.at for view in asked if view.at is not None), default=now)
-    told: defaultdict[int, list[Broker]] = defaultdict(list)
+    rows_by_node: defaultdict[int, list[Broker]] = defaultdict(list)
     for row in observations.brokers:
-        says_something = row.alive is not None or row.reason  # Else it tells where the broker is, no more.
+        says_something = row.alive is not None or row.reason  # Else it only has the address.
         if says_something and (not asked or (row.at is not None and row.at >= at - ONE_SURVEY_MS)):
-            told[row.node_id].append(row)
-    for node, rows in told.items():
+            rows_by_node[row.node_id].append(row)
+    for node, rows in rows_by_node.items():
         last = max((row.at for row in rows if row.at is not None), default=now)
         latest = [row for row in rows if row.at is None or row.at >= last - ONE_SURVEY_MS]
         if any(row.alive for row in latest):
             row = next(row for row in latest if row.alive)
-            yield node, _Word(last, _SURVEY, True, row.reason, row.source)
+            yield node, _Report(last, _SURVEY, True, row.reason, row.source)
         elif any(row.alive is False for row in latest):
             row = next(row for row in latest if row.alive is False)
-            listing = sorted({row.source for row in latest if row.alive is None and row.source})
+            listing = sorted({other.source for other in latest if other.alive is None and other.source})
             text = row.reason
             if listing:
                 text = f"{text.rstrip('.')}; yet listed as alive by {listed(listing)}"
-            yield node, _Word(last, _SURVEY, None if listing else False, text, row.source)
+            yield node, _Report(last, _SURVEY, None if listing else False, text, row.source)
     if not asked:
         return
-    tellers = sorted({view.told_by for view in asked if view.told_by is not None})
-    for node in known - told.keys() - set(tellers):
-        noun = "broker" if len(tellers) == 1 else "brokers"
-        who = f"{noun} {listed(tellers)}"
-        yield node, _Word(at, _SURVEY, False, f"no longer listed by {who}", who)
+    asked_nodes = sorted({view.told_by for view in asked if view.told_by is not None})
+    for node in known - rows_by_node.keys() - set(asked_nodes):
+        noun = "broker" if len(asked_nodes) == 1 else "brokers"
+        who = f"{noun} {listed(asked_nodes)}"
+        yield node, _Report(at, _SURVEY, False, f"no longer listed by {who}", who)
 
 
-def _by_tools(newest: Sequence[PartitionView]) -> Iterator[tuple[int, Instant | None, _Word]]:
+def _by_tools(newest: Sequence[PartitionView]) -> Iterator[tuple[int, Instant | None, _Report]]:
     rows = [view for view in newest if view.told_by is None]
     if not rows:
         return
     at = max((view.at for view in rows if view.at is not None), default=None)
-    living, dead = who_lives(rows)
+    living, dead = living_and_dead(rows)
     for node in living:
-        yield node, at, _Word(at or 0, _TOOL, True, "", _a_source(rows, node))
+        yield node, at, _Report(at or 0, _TOOL, True, "", _a_source(rows, node))
     for node, text in dead.items():
-        yield node, at, _Word(at or 0, _TOOL, False, text, _a_source(rows, node))
+        yield node, at, _Report(at or 0, _TOOL, False, text, _a_source(rows, node))
 
 
-def who_lives(rows: Sequence[PartitionView]) -> tuple[set[int], dict[int, str]]:
-    """The living, and the dead with the reason, as far as one description of partitions tells."""
+def living_and_dead(rows: Sequence[PartitionView]) -> tuple[set[int], dict[int, str]]:
+    """The living brokers, and the dead ones with the reason, by one description of partitions."""
     led = [row for row in rows if row.leader >= 0]
     leaders = {row.leader for row in led}
-    living = _beyond_doubt(led, leaders)
+    living = _surely_alive(led, leaders)
     while True:
-        vouched = {node for row in led if row.leader in living for node in row.in_sync}
-        # A dead leader would have been replaced by any of the living that are in sync.
+        in_sync = {node for row in led if row.leader in living for node in row.in_sync}
+        # The controller would have replaced a dead leader by a living broker that is in sync.
         leading = {row.leader for row in led if living & (set(row.in_sync) - {row.leader})}
-        if vouched | leading <= living:
+        if in_sync | leading <= living:
             break
-        living |= vouched | leading
+        living |= in_sync | leading
     dead = {}
     for node in {node for row in rows for node in row.replicas} - living:
         misses = sum(node in row.replicas for row in led if row.leader in living)
@@ -215,29 +219,31 @@ def who_lives(rows: Sequence[PartitionView]) -> tuple[set[int], dict[int, str]]:
     return living, dead
 
 
-def _beyond_doubt(led: Sequence[PartitionView], leaders: set[int]) -> set[int]:
-    """Leaders whom no leader misses; else those who took over from somebody; else those in sync elsewhere."""
+def _surely_alive(led: Sequence[PartitionView], leaders: set[int]) -> set[int]:
+    """Leaders that are missing from no ISR; else those that took over from another leader; else those that
+    are in sync in a partition of another leader; else all leaders.
+    """
     missed = {node for row in led for node in row.replicas if node not in row.in_sync and node != row.leader}
-    heirs = {row.leader for row in led if row.replicas[0] not in row.in_sync}
+    successors = {row.leader for row in led if row.replicas[0] not in row.in_sync}
     in_sync = {node for row in led for node in row.in_sync if node != row.leader}
-    return leaders - missed or leaders & heirs or leaders & in_sync or leaders
+    return leaders - missed or leaders & successors or leaders & in_sync or leaders
 
 
 def _a_source(rows: Sequence[PartitionView], node: int) -> str:
     source = next((row.source for row in rows if node in row.replicas), "")
-    return source.rpartition(":")[0] or source  # Without the line: it takes all of them to see it.
+    return source.rpartition(":")[0] or source  # Without the line: all lines together show it.
 
 
 def _end_of_cluster(
-    known: set[int], words: Mapping[int, list[_Word]], undated: Mapping[int, _Word]
+    known: set[int], reports_by_node: Mapping[int, list[_Report]], undated: Mapping[int, _Report]
 ) -> Instant | None:
-    """When the shutdown began that left nobody; None if somebody is left, or if the last one crashed."""
+    """When the shutdown of all brokers began; None if a broker is left, or if the last one crashed."""
     stops = []
     for node in known:
-        said = sorted(words.get(node, ()))
-        last = _verdict(said, undated.get(node))
-        if said and said[-1].alive is False and any(word.orderly for word in _last_outage(said)):
-            stops.append(min(word.at for word in _last_outage(said)))
+        reports = sorted(reports_by_node.get(node, ()))
+        last = _verdict(reports, undated.get(node))
+        if reports and reports[-1].alive is False and any(report.orderly for report in _last_outage(reports)):
+            stops.append(min(report.at for report in _last_outage(reports)))
         elif last is None or last.alive is not False:
             return None
     began = None
@@ -248,18 +254,18 @@ def _end_of_cluster(
     return began
 
 
-def _last_outage(said: Sequence[_Word]) -> list[_Word]:
-    last_up = max((at for at, word in enumerate(said) if word.alive), default=-1)
-    return [word for word in said[last_up + 1 :] if word.alive is False]
+def _last_outage(reports: Sequence[_Report]) -> list[_Report]:
+    last_up = max((at for at, report in enumerate(reports) if report.alive), default=-1)
+    return [report for report in reports[last_up + 1 :] if report.alive is False]
 
 
 def _newest_rows(rows: Iterable[Broker]) -> dict[int, Broker]:
-    """Host and port as told last; what a later row leaves empty is kept."""
-    found: dict[int, Broker] = {}
+    """The newest host, port, rack and release of each broker; a later row may leave some of them empty."""
+    newest: dict[int, Broker] = {}
     for row in sorted(rows, key=lambda row: row.at or 0):
-        before = found.get(row.node_id)
-        found[row.node_id] = row if before is None else _filled(row, before)
-    return found
+        before = newest.get(row.node_id)
+        newest[row.node_id] = row if before is None else _filled(row, before)
+    return newest
 
 
 def _filled(row: Broker, before: Broker) -> Broker:

@@ -143,9 +143,9 @@ def _offsets_partitions(
 
     An output counts only if it is whole: a part of it gives no more than a lower bound.
     """
-    described = {name.partition: told for name, told in views.items() if name.topic == OFFSETS_TOPIC}
+    described = {name.partition: rows for name, rows in views.items() if name.topic == OFFSETS_TOPIC}
     by_brokers = {
-        partition for partition, told in described.items() if any(view.told_by is not None for view in told)
+        partition for partition, rows in described.items() if any(row.told_by is not None for row in rows)
     }
     if by_brokers and _is_whole(by_brokers):
         return len(by_brokers)

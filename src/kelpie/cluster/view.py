@@ -1,4 +1,4 @@
-"""The picture of a cluster, at one time."""
+"""The picture of a cluster at one time, as far as it is known."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,33 +28,33 @@ ONE_SURVEY_MS = 60_000
 
 @dataclass(frozen=True)
 class ClusterView:
-    """The cluster that all cases share. `now` is when it was looked at: the end of what is known."""
+    """The cluster as far as it is known. `now` is the time of the picture: the end of what is known."""
 
     now: Instant
     brokers: Mapping[int, Broker] = field(default_factory=dict)
-    """Every broker that is known or named anywhere; `alive` is worked out of everything that was seen."""
+    """Every broker that is named anywhere; `liveness` has decided which of them are alive."""
     views: Mapping[TopicPartition, tuple[PartitionView, ...]] = field(default_factory=dict)
-    """The newest view of each one who told, for each partition."""
+    """The newest view of each witness, for each partition."""
     earlier_views: Mapping[TopicPartition, tuple[PartitionView, ...]] = field(default_factory=dict)
-    """By time: what the newest views have replaced, where something was described more than once."""
+    """By time: the views that newer ones have replaced."""
     outages: Mapping[int, tuple[Outage, ...]] = field(default_factory=dict)
-    """By broker, by time: as far as logs, tools and the survey tell."""
+    """By broker, by time: those that logs, tools or surveys show."""
     offsets_partitions: int | None = None
     """How many partitions the offsets topic has. None: nobody could say. 0: there is no such topic."""
     ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)
     """By time: the last one is the newest."""
     transactions: Mapping[TopicPartition, tuple[OpenTransaction, ...]] = field(default_factory=dict)
     epoch_ends: Mapping[TopicPartition, tuple[EpochEnd, ...]] = field(default_factory=dict)
-    """Where leader epochs of commits end in the log of the leader of today."""
+    """Where leader epochs of commits end in the log of the present leader."""
     settings: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(of, name) → value; see observations.Setting."""
     events: tuple[Event, ...] = ()
-    """What is said of brokers and partitions rather than of one group."""
+    """Those about brokers and partitions, not about one group."""
     unasked: tuple[Unasked, ...] = ()
     listing_complete: bool = False
-    """Whether every broker that could coordinate something has listed its groups."""
+    """Whether every broker that may coordinate groups has listed them."""
     all_groups: bool = True
-    """Whether there is a case of every group that anybody knows of, and not only of some that were named."""
+    """Whether there is a case of every known group, and not only of groups that a person named."""
     listed_groups: frozenset[str] = frozenset()
     """Groups that living brokers list. Empty where nobody needs them: a picture from tables has none."""
     bootstrap: str = ""
@@ -62,11 +62,11 @@ class ClusterView:
 
     @cached_property
     def topics(self) -> Mapping[str, tuple[TopicPartition, ...]]:
-        """The partitions that are known of each topic."""
-        found: dict[str, list[TopicPartition]] = {}
+        """The known partitions of each topic."""
+        by_topic: dict[str, list[TopicPartition]] = {}
         for name in sorted({*self.views, *self.ends}):
-            found.setdefault(name.topic, []).append(name)
-        return {topic: tuple(names) for topic, names in found.items()}
+            by_topic.setdefault(name.topic, []).append(name)
+        return {topic: tuple(names) for topic, names in by_topic.items()}
 
     @cached_property
     def offsets_topic(self) -> tuple[TopicPartition, ...]:
@@ -76,29 +76,29 @@ class ClusterView:
     @cached_property
     def topics_were_listed(self) -> bool:
         """Whether a broker listed all topics, so that one that is not among them is gone."""
-        views = ((name, view) for name, own in self.views.items() for view in own)
-        return any(view.told_by is not None and name.topic != OFFSETS_TOPIC for name, view in views)
+        views = (view for views in self.views.values() for view in views)
+        return any(view.told_by is not None and view.topic != OFFSETS_TOPIC for view in views)
 
     @cached_property
     def partition_events(self) -> Mapping[TopicPartition, tuple[Event, ...]]:
-        """By partition: those of `events` that name one; a coordinator's lines mean the offsets topic."""
-        found: dict[TopicPartition, list[Event]] = {}
+        """By partition: those of `events` that name one. Coordinators' lines mean the offsets topic."""
+        by_partition: dict[TopicPartition, list[Event]] = {}
         for event in self.events:
             if event.partition is not None:
                 name = TopicPartition(event.topic or OFFSETS_TOPIC, event.partition)
-                found.setdefault(name, []).append(event)
-        return {name: tuple(own) for name, own in found.items()}
+                by_partition.setdefault(name, []).append(event)
+        return {name: tuple(events) for name, events in by_partition.items()}
 
     def leader_losses(self, partition: TopicPartition | None) -> Iterator[Event]:
-        """Those events that say that nobody leads it."""
+        """The events that say that the partition has no leader."""
         for event in self.partition_events.get(partition, ()) if partition is not None else ():
             if event.kind is EventKind.LEADER_CHANGED and event.details.get("leader") == str(NO_LEADER):
                 yield event
 
     def view(self, partition: TopicPartition) -> PartitionView | None:
-        """The view that counts: of the last look, that of the broker that knows of most elections.
+        """The view that counts: of the last survey, that of the broker with the newest leader epoch.
 
-        Kafka before 2.1 tells no leader epochs: there the view of most brokers counts.
+        Metadata of Kafka before 2.1 has no leader epochs: there the leader that most brokers name counts.
         """
         if partition not in self._best:
             views = self.views.get(partition, ())
@@ -153,6 +153,11 @@ def _best_of(views: Sequence[PartitionView]) -> PartitionView | None:
     votes = Counter(view.leader for view in current)
     return max(
         current,
-        key=lambda it: (it.leader_epoch, votes[it.leader], it.leader == it.told_by, it.at or 0),
+        key=lambda view: (
+            view.leader_epoch,
+            votes[view.leader],
+            view.leader == view.told_by,
+            view.at or 0,
+        ),
         default=None,
     )

@@ -5,7 +5,7 @@ import shlex
 import unicodedata
 
 _COMMAND = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Control and format characters, surrogates, separators: what moves cursors, colours, or turns text round."""
+"""Control and format characters, surrogates, separators: they move the cursor, colour or reverse the text."""
 
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 
@@ -14,10 +14,10 @@ def harmless(text: str) -> str:
     r"""The text with everything written out that a terminal would obey: "\x1b[2J"."""
     if _PLAIN.fullmatch(text):
         return text
-    return "".join(_spelt(sign) if unicodedata.category(sign) in _COMMAND else sign for sign in text)
+    return "".join(_written_out(sign) if unicodedata.category(sign) in _COMMAND else sign for sign in text)
 
 
-def _spelt(sign: str) -> str:
+def _written_out(sign: str) -> str:
     code = ord(sign)
     if code < 0x100:
         return f"\\x{code:02x}"
