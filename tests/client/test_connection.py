@@ -11,8 +11,8 @@ import pytest
 from kelpie.client import negotiation
 from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreachable, Unreadable, Unsupported
-from kelpie.client.connection import Connection
 from kelpie.client.memory import Memory
+from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.lab import Cluster
 from kelpie.wire.api.api_versions import ApiVersionsRequest
@@ -61,7 +61,7 @@ async def _server(
 
 async def _fails(kind: type[ClientError], settings: Settings) -> str:
     with pytest.raises(kind) as caught:
-        await Connection.open(settings.bootstrap[0], settings)
+        await open_connection(settings.bootstrap[0], settings)
     assert str(settings.bootstrap[0]) in caught.value.reason
     assert caught.value.address == settings.bootstrap[0]
     return caught.value.reason
@@ -74,7 +74,7 @@ def test_the_newest_version_that_both_sides_speak_is_used(persona: str, newest: 
     async def test() -> None:
         async with Cluster(1, persona=persona) as cluster:
             address, settings = _first(cluster)
-            async with await Connection.open(address, settings) as connection:
+            async with await open_connection(address, settings) as connection:
                 assert connection.versions.pick(MetadataRequest) == newest
                 assert connection.versions.told == (persona != "0.9")
                 response = await connection.ask(MetadataRequest(topics=[]))
@@ -89,7 +89,7 @@ def test_a_version_that_the_broker_does_not_speak_is_a_typed_failure() -> None:
     async def test() -> None:
         async with Cluster(1, persona="2.8") as cluster:
             address, settings = _first(cluster)
-            async with await Connection.open(address, settings) as connection:
+            async with await open_connection(address, settings) as connection:
                 pick = connection.versions.pick
                 assert pick(MetadataRequest, at_most=4) == 4
                 assert connection.versions.speaks(FindCoordinatorRequest)
@@ -111,9 +111,9 @@ def test_the_age_of_a_cluster_is_found_out_once() -> None:
         async with Cluster(1, persona="0.9") as cluster:
             address, settings = _first(cluster)
             memory = Memory()
-            async with await Connection.open(address, settings, memory=memory):
+            async with await open_connection(address, settings, memory=memory):
                 assert memory.tells_versions is False
-            async with await Connection.open(address, settings, memory=memory) as second:
+            async with await open_connection(address, settings, memory=memory) as second:
                 assert "ApiVersions" not in second.counters.by_api
                 assert second.versions.pick(ListGroupsRequest) == 0
 
@@ -127,7 +127,7 @@ def test_a_broker_that_is_merely_slow_is_not_taken_for_an_old_one(monkeypatch: p
         async with Cluster(1) as cluster:
             address, settings = _first(cluster)
             stall = cluster.stall()
-            opening = asyncio.create_task(Connection.open(address, settings))
+            opening = asyncio.create_task(open_connection(address, settings))
             await stall.wait(hits=2)  # Two connections: the suspicion has come up.
             stall.lift()
             async with await opening as connection:
@@ -144,7 +144,7 @@ def test_many_requests_are_under_way_at_once() -> None:
     async def test() -> None:
         async with Cluster(1) as cluster:
             address, settings = _first(cluster)
-            async with await Connection.open(address, settings) as connection:
+            async with await open_connection(address, settings) as connection:
                 held = cluster.delay(None, api="ListGroups", count=1)
                 asking = [asyncio.create_task(connection.ask(ListGroupsRequest())) for _ in range(20)]
                 await held.wait()
@@ -164,7 +164,7 @@ def test_a_silent_broker_costs_its_own_request_only() -> None:
     async def test() -> None:
         async with Cluster(1) as cluster:
             address, settings = _first(cluster)
-            async with await Connection.open(address, settings) as connection:
+            async with await open_connection(address, settings) as connection:
                 held = cluster.delay(None, api="ListGroups", count=1)
                 with pytest.raises(TimedOut, match=r"did not answer ListGroups within 0\.1 s"):
                     await connection.ask(ListGroupsRequest(), limit_s=0.1)
@@ -181,7 +181,7 @@ def test_a_broker_that_dies_ends_every_wait_at_once() -> None:
     async def test() -> None:
         async with Cluster(2) as cluster:
             address, settings = _first(cluster, request_timeout_s=25.0)
-            async with await Connection.open(address, settings) as connection:
+            async with await open_connection(address, settings) as connection:
                 held = cluster.delay(None, api="ListGroups")
                 asking = [asyncio.create_task(connection.ask(ListGroupsRequest())) for _ in range(3)]
                 await held.wait()
@@ -201,7 +201,7 @@ def test_looking_creates_no_topic() -> None:
     async def test() -> None:
         async with Cluster(1, config={"auto.create.topics.enable": "true"}) as cluster:
             address, settings = _first(cluster)
-            async with await Connection.open(address, settings) as connection:
+            async with await open_connection(address, settings) as connection:
                 topics = [MetadataRequestTopic(name="new")]
                 await connection.ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
                 response = await connection.ask(MetadataRequest(topics=None))
@@ -277,7 +277,7 @@ def test_an_answer_that_cannot_be_read_is_a_failure_of_that_request() -> None:
         async with _server(_speak_nonsense) as settings:
             memory = Memory(tells_versions=False)
             address = settings.bootstrap[0]
-            async with await Connection.open(address, settings, memory=memory) as connection:
+            async with await open_connection(address, settings, memory=memory) as connection:
                 with pytest.raises(Unreadable, match="MetadataResponse"):
                     await connection.ask(MetadataRequest(topics=[]))
 
@@ -290,7 +290,7 @@ def test_closing_twice_is_harmless_and_ends_what_waits() -> None:
     async def test() -> None:
         async with Cluster(1) as cluster:
             address, settings = _first(cluster)
-            connection = await Connection.open(address, replace(settings, client_id="closing"))
+            connection = await open_connection(address, replace(settings, client_id="closing"))
             cluster.silence(api="ListGroups")
             asking = asyncio.create_task(connection.ask(ListGroupsRequest()))
             await asyncio.sleep(0)
@@ -309,7 +309,7 @@ def test_the_broker_is_told_who_asks() -> None:
         async with Cluster(1) as cluster:
             address, settings = _first(cluster, client_id="kelpie-test")
             seen = cluster.observe()
-            async with await Connection.open(address, settings) as connection:
+            async with await open_connection(address, settings) as connection:
                 await connection.ask(DescribeClusterRequest(include_cluster_authorized_operations=False))
             assert {entry.header.client_id for entry in seen.requests} == {"kelpie-test"}
             first = seen.requests[0].request

@@ -16,6 +16,7 @@ from kelpie.client.address import Address
 from kelpie.client.client_errors import BadSettings, ClientError, Closed, NotAuthenticated, TlsFailed
 from kelpie.client.connection import Connection
 from kelpie.client.nodes import Nodes
+from kelpie.client.opening import open_connection
 from kelpie.client.properties import settings_of
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
@@ -134,7 +135,7 @@ def _enter(properties: dict[str, str], address: Address | str) -> Connection:
     async def enter() -> Connection:
         where = Address.parse(address) if isinstance(address, str) else address
         settings = settings_of(properties, str(where))
-        async with await Connection.open(where, settings) as connection:
+        async with await open_connection(where, settings) as connection:
             response = await connection.ask(MetadataRequest(topics=[]))
             assert [broker.node_id for broker in response.brokers] == [1]
             return connection

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kelpie.client.client_errors import Closed, Unreachable
-from kelpie.client.connection import Connection
 from kelpie.client.nodes import Nodes
+from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.lab import virtual_time
 from kelpie.lab.cluster import Cluster
@@ -62,14 +62,14 @@ def test_clients_reach_a_cluster_without_sockets() -> None:
             async with await Nodes.open(settings) as nodes:
                 assert sorted(nodes.brokers) == [1, 2]
                 assert (await nodes.ask(2, ListGroupsRequest())).error_code == 0
-            async with await Connection.open(settings.bootstrap[1], settings) as connection:
+            async with await open_connection(settings.bootstrap[1], settings) as connection:
                 await cluster.kill(2)
                 with pytest.raises(Closed):
                     await connection.ask(MetadataRequest(topics=[]))
             with pytest.raises(Unreachable, match="nothing listens there"):
-                await Connection.open(settings.bootstrap[1], settings)
+                await open_connection(settings.bootstrap[1], settings)
             await cluster.start(2)
-            async with await Connection.open(settings.bootstrap[1], settings) as connection:
+            async with await open_connection(settings.bootstrap[1], settings) as connection:
                 assert (await connection.ask(MetadataRequest(topics=[]))).brokers
 
     virtual_time.run(main())

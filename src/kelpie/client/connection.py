@@ -11,6 +11,7 @@ from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreadable
 from kelpie.client.counters import Counters
 from kelpie.client.settings import Settings
+from kelpie.client.tls import explain
 from kelpie.client.versions import BrokerVersions
 from kelpie.questions.question import Question
 from kelpie.wire.apis import NAMES
@@ -21,8 +22,6 @@ from kelpie.wire.schema import declaration_of
 if TYPE_CHECKING:
     from typing import Self
 
-    from kelpie.client.memory import Memory
-
 Answer = TypeVar("Answer")
 
 LARGEST_ANSWER = 256 * 1024 * 1024
@@ -31,7 +30,7 @@ _UNKNOWN = BrokerVersions({})
 
 
 class Connection(asyncio.Protocol):
-    """`async with await Connection.open(address, settings) as connection: await connection.ask(…)`."""
+    """`async with await open_connection(address, settings) as connection: await connection.ask(…)`."""
 
     def __init__(self, address: Address, settings: Settings, counters: Counters | None = None) -> None:
         self.address = address
@@ -48,23 +47,6 @@ class Connection(asyncio.Protocol):
         self._failure: ClientError | None = None
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.Transport
-
-    @classmethod
-    async def open(
-        cls,
-        address: Address,
-        settings: Settings,
-        *,
-        counters: Counters | None = None,
-        memory: "Memory | None" = None,
-    ) -> "Connection":
-        """Connects, encrypts, authenticates and learns the broker's versions. Raises ClientError.
-
-        `memory` holds what one connection to a cluster finds out for the next.
-        """
-        from kelpie.client.opening import open_connection  # noqa: PLC0415 - it makes connections of this class.
-
-        return await open_connection(address, settings, counters=counters, memory=memory)
 
     @property
     def is_open(self) -> bool:
@@ -173,8 +155,6 @@ class Connection(asyncio.Protocol):
                 waiting.set_result(frame)
 
     def connection_lost(self, error: Exception | None) -> None:
-        from kelpie.client.tls import explain  # noqa: PLC0415 - only when something went wrong.
-
         if not self._lost.done():
             self._lost.set_result(None)
         if self._failure is not None:

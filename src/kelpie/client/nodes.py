@@ -16,6 +16,7 @@ from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsu
 from kelpie.client.connection import Connection
 from kelpie.client.counters import Counters
 from kelpie.client.memory import Memory
+from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
 from kelpie.questions.metadata import AskMetadata
@@ -211,7 +212,7 @@ class Nodes:
         raise _none_of("bootstrap addresses", [_failure(task) for task in self._introductions.values()])
 
     async def _introduce(self, address: Address) -> Introduction:
-        connection = await Connection.open(address, self.settings, counters=self.counters, memory=self.memory)
+        connection = await open_connection(address, self.settings, counters=self.counters, memory=self.memory)
         try:
             return Introduction(connection, await connection.ask(_BROKERS_ONLY))
         except BaseException:
@@ -250,7 +251,7 @@ class Nodes:
             failure = _failure(introduction) if introduction.exception() is not None else None
             if failure is not None:
                 raise failure
-        return await Connection.open(
+        return await open_connection(
             broker.address, self.settings, counters=self.counters, memory=self.memory
         )
 

@@ -24,7 +24,10 @@ async def open_connection(
     counters: Counters | None = None,
     memory: Memory | None = None,
 ) -> Connection:
-    """Raises ClientError."""
+    """Connects, encrypts, authenticates and learns the broker's versions. Raises ClientError.
+
+    `memory` holds what one connection to a cluster finds out for the next.
+    """
     counters = counters if counters is not None else Counters()
     memory = memory if memory is not None else Memory()
     limit_s = settings.connect_timeout_s + settings.request_timeout_s

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 
 from kelpie.client.settings import Settings
 from kelpie.model.names import TopicPartition
-from kelpie.pipeline.group_offsets import GroupOffsets, Passing, Refused, Stored
+from kelpie.observations import Committed
+from kelpie.pipeline.group_offsets import CommitDelayed, CommitRefused, GroupOffsets
 from kelpie.pipeline.progress import Progress, mark_of
 
 _log = logging.getLogger(__name__)
@@ -229,10 +230,10 @@ class _Work:
             attempts += 1
             try:
                 await self._once(group, progress, standing)
-            except Refused as error:
+            except CommitRefused as error:
                 self._tell(group, "refused", logging.ERROR, f"{progress} is not committed: {error}")
                 return
-            except Passing as error:
+            except CommitDelayed as error:
                 standing.batch = _UNKNOWN  # It may have been done all the same: look before it is done again.
                 gone = time.monotonic() - began
                 if gone > self._committer.patience_s or self._end.seconds_gone > self._committer.flush_s:
@@ -260,12 +261,12 @@ class _Work:
     async def _once(self, group: str, progress: Progress, standing: _Standing) -> None:
         if standing.batch >= progress.batch:
             return
-        stored: Mapping[TopicPartition, Stored] = {}
+        stored: Mapping[TopicPartition, Committed] = {}
         known = standing.offsets
         # A query that seems to go back may read a topic that was made anew.
         goes_back = any(known.get(name, 0) > offset for name, offset in progress.offsets.items())
         if standing.batch == _UNKNOWN or goes_back:
-            stored = await self._kafka.stored(group, progress.offsets)
+            stored = await self._kafka.committed(group, progress.offsets)
         todo = self._due(group, progress, stored)
         if todo:
             refused = await self._kafka.commit(group, todo, progress.mark)
@@ -275,7 +276,7 @@ class _Work:
         standing.batch, standing.offsets = progress.batch, dict(progress.offsets)
 
     def _due(
-        self, group: str, progress: Progress, stored: Mapping[TopicPartition, Stored]
+        self, group: str, progress: Progress, stored: Mapping[TopicPartition, Committed]
     ) -> dict[TopicPartition, int]:
         """What is not stored yet, and would not take the group back."""
         due = {}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kelpie.client.address import Address
 from kelpie.client.connection import Connection
 from kelpie.client.memory import Memory
+from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
@@ -21,7 +22,7 @@ _memories: dict[tuple[Address, ...], Memory] = {}
 async def _connect(address: Address, settings: Settings) -> Connection:
     """It takes a second to find out that a broker is of Kafka 0.9: that is remembered."""
     memory = _memories.setdefault(settings.bootstrap, Memory())
-    return await Connection.open(address, settings, memory=memory)
+    return await open_connection(address, settings, memory=memory)
 
 
 async def leader_of(settings: Settings, partition: TopicPartition) -> Address:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer as Confluent
 
-from kelpie.client.connection import Connection
 from kelpie.client.consumer import Consumer, ConsumerError
+from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.consumer import ProblemKind, StepKind
 from kelpie.model.names import TopicPartition
@@ -41,7 +41,7 @@ def _name(stem: str) -> str:
 
 async def _topic(settings: Settings, partitions: int) -> list[TopicPartition]:
     name = _name("hay")
-    async with await Connection.open(settings.bootstrap[0], settings) as connection:
+    async with await open_connection(settings.bootstrap[0], settings) as connection:
         new = CreatableTopic(
             name=name, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
         )

@@ -49,9 +49,14 @@ class Rounds:
         self._offsets_topic: list[PartitionView] = []
         """The views of the offsets topic, kept until a coordinator does not answer as such."""
         self._failures_since: float | None = None
+        self._is_stale = False
+        """Whether the list of brokers, too, may have changed."""
 
     async def begin(self) -> Asking:
         """A new round of questions, with all brokers that can be reached."""
+        if self._is_stale:
+            self._is_stale = False
+            await self._refresh()
         now = asyncio.get_running_loop().time()
         if self._failures_since is None or now - self._failures_since > _REMEMBER_FAILURES_S:
             self._failures_since = now
@@ -75,7 +80,8 @@ class Rounds:
             unasked = [row for row in asking.seen.unasked if row.name in left]
             passing = _passing(asking, rows, key, refused)
             if passing:
-                self._offsets_topic = []  # Coordinators may have moved.
+                # Coordinators may have moved, and so may brokers.
+                self._offsets_topic, self._is_stale = [], True
             if loop.time() + _PAUSE_S > deadline:
                 passing = set()
             answer.rows += [row for row in rows if key(row) not in passing]
@@ -84,7 +90,6 @@ class Rounds:
             left = {name: item for name, item in left.items() if name in passing}
             if left:
                 await asyncio.sleep(_PAUSE_S)
-                await self._refresh()
         return answer
 
     async def _refresh(self) -> None:

@@ -16,6 +16,7 @@ from kelpie.client.connection import Connection
 from kelpie.client.consumer.consumer_errors import failure_of
 from kelpie.client.consumer.trace import ConsumerTrace
 from kelpie.client.memory import Memory
+from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.consumer import BrokerNode, Effects, Event, OutgoingRequest
 from kelpie.consumer.machine import Machine
@@ -136,7 +137,7 @@ class MachineDriver:
                 opening = None
         if opening is None:
             address = Address(node.host, node.port)
-            opening = asyncio.create_task(Connection.open(address, self._settings, memory=self._memory))
+            opening = asyncio.create_task(open_connection(address, self._settings, memory=self._memory))
             self._opening[node] = opening
         return await asyncio.shield(opening)
 

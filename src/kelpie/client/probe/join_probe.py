@@ -8,10 +8,10 @@ import asyncio
 
 from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, Unsupported
-from kelpie.client.connection import Connection
 from kelpie.client.consumer.consumer import Consumer
 from kelpie.client.consumer.consumer_errors import ConsumerError
 from kelpie.client.memory import Memory
+from kelpie.client.opening import open_connection
 from kelpie.client.probe.group_description import AskToDelete
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter
 from kelpie.client.settings import Settings
@@ -112,7 +112,7 @@ class JoinProbe:
             return "Nothing was left behind."
         try:
             address = Address(node.host, node.port)
-            async with await Connection.open(address, self._settings, memory=self._memory) as connection:
+            async with await open_connection(address, self._settings, memory=self._memory) as connection:
                 error = await connection.put(AskToDelete(self._group))
         except Unsupported:
             return "It has left; this release forgets an empty group by itself."

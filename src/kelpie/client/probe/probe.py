@@ -23,6 +23,7 @@ from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsupported
 from kelpie.client.connection import Connection
 from kelpie.client.nodes import Nodes
+from kelpie.client.opening import open_connection
 from kelpie.client.probe.coordinator_finder import find_coordinator
 from kelpie.client.probe.group_description import AskConsumerGroup, AskGroup, GroupDescription
 from kelpie.client.probe.join_probe import JoinProbe
@@ -340,7 +341,7 @@ class Probe:
 
     async def _connect(self, place: BrokerNode) -> Connection:
         address = Address(place.host, place.port)
-        return await Connection.open(address, self._settings, memory=self._nodes.memory)
+        return await open_connection(address, self._settings, memory=self._nodes.memory)
 
     def _forgive(self, name: str, said: str) -> None:
         """The failure of this chapter has passed since: its status becomes OK."""

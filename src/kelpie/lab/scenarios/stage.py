@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kelpie.client.address import Address
 from kelpie.client.connection import Connection
 from kelpie.client.memory import Memory
+from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios.environment import Environment
@@ -121,7 +122,7 @@ class Stage:
     async def connect(self, address: str, client_id: str = "scenario") -> Connection:
         """A connection to one broker. Raises ClientError."""
         settings = Settings((Address.parse(address),), client_id, network=self.environment.network)
-        return await Connection.open(settings.bootstrap[0], settings, memory=self.memory)
+        return await open_connection(settings.bootstrap[0], settings, memory=self.memory)
 
     def at_end(self, tidy: Callable[[], Awaitable[None]]) -> None:
         """Something to be done when the scenario is over, before what was opened earlier is closed."""

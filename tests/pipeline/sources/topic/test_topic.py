@@ -22,7 +22,7 @@ from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition as Name
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.pipeline.group_offsets import GroupOffsets, Passing
+from kelpie.pipeline.group_offsets import CommitDelayed, GroupOffsets
 from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.sources.topic.data_source import OffsetsTopic
 from kelpie.pipeline.sources.topic.ends import Epochs, ask_epochs, ask_reach
@@ -51,7 +51,7 @@ def commit(cluster: Any, group: str, *offsets: int, topic: str = "orders") -> No
                 try:
                     await kafka.commit(group, {Name(topic, 0): offset}, "")
                     break
-                except Passing:
+                except CommitDelayed:
                     await asyncio.sleep(0.05)
         await kafka.close()
 
