@@ -213,7 +213,7 @@ class Admin:
             )
 
         async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[Committed]:
-            await self._rounds.ask_coordinators(asking, names, ask)
+            await self._rounds.ask_coordinators(asking, names, ask, may_be_missing=True)
             return asking.seen.committed
 
         return await self._rounds.patiently(groups, attempt, lambda row: row.group)

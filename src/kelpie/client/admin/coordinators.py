@@ -84,7 +84,8 @@ class Coordinators:
 
         This creates the offsets topic where there is none. Raises ClientError if no broker answers.
         """
-        failure = ClientError("The cluster lists no brokers.")
+        reasons = [self._asking.why_not(node) for node in self._asking.nodes.brokers]
+        failure = ClientError(" ".join(reasons) or "The cluster lists no brokers.")
         for node in self._asking.reached:
             source = self._asking.source(node)
 

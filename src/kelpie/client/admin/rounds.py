@@ -113,21 +113,29 @@ class Rounds:
         ask: Callable[[Asking, int, Sequence[str]], Awaitable[None]],
         *,
         creates: bool = False,
+        may_be_missing: bool = False,
     ) -> None:
-        """Asks each coordinator for its groups. `creates`: an offsets topic that is missing is created."""
-        if not self._offsets_topic:
-            await self._look_at_offsets_topic(asking)
-        coordinators = Coordinators(asking, self._offsets_topic, {})
+        """Asks each coordinator for its groups.
+
+        `creates`: an offsets topic that is missing is created. `may_be_missing`: without an offsets topic,
+        the answer is that there is nothing; else each group becomes an Unasked row.
+        """
+        views = self._offsets_topic or await self._ask_offsets_topic(asking)
+        coordinators = Coordinators(asking, views, {})
         if not coordinators.count and (creates or not coordinators.is_missing):
             try:
                 await coordinators.find(groups)
             except ClientError as error:
                 asking.unasked("group", groups, error.reason)
                 return
+        elif coordinators.is_missing and may_be_missing:
+            return
         plan = coordinators.by_node(groups)
         await together(*(ask(asking, node, names) for node, names in plan.items()))
 
-    async def _look_at_offsets_topic(self, asking: Asking) -> None:
+    async def _ask_offsets_topic(self, asking: Asking) -> list[PartitionView]:
+        """What the brokers say of the offsets topic. It is kept if there is such a topic."""
+
         async def ask(node: int) -> None:
             try:
                 await ask_offsets_topic(asking, node)
@@ -135,7 +143,10 @@ class Rounds:
                 return  # The broker is silent now; other brokers have views, too.
 
         await together(*map(ask, asking.reached))
-        self._offsets_topic = [view for view in asking.seen.partitions if view.topic == OFFSETS_TOPIC]
+        views = [view for view in asking.seen.partitions if view.topic == OFFSETS_TOPIC]
+        if any(view.partition >= 0 for view in views):
+            self._offsets_topic = views
+        return views
 
     async def leaders(
         self, asking: Asking, partitions: Sequence[TopicPartition]
