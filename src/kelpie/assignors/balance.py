@@ -55,9 +55,9 @@ def _equal(kept: Plan, readers: dict[str, list[str]], counts: PartitionCounts) -
         return kept
     total = sum(counts[topic] for topic in readers)
     share, extra = divmod(total, len(kept))
-    for own in kept.values():
-        if len(own) > share:
-            del own[share + (extra > 0) :]
+    for partitions in kept.values():
+        if len(partitions) > share:
+            del partitions[share + (extra > 0) :]
             extra -= extra > 0
     below = deque(member_id for member_id, partitions in kept.items() if len(partitions) < share)
     at_share = deque(member_id for member_id, partitions in kept.items() if len(partitions) == share)

@@ -32,7 +32,7 @@ class Asked:
     topic: str
     topic_id: bytes
     request: FetchPartition
-    told: tuple[int, int] | None = None
+    answered: tuple[int, int] | None = None
     """High watermark and log start offset of the last answer."""
 
     def partition(self, name: str | None) -> TopicPartition | None:
@@ -41,8 +41,8 @@ class Asked:
     def news(self, data: PartitionData) -> bool:
         """Whether an answer must include this. If so, it counts as answered from now on."""
         now = (data.high_watermark, data.log_start_offset)
-        fresh = bool(data.records) or data.error_code != ErrorCode.NONE or self.told != now
-        self.told = None if data.error_code != ErrorCode.NONE else now
+        fresh = bool(data.records) or data.error_code != ErrorCode.NONE or self.answered != now
+        self.answered = None if data.error_code != ErrorCode.NONE else now
         return fresh or data.diverging_epoch is not None or data.preferred_read_replica >= 0
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kelpie.coordinator.config import GroupConfig
 from kelpie.coordinator.notes import Note, NoteKind
-from kelpie.coordinator.outcome import CoordinatorRecord, CoordinatorReply, Outcome, Timer
+from kelpie.coordinator.outcome import CallReply, CoordinatorRecord, Outcome, Timer
 from kelpie.coordinator.release_behaviour import GroupBehaviour
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -16,8 +16,8 @@ class ShardEvent:
         self.config = config
         self.behaviour = behaviour
         self.now = now
-        self._at_once: list[CoordinatorReply] = []
-        self._replies: list[CoordinatorReply] = []
+        self._at_once: list[CallReply] = []
+        self._replies: list[CallReply] = []
         self._refusals: list[tuple[Any, Callable[[ErrorCode], Any]]] = []
         self._timers: dict[Hashable, Instant | None] = {}
         self._records: tuple[CoordinatorRecord, ...] = ()
@@ -30,14 +30,14 @@ class ShardEvent:
 
     def answer(self, to: Any, response: Any) -> None:
         """Answers now, whatever becomes of the records of this event."""
-        self._at_once.append(CoordinatorReply(to, response))
+        self._at_once.append(CallReply(to, response))
 
     def answer_when_written(self, to: Any, response: Any, otherwise: Callable[[ErrorCode], Any]) -> None:
         """Answers once the records of this event are written; now, if there are none.
 
         If they cannot be written, `otherwise` makes the answer from the error of the append.
         """
-        self._replies.append(CoordinatorReply(to, response))
+        self._replies.append(CallReply(to, response))
         self._refusals.append((to, otherwise))
 
     def abandon(self, to: Any) -> None:

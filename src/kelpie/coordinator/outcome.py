@@ -26,7 +26,7 @@ class CoordinatorRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class CoordinatorReply:
+class CallReply:
     """An answer. `to` is the token that the request came with; machines hold it and never look into it."""
 
     to: Any
@@ -44,7 +44,7 @@ class Timer:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     records: tuple[CoordinatorRecord, ...] = ()
-    replies: tuple[CoordinatorReply, ...] = ()
+    replies: tuple[CallReply, ...] = ()
     timers: tuple[Timer, ...] = ()
     written: "Callable[[Instant], Outcome] | None" = None
     failed: "Callable[[ErrorCode, Instant], Outcome] | None" = None
@@ -52,7 +52,7 @@ class Outcome:
     """Producer id and epoch: the records are written as part of this producer's transaction."""
     sequence: int = -1
     """The sequence number with which the batch begins."""
-    at_once: tuple[CoordinatorReply, ...] = ()
+    at_once: tuple[CallReply, ...] = ()
     """Sent right away, whatever becomes of the records."""
     abandoned: tuple[Any, ...] = ()
     """Tokens of calls that Kafka never answers. A driver need not remember them."""

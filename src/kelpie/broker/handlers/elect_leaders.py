@@ -7,9 +7,9 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.elect_leaders import (
+    ElectionResult,
     ElectLeadersRequest,
     ElectLeadersResponse,
-    PartitionResult,
     ReplicaElectionResult,
 )
 
@@ -44,11 +44,11 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     call.answer(ElectLeadersResponse(replica_election_results=results))
 
 
-def _elect(controller: Controller, partition: TopicPartition, *, unclean: bool) -> PartitionResult:
+def _elect(controller: Controller, partition: TopicPartition, *, unclean: bool) -> ElectionResult:
     try:
         controller.elect(partition, unclean=unclean)
     except Declined as declined:
-        return PartitionResult(
+        return ElectionResult(
             partition_id=partition.partition, error_code=declined.code, error_message=declined.message
         )
-    return PartitionResult(partition_id=partition.partition, error_code=ErrorCode.NONE)
+    return ElectionResult(partition_id=partition.partition, error_code=ErrorCode.NONE)

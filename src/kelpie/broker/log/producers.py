@@ -77,7 +77,7 @@ class EndedTransaction(NamedTuple):
 
 
 @dataclass(slots=True)
-class Changes:
+class ProducerChanges:
     """What examined batches will make of the producers, and of the transactions."""
 
     entries: dict[int, ProducerEntry] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class _Refused(Exception):
         self.refusal = AppendRefusal(code, reason)
 
 
-NO_CHANGES = Changes()
+NO_CHANGES = ProducerChanges()
 
 
 class Producers:
@@ -116,7 +116,7 @@ class Producers:
         verify: bool = False,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
-    ) -> Changes | RememberedBatch | AppendRefusal:
+    ) -> ProducerChanges | RememberedBatch | AppendRefusal:
         """Judge batches where they would be appended. A remembered batch: they are a duplicate of it."""
         changes = NO_CHANGES
         try:
@@ -125,7 +125,7 @@ class Producers:
                 if not isinstance(header, BatchHeader) or header.producer_id < 0:
                     continue
                 if changes is NO_CHANGES:
-                    changes = Changes()
+                    changes = ProducerChanges()
                 if origin == "client":
                     duplicate = self._duplicate_of(header)
                     if duplicate is not None:
@@ -148,7 +148,7 @@ class Producers:
             return refused.refusal
         return changes
 
-    def accept(self, changes: Changes) -> None:
+    def accept(self, changes: ProducerChanges) -> None:
         self._entries.update(changes.entries)
         for producer_id in changes.verified:
             self._verifications.pop(producer_id, None)
@@ -159,7 +159,7 @@ class Producers:
         self._verifications.clear()
         for batch in batches:
             changes = self.examine((batch,), "replication")
-            assert isinstance(changes, Changes)
+            assert isinstance(changes, ProducerChanges)
             self.accept(changes)
 
     def begin_verification(
@@ -220,7 +220,7 @@ class Producers:
         entry: ProducerEntry | None,
         batch: StoredBatch,
         header: BatchHeader,
-        changes: Changes,
+        changes: ProducerChanges,
         origin: Origin,
     ) -> None:
         known = entry or ProducerEntry(header.producer_id)
@@ -278,7 +278,7 @@ class Producers:
         entry: ProducerEntry | None,
         batch: StoredBatch,
         header: BatchHeader,
-        changes: Changes,
+        changes: ProducerChanges,
         *,
         origin: Origin,
         transaction_version: int,

@@ -18,8 +18,8 @@ from kelpie.broker.log.cleaner import Compacted, clean, cleanable
 from kelpie.broker.log.config import LogConfig
 from kelpie.broker.log.epochs import UNKNOWN_EPOCH, UNKNOWN_OFFSET, Epochs, LogEpochEnd
 from kelpie.broker.log.producers import (
-    Changes,
     Origin,
+    ProducerChanges,
     ProducerEntry,
     Producers,
     RememberedBatch,
@@ -168,7 +168,7 @@ class ReplicaLog:
     def _append_examined(
         self,
         batches: list[StoredBatch],
-        changes: Changes | RememberedBatch | AppendRefusal,
+        changes: ProducerChanges | RememberedBatch | AppendRefusal,
         now: Instant,
         config: LogConfig,
     ) -> Appended | AppendRefusal:
@@ -213,7 +213,7 @@ class ReplicaLog:
                 # The leader's log begins in the middle of this batch, and so shall this one.
                 self._segments.reset(batch.base_offset)
             changes = self._producers.examine((batch,), "replication")
-            assert isinstance(changes, Changes)
+            assert isinstance(changes, ProducerChanges)
             self._store([batch], len(batch.data), max(batch.max_timestamp, 0) if now is None else now, config)
             self._producers.accept(changes)
             self._transactions.accept(changes)

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kelpie.broker.log.producers import Changes, ProducerEntry
+from kelpie.broker.log.producers import ProducerChanges, ProducerEntry
 
 _KEPT_ENDED = 1024
 
@@ -40,7 +40,7 @@ class Transactions:
     def aborted(self) -> list[Aborted]:
         return self._aborted
 
-    def accept(self, changes: Changes) -> None:
+    def accept(self, changes: ProducerChanges) -> None:
         for first_offset, producer_id in changes.begun:
             self._open[first_offset] = producer_id
         for producer_id, first_offset, last_offset, aborted in changes.ended:

@@ -6,7 +6,7 @@ Before KIP-588 clients do not know PRODUCER_FENCED: they get INVALID_PRODUCER_EP
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from kelpie.coordinator.outcome import CoordinatorReply
+from kelpie.coordinator.outcome import CallReply
 from kelpie.coordinator.transactions.listing import topic_results
 from kelpie.coordinator.transactions.transaction import NO_EPOCH, NO_ID
 from kelpie.errors import ErrorCode
@@ -16,7 +16,7 @@ from kelpie.wire.api.add_partitions_to_txn import AddPartitionsToTxnResponse
 from kelpie.wire.api.end_txn import EndTxnResponse
 from kelpie.wire.api.init_producer_id import InitProducerIdResponse
 
-Replies = tuple[CoordinatorReply, ...]
+Replies = tuple[CallReply, ...]
 Answer = Callable[[ErrorCode], Replies]
 
 
@@ -41,7 +41,7 @@ def init_producer_id(to: Any, version: int) -> ProducerAnswer:
             producer_id=producer_id,
             producer_epoch=producer_epoch,
         )
-        return (CoordinatorReply(to, response),)
+        return (CallReply(to, response),)
 
     return answer
 
@@ -50,14 +50,14 @@ def add_partitions(to: Any, version: int, partitions: Sequence[TopicPartition]) 
     def answer(error: ErrorCode) -> Replies:
         results = topic_results(dict.fromkeys(partitions, _known(error, version, since=2)))
         response = AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=results)
-        return (CoordinatorReply(to, response),)
+        return (CallReply(to, response),)
 
     return answer
 
 
 def verify_or_add(to: Any, partitions: Sequence[TopicPartition]) -> Answer:
     def answer(error: ErrorCode) -> Replies:
-        return (CoordinatorReply(to, dict.fromkeys(partitions, error)),)
+        return (CallReply(to, dict.fromkeys(partitions, error)),)
 
     return answer
 
@@ -65,7 +65,7 @@ def verify_or_add(to: Any, partitions: Sequence[TopicPartition]) -> Answer:
 def add_offsets(to: Any, version: int) -> Answer:
     def answer(error: ErrorCode) -> Replies:
         code = _known(error, version, since=2)
-        return (CoordinatorReply(to, AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=code)),)
+        return (CallReply(to, AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=code)),)
 
     return answer
 
@@ -75,7 +75,7 @@ def end(to: Any, version: int) -> ProducerAnswer:
         response = EndTxnResponse(throttle_time_ms=0, error_code=_known(error, version, since=2))
         if version >= 5:
             response.producer_id, response.producer_epoch = producer_id, producer_epoch
-        return (CoordinatorReply(to, response),)
+        return (CallReply(to, response),)
 
     return answer
 

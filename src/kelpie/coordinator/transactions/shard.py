@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from kelpie.coordinator.outcome import CoordinatorReply, Timer
+from kelpie.coordinator.outcome import CallReply, Timer
 from kelpie.coordinator.transactions import answers, fencing
 from kelpie.coordinator.transactions.answers import Answer, Replies
 from kelpie.coordinator.transactions.listing import described, not_described
@@ -228,7 +228,7 @@ class TransactionShard:
             partition: ErrorCode.NONE if partition in joined else ErrorCode.TRANSACTION_ABORTABLE
             for partition in wanted
         }
-        return TransactionOutcome(replies=(CoordinatorReply(to, errors),))
+        return TransactionOutcome(replies=(CallReply(to, errors),))
 
     def add_offsets(
         self,

@@ -28,11 +28,11 @@ class ElectLeadersResponse:
 @struct
 class ReplicaElectionResult:
     topic: str
-    partition_result: list[PartitionResult]
+    partition_result: list[ElectionResult]
 
 
 @struct
-class PartitionResult:
+class ElectionResult:
     partition_id: Int32
     error_code: Int16
     error_message: str | None = None
