@@ -19,10 +19,10 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	$(BIN)/python demo/run.py
 
-# Most tests wait for brokers, so two files are run at a time. WORKERS=0 runs them one after the other. Those that
-# need Spark come afterwards: it leaves no time for others.
+# Most tests wait for brokers, so two files are run at a time, those on real Kafka first (tests/conftest.py).
+# WORKERS=0 runs them one after the other. Those that need Spark come afterwards: it leaves no time for others.
 WORKERS ?= 2
-PYTEST   = $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile
+PYTEST   = $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 ON_SPARK = tests/pipeline tests/lab/spark_kafka
 test: $(READY)
 	$(PYTEST) $(addprefix --ignore ,$(ON_SPARK))

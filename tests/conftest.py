@@ -3,15 +3,17 @@
 What is missing on a machine skips the test with one line that says so; KELPIE_REQUIRE_REAL=1 makes it fail.
 """
 
+import gc
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import Phase, is_hypothesis_test, settings
 
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import Unavailable
@@ -31,6 +33,38 @@ PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrin
 settings.register_profile("kelpie", phases=PHASES, deadline=None, derandomize=True)
 settings.register_profile("fuzz", phases=PHASES, deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("KELPIE_EXAMPLES", "kelpie"))
+
+
+_SHARED = ("tests/lab/clients/", "tests/lab/java/"), ("tests/lab/personas/", "tests/cli/test_probe.py")
+"""Tests that share clusters of real Kafka, and therefore run in the same process."""
+
+
+def _group(item: pytest.Item) -> str:
+    file = item.nodeid.partition("::")[0]
+    return next((paths[0] for paths in _SHARED if file.startswith(paths)), file)
+
+
+def _order(items: Sequence[pytest.Item]) -> tuple[bool, bool, int]:
+    """Tests on real Kafka take longest, then random examples. Begun last, one of them would run alone."""
+    is_real = any(item.get_closest_marker("real") for item in items)
+    is_random = any(is_hypothesis_test(getattr(item, "obj", None)) for item in items)
+    return not is_real, not is_random, -len(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+        groups.setdefault(_group(item), []).append(item)
+    in_order = sorted(groups.values(), key=_order)
+    items[:] = chain.from_iterable(in_order)
+
+
+def pytest_collection_finish() -> None:
+    """Seven thousand tests are many objects, and the garbage collector looks at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _missing(what: str) -> NoReturn:

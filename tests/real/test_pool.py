@@ -1,0 +1,61 @@
+"""Clusters that tests share, without any Kafka: who gets which, and when one is closed."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kelpie.real import pool
+from kelpie.real.pool import Pool
+
+
+@dataclass(eq=False)
+class Pretended:
+    """Has as many nodes as a real cluster would have, and starts none of them."""
+
+    version: str
+    brokers: int
+    config: dict[str, Any] = field(default_factory=dict)
+    is_open: bool = False
+    nodes: dict[str, Any] = field(default_factory=dict)
+
+    def open(self) -> "Pretended":
+        self.is_open = True
+        self.nodes = {str(number): SimpleNamespace(up=True) for number in range(self.brokers)}
+        return self
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+@pytest.fixture
+def clusters(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    monkeypatch.setattr(pool, "RealCluster", Pretended)
+    return Pool()
+
+
+def test_the_same_wish_gets_the_same_cluster(clusters: Pool) -> None:
+    """A start takes seconds; other settings are another cluster."""
+    first = clusters.shared("4.3.1", 1, num_partitions=2)
+    assert clusters.shared("4.3.1", 1, num_partitions=2) is first
+    assert clusters.shared("4.3.1", 1, num_partitions=3) is not first
+
+
+def test_a_broken_cluster_is_replaced(clusters: Pool) -> None:
+    """A test that has ruined it must not ruin the others."""
+    first: Any = clusters.shared("4.3.1", 3)
+    first.nodes["2"].up = False
+    second: Any = clusters.shared("4.3.1", 3)
+    assert (first.is_open, second.is_open) == (False, True)
+
+
+def test_the_cluster_that_was_asked_for_longest_ago_makes_room(clusters: Pool) -> None:
+    """Idle brokers take processor time from the tests that run."""
+    small: Any = clusters.shared("0.9.0.1", 1)
+    large: Any = clusters.shared("4.3.1", 4)
+    clusters.shared("0.9.0.1", 1)
+    other: Any = clusters.shared("3.9.2", 3)
+    assert (small.is_open, large.is_open, other.is_open) == (True, False, True)
+    huge: Any = clusters.shared("4.3.1", 9)
+    assert (small.is_open, other.is_open, huge.is_open) == (False, False, True)
