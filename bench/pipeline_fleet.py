@@ -73,12 +73,12 @@ def _say(text: str) -> None:
 
 def _run(evidence: Path, lake: Path) -> dict[str, object]:
     """What is measured, as a process of its own."""
-    from kelpie.cli.pipeline_run import is_little  # noqa: PLC0415 - not in the process that measures.
+    from kelpie.cli.pipeline_run import is_small  # noqa: PLC0415 - not in the process that measures.
     from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
     from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
     from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
 
-    spark = open_session(brief=is_little([evidence]))
+    spark = open_session(brief=is_small([evidence]))
     told: dict[str, object] = {}
     for folder in sorted(evidence.iterdir()):
         clock = _Clock()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.cli import main
-from kelpie.cli.pipeline_progress import Progress
+from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
 from kelpie.pipeline.summary import Summary
 from kelpie.real import ports
@@ -284,7 +284,7 @@ class Terminal(io.StringIO):
 def test_progress_in_a_file_is_a_line_for_each_stage() -> None:
     """Logs of schedulers are read afterwards."""
     summary, said = Summary(), io.StringIO()
-    progress = Progress(summary, said)
+    progress = ProgressLine(summary, said)
     with progress.shown():
         progress("files")
         summary.files, summary.written["offset_commit"] = 35, 1_866
@@ -299,7 +299,7 @@ def test_progress_on_a_terminal_is_one_line_that_is_gone_in_the_end(monkeypatch:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")
     said = Terminal()
-    progress = Progress(filled(), said)
+    progress = ProgressLine(filled(), said)
     with progress.shown():
         progress("rebalance, lag, offset_regression, offset_loss, traffic")
     shown = said.getvalue().split("\r\x1b[K")
@@ -311,7 +311,7 @@ def test_progress_on_a_terminal_is_one_line_that_is_gone_in_the_end(monkeypatch:
 def test_quiet_says_nothing() -> None:
     """Not on a terminal either."""
     for said in (io.StringIO(), Terminal()):
-        progress = Progress(filled(), said, quiet=True)
+        progress = ProgressLine(filled(), said, quiet=True)
         with progress.shown():
             progress("files")
         assert said.getvalue() == ""

@@ -1,4 +1,4 @@
-"""How far a run is: on a terminal one line, written again and again; elsewhere a line for each stage."""
+"""The progress of a run: one line that is rewritten on a terminal; elsewhere one line per stage."""
 
 import os
 import shutil
@@ -17,8 +17,8 @@ _WORDS = {"files": "looking at files", "bronze": "taking in files"}
 _CLEAR = "\r\x1b[K"
 
 
-class Progress:
-    """Called with what is being done now. `summary` is the one that the run fills."""
+class ProgressLine:
+    """Call it with the name of what begins now. `summary`: the one that the run fills."""
 
     def __init__(self, summary: "Summary", to: TextIO, *, quiet: bool = False) -> None:
         self._summary, self._to = summary, to
@@ -37,7 +37,7 @@ class Progress:
             print(f"{_WHO}: {self._so_far()}", file=self._to, flush=True)
 
     def watch(self, context: Any) -> None:
-        """Tell of its tasks from now on."""
+        """Shows the tasks of this context from now on."""
         tracker = context.statusTracker()
 
         def tasks() -> tuple[int, int]:
@@ -49,7 +49,7 @@ class Progress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """While this lasts, the line is kept up to date; then it is gone."""
+        """Keeps the line up to date inside the block, and clears it at the end."""
         if not self._rewrites:
             yield
             return
@@ -71,7 +71,7 @@ class Progress:
     def _rewrite(self) -> None:
         try:
             done, of = self._tasks()
-        except Exception:  # Spark may be stopped or dead by now; a line of progress is not worth more words.
+        except Exception:  # Spark may be stopped by now; the line then shows no tasks.
             done, of = 0, 0
         width = shutil.get_terminal_size().columns - 1
         line = f"{_WHO}: {self._so_far(done, of)}"

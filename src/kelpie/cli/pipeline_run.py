@@ -1,4 +1,4 @@
-"""kelpie pipeline run: what files tell, once."""
+"""kelpie pipeline run: files into tables, once."""
 
 import argparse
 import os
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.log_options import add_log_options, hints_of
-from kelpie.cli.pipeline_progress import Progress
+from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
 
-_LITTLE = 64_000_000
+_SMALL_INPUT = 64_000_000
 _NOTHING_OF_USE = 1
 _INTERRUPTED = 130
-_OWN = ("bronze", "silver", "gold")
+_LAYERS = ("bronze", "silver", "gold")
 
 
 def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -67,14 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{MISSING} ({error})") from None
     prepare_tables(into)
     summary = Summary()
-    progress = Progress(summary, sys.stderr, quiet=arguments.quiet)
+    progress = ProgressLine(summary, sys.stderr, quiet=arguments.quiet)
     began = time.monotonic()
     try:
         with (
             progress.shown(),
             spark_for(
                 arguments,
-                brief=is_little(sources),
+                brief=is_small(sources),
                 sources=sources,
                 into=into,
                 keep_classes=True,
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def prepare_tables(into: Path) -> None:
-    """The folder, made if need be, writable, and with nothing in it but tables. Raises CommandError."""
+    """Creates the folder if needed; checks that it is writable and holds only tables. Raises CommandError."""
     try:
         into.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=into).close()
@@ -119,8 +119,8 @@ def prepare_tables(into: Path) -> None:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise CommandError(f"--into {into}: tables cannot be written there: {why}.") from None
-    foreign = [entry for entry in entries if entry not in _OWN and not entry.startswith(("_", "."))]
-    if foreign and not any(entry in _OWN for entry in entries):
+    foreign = [entry for entry in entries if entry not in _LAYERS and not entry.startswith(("_", "."))]
+    if foreign and not any(entry in _LAYERS for entry in entries):
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         raise CommandError(
             f"--into {into}: it holds other things ({foreign[0]}{more}) and no tables. Name a new folder."
@@ -141,12 +141,12 @@ def _check_sources(sources: Sequence[Path], into: Path) -> None:
         raise CommandError(f"There is no file in {', '.join(map(str, sources))}.")
 
 
-def is_little(sources: Sequence[Path]) -> bool:
-    """Whether it is done before a JVM has warmed up."""
+def is_small(sources: Sequence[Path]) -> bool:
+    """Whether the input is so small that the JVM has no time to warm up."""
     size = 0
     for source in sources:
         for path in source.rglob("*") if source.is_dir() else [source]:
             size += path.stat().st_size if path.is_file() else 0
-            if size > _LITTLE:
+            if size > _SMALL_INPUT:
                 return False
     return True

@@ -11,7 +11,7 @@ from kelpie.cli.amounts import duration
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.log_options import add_log_options, hints_of
-from kelpie.cli.pipeline_run import is_little, prepare_tables
+from kelpie.cli.pipeline_run import is_small, prepare_tables
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     prepare_tables(into)
     with spark_for(
         arguments,
-        brief=arguments.once and is_little([*arguments.sources, into]),
+        brief=arguments.once and is_small([*arguments.sources, into]),
         sources=sources,
         into=into,
         topic=has_topic,
@@ -136,7 +136,7 @@ def _name(arguments: argparse.Namespace, topic: "Topic | None") -> str:
 
 
 def _until_interrupted() -> threading.Event:
-    """Set by the first signal; the second one kills, which does no harm."""
+    """An event that the first signal sets. The second signal kills the process, which is safe."""
     stopped = threading.Event()
 
     def stop(number: int, _: object) -> None:

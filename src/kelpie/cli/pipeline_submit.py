@@ -1,4 +1,4 @@
-"""kelpie pipeline submit: the same commands, handed to spark-submit, with Kelpie for driver and executors."""
+"""kelpie pipeline submit: runs the same commands with spark-submit, which gets Kelpie as a file."""
 
 import argparse
 import os
@@ -61,7 +61,7 @@ def submit(arguments: argparse.Namespace) -> int:
 
 
 def _checked(options: Sequence[str]) -> list[str]:
-    """What the driver will be told; argparse itself complains now of what it would complain of there."""
+    """The arguments for the driver. Parses them now, so that a mistake is reported here and not there."""
     words = list(options) if options and options[0] in _ACTIONS else ["run", *options]
     parser = argparse.ArgumentParser(prog="kelpie pipeline submit … --")
     actions = parser.add_subparsers(dest="action")
@@ -98,7 +98,7 @@ def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
         raise CommandError(str(error), FAILED) from None
     python = os.environ.get("PYSPARK_PYTHON")
     if on_cluster and not arguments.archives:
-        python = python or "python3"  # This machine's has no meaning there.
+        python = python or "python3"  # The path of this machine's Python means nothing there.
     settings = {"spark.pyspark.python": python or shipping.python_of(arguments.archives)}
     if not on_cluster:
         settings["spark.pyspark.driver.python"] = sys.executable

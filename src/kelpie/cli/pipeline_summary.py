@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _MOST_TOLD = 20
 _WIDTH = 80
 _TIED = "\xa0"
-"""A space at which no line ends."""
+"""A space at which lines are not wrapped."""
 
 
 def render(summary: "Summary", into: Path) -> str:
@@ -23,7 +23,7 @@ def render(summary: "Summary", into: Path) -> str:
     ]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(summary.by_kind.items()))
     if kinds:
-        lines += _told("  recognised   ", kinds)
+        lines += _wrapped("  recognised   ", kinds)
     quarantined = summary.written.get("quarantine", 0)
     lines.append(f"  rows in      {sum(summary.written.values()) - quarantined:,}")
     lines.append(f"  quarantined  {quarantined:,}")
@@ -31,7 +31,7 @@ def render(summary: "Summary", into: Path) -> str:
         count = len(summary.unusable)
         lines.append(f"Of no use, or not wholly: {count:,} {'file' if count == 1 else 'files'}")
         for name, reason in summary.unusable[:_MOST_TOLD]:
-            lines += _told("  ", f"{harmless(name)}: {harmless(reason)}", "    ")
+            lines += _wrapped("  ", f"{harmless(name)}: {harmless(reason)}", "    ")
         if len(summary.unusable) > _MOST_TOLD:
             lines.append(f"  … and {len(summary.unusable) - _MOST_TOLD:,} more, in the table quarantine")
     if summary.tables:
@@ -45,11 +45,11 @@ def render(summary: "Summary", into: Path) -> str:
     if worst:
         lines.append(f"  kelpie doctor --tables {into}")
     spent = ", ".join(f"{stage} {seconds:.1f}{_TIED}s" for stage, seconds in summary.seconds.items())
-    lines += _told("Time: ", f"{sum(summary.seconds.values()):.1f} s: {spent}")
+    lines += _wrapped("Time: ", f"{sum(summary.seconds.values()):.1f} s: {spent}")
     return "\n".join(lines)
 
 
-def _told(begin: str, text: str, further: str | None = None) -> list[str]:
+def _wrapped(begin: str, text: str, further: str | None = None) -> list[str]:
     wrapped = textwrap.wrap(
         text,
         _WIDTH,

@@ -1,4 +1,4 @@
-"""Spark for a command, and what a person can mend of what goes wrong with it."""
+"""Spark for a command: its options, its start, and its errors as messages for users."""
 
 import argparse
 import logging
@@ -65,9 +65,9 @@ def spark_for(
     keep_classes: bool = False,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Any]:
-    """A session, as the options say, stopped in the end; and what Spark raises meanwhile, for people.
+    """A session by the options, stopped at the end. Errors of Spark inside the block become CommandError.
 
-    `sources`, `into`: what executors must see. `topic`: with what Spark needs to read topics.
+    `sources`, `into`: what executors must see. `topic`: whether Spark needs its Kafka source.
     `keep_classes`: see `open_context`.
     """
     try:
@@ -118,7 +118,7 @@ def spark_for(
 
 
 def _hush() -> logging.Handler:
-    """What py4j logs (without a name) of calls that were interrupted, it raises as well."""
+    """Drops what py4j logs of interrupted calls: it raises these errors as well."""
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.name != "root" and not record.name.startswith("py4j"))
     logging.getLogger().addHandler(handler)
@@ -126,7 +126,7 @@ def _hush() -> logging.Handler:
 
 
 def _last_words(log: Path | None) -> str:
-    """What Java said before it died, if it did: it prints that, and tells nobody."""
+    """Error lines that Java printed before it died, if it did."""
     lines = log.read_text(errors="replace").splitlines() if log is not None and log.exists() else []
     errors = [
         line for line in lines if line.startswith(("Error", "Exception in", "#", "OpenJDK", "Unrecognized"))

@@ -1,4 +1,4 @@
-"""What tables say, for commands: the doctor's findings, the last committed offsets. No session is needed."""
+"""What commands read from tables, without Spark: findings of the doctor, the last committed offsets."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -17,7 +17,7 @@ from kelpie.pipeline.tables.moments import instant
 
 
 class NoTables(Exception):
-    """There are none, or it is not clear which are meant."""
+    """The folder has no tables, or tables of several clusters."""
 
 
 def are_tables(folder: Path) -> bool:
@@ -27,7 +27,7 @@ def are_tables(folder: Path) -> bool:
 def read_diagnosis(
     folder: Path, cluster: str | None = None, groups: Collection[str] | None = None
 ) -> Diagnosis:
-    """What the doctor said of these groups, or of all, when the tables were made. Raises NoTables."""
+    """The findings for these groups, or for all, from when the tables were made. Raises NoTables."""
     lake = Lake(folder)
     name = _chosen(lake, cluster)
     health = _rows(lake, "group_health", name)
@@ -59,7 +59,7 @@ def read_diagnosis(
 
 
 def read_positions(folder: Path, cluster: str | None = None) -> Observations:
-    """Commits that counted, what tools told of committed offsets, and where the disks that were read end."""
+    """Commits that counted, committed offsets that tools showed, and the ends of logs on disks."""
     lake = Lake(folder)
     name = _chosen(lake, cluster)
     known = Cluster(lake, name)

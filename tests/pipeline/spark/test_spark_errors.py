@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.pipeline.spark.cluster import addresses, judge
-from kelpie.pipeline.spark.preflight import Sight, look
+from kelpie.pipeline.spark.preflight import ExecutorCheck, check_executor
 from kelpie.pipeline.spark.spark_errors import ClusterFault, explain
 
 LOST = (
@@ -77,7 +77,7 @@ def test_executor_that_sees_everything_is_good(tmp_path: Path) -> None:
     """And leaves nothing behind."""
     (tmp_path / "mark").touch()
     (tmp_path / "file").write_bytes(b"12345")
-    sight = look(["json"], [(str(tmp_path / "file"), 5)], str(tmp_path), "mark")
+    sight = check_executor(["json"], [(str(tmp_path / "file"), 5)], str(tmp_path), "mark")
     assert sight.is_good
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "mark"]
     judge([sight], "spark://h:7077")
@@ -98,9 +98,9 @@ def test_what_an_executor_does_not_see_is_told(tmp_path: Path, file: str, folder
     (tmp_path / "another").mkdir()
     (tmp_path / "short").write_bytes(b"12")
     (tmp_path / "whole").write_bytes(b"12345")
-    sight = look([], [(str(tmp_path / file), 5)], str(tmp_path / folder), "mark")
+    sight = check_executor([], [(str(tmp_path / file), 5)], str(tmp_path / folder), "mark")
     with pytest.raises(ClusterFault) as fault:
-        judge([Sight("good", "python"), sight], "spark://h:7077")
+        judge([ExecutorCheck("good", "python"), sight], "spark://h:7077")
     assert told in str(fault.value)
     assert sight.host in str(fault.value)
     assert "under the same path" in str(fault.value)
@@ -109,8 +109,8 @@ def test_what_an_executor_does_not_see_is_told(tmp_path: Path, file: str, folder
 def test_modules_that_executors_lack_are_told_with_hosts(tmp_path: Path) -> None:
     """Before a file that they could not open: without modules nothing else helps."""
     (tmp_path / "mark").touch()
-    sight = look(["json", "no_such_module"], [("/nothing", 1)], str(tmp_path), "mark")
-    sights = [Sight(f"host-{number}", "python3", sight.missing) for number in range(5)]
+    sight = check_executor(["json", "no_such_module"], [("/nothing", 1)], str(tmp_path), "mark")
+    sights = [ExecutorCheck(f"host-{number}", "python3", sight.missing) for number in range(5)]
     with pytest.raises(ClusterFault, match="host-0, host-1, host-2 and 2 more lacks no_such_module: python3"):
         judge(sights, "spark://h:7077")
 

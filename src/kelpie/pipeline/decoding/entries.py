@@ -3,9 +3,8 @@
 The walk goes from entry to entry. Where none begins, or its checksum is wrong, it looks byte by byte for the
 next place where all fields of a header and the checksum agree, and reports what lies between as a gap.
 
-Two things bound the work on a file that was made to look like entries everywhere. A header must be
-consistent in itself before a checksum is tried, and failed checksums come out of a budget; when it is used
-up, the rest of the range is one gap.
+Two things bound the work on a file that looks like entries everywhere. A header must be consistent before its
+checksum is computed, and failed checksums use up a budget; after that, the rest of the file is one gap.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,15 @@
-"""Lines that contain any of some words, found in bytes without looking at all of them.
+"""Finds the lines of a text that contain any of some words, without reading all bytes.
 
-Wu and Manber's way: no word is shorter than `width`, so a window of that width is enough to see whether one
-can begin here; the last three bytes of the window tell by how much it can go on. In a log, that is some four
-bytes at a step. Of each word the part is looked for that is rarest in logs, so that few windows need a
-second look. Which line a word is in is known from the places of all newlines.
+Theory: the algorithm of Wu and Manber (1994). No word is shorter than `width`. The last three bytes of a
+window of that width say by how much the window can move on: about four bytes at a step in a log. Of each
+word, the part that is rarest in logs is searched, so that few windows must be compared with words. The
+positions of all newlines give the line of a match.
 
-Some lines say the same as others do, in a bracket that comes a thousand times: a word may be marked as one of
-a bracket, and a line with a bracket that is known already (`Brackets`) is not told again.
+The plain way is `word in line` for each word and line; a test compares the two. Measured on 30 MB of log
+lines and 222 words: 0.06 s of CPU; the plain way 18.5 s, one regular expression about 8.3 s.
+
+Some words are marked as words in a bracket that occurs in thousands of lines. A line whose bracket is known
+already (`Brackets`) is not reported for such a word.
 """
 
 from collections import Counter
@@ -22,7 +25,7 @@ from kelpie.pipeline.decoding.compiled import word as eight_bytes
 
 _BLOCK = 1 << 20
 _FIRST_BLOCK = 1 << 15
-"""Blocks grow: what one makes known, the next need not tell."""
+"""Blocks grow: brackets that one block makes known are not reported in the next."""
 _GRAM = 3
 _BITS = 15
 _NEWLINE, _OPEN, _CLOSE, _BRACE = 10, 91, 93, 123
@@ -36,7 +39,7 @@ _OFTEN = (
     b"session received sent sending completed successful heartbeat committed position epoch timeout error "
     b"correlationId apiKey version state replica segment with for from the and in of to at is not was "
 )
-"""What is common in logs of Kafka's. It decides how fast a search is, never what it finds."""
+"""Common text of Kafka's logs. It decides how fast a search is, never what it finds."""
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -53,7 +56,7 @@ class Marked(NamedTuple):
 
 
 class Brackets:
-    """Brackets that are known, by their hashes; and marks that are of no interest any more."""
+    """Hashes of known brackets, and marks that are of no interest any more."""
 
     def __init__(self) -> None:
         self.ignored = 0
@@ -80,12 +83,12 @@ class Words:
     text: NDArray[np.uint8]
     starts: NDArray[np.int32]
     leads: NDArray[np.int32]
-    """How far into the word its window begins."""
+    """Where in the word its window begins."""
     marks: NDArray[np.uint8]
     bracketed: int
     """The mark of words that stand in brackets."""
     sure: int
-    """A line with this mark is of interest, whatever else is in it."""
+    """The mark of words that make a line interesting whatever else it holds."""
 
     @classmethod
     def of(cls, words: Mapping[bytes, int], *, bracketed: int, sure: int) -> "Words":
@@ -119,9 +122,9 @@ class Words:
         )
 
     def lines(self, text: bytes, longest: int, known: Brackets) -> "Lines":
-        """Lines with words in them, those longer than `longest`, and those of JSON with escapes.
+        """Lines that contain words, lines longer than `longest`, and lines of JSON with escapes.
 
-        While these are looked at, brackets may become known.
+        The caller may add brackets to `known` while it iterates.
         """
         return Lines(self, text, longest, known)
 
@@ -190,7 +193,7 @@ def _gram_of(three: bytes) -> int:
 
 
 def _rarest(word: bytes, width: int, often: Mapping[int, int]) -> int:
-    """Where the window of a word begins. Its last gram needs a second look wherever it comes."""
+    """Where the window of a word begins. Each occurrence of its last gram costs a comparison."""
 
     def cost(lead: int) -> int:
         *others, last = [often.get(gram, 0) for gram in _grams(word[lead : lead + width])]

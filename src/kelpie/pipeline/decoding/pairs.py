@@ -1,10 +1,10 @@
 """Records of the offsets topic that came over the network.
 
-`read_pairs` takes columns of keys and values and gives what a segment gives: each pair is laid out as an old
-message would hold it, and goes the way of all messages, so that nobody has to know the formats twice.
+`read_pairs` takes columns of keys and values, and gives the same tables as a segment. It lays each pair out
+as an old message and decodes that, so that the formats of records are known in one place.
 
-`read_fetched` takes the bytes that a broker answers to Fetch, which are entries as in a segment, and gives
-such columns: only what counts, that is without control records and without records of aborted transactions.
+`read_fetched` takes the bytes of a Fetch response, which are entries as in a segment, and gives such columns,
+without control records and without records of aborted transactions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -160,7 +160,7 @@ class Fetched:
 def read_fetched(raw: bytes, aborted: Sequence[tuple[int, int]], start: int, stop: int) -> Fetched:
     """Records from `start` to before `stop`. `aborted`: producer and first offset, as the broker tells.
 
-    The end may be cut off, as Kafka does up to 0.10: that is not worth a word.
+    The last entry may be cut off, as Kafka does up to 0.10; that is not reported.
     """
     data = padded([raw])
     walk = Walk(0, len(raw), len(raw))
@@ -195,9 +195,9 @@ def _pairs(piece: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]
 
 
 class _Committed:
-    """Which entries count, told as a consumer of committed records tells it.
+    """Which entries count, decided as a consumer with isolation level read_committed does.
 
-    A producer whose transaction was aborted is out from where that transaction began to its next marker.
+    Records of a producer do not count from the start of an aborted transaction to its next marker.
     """
 
     def __init__(self, aborted: Sequence[tuple[int, int]]) -> None:

@@ -4,8 +4,8 @@ Commits (key types 0 and 1) are decoded here to the last field; other records ke
 value, for they are few. A record or a value that makes no sense is MALFORMED, and reading goes on: entries
 have checksums, so that means a writer who errs and not a broken disk.
 
-The same key comes again with every commit of a position, so whole keys are told apart first, and only a new
-one is taken apart.
+The same key occurs in every commit of a position, so whole keys are interned first, and only a new key is
+decoded.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
-"""A segment file of the offsets topic, or a range of one, to tables.
+"""A segment file of the offsets topic to tables.
 
-A file is read piece by piece and a piece is decoded some rows at a time, so that memory is bounded whatever
-the file holds or claims. It is read and not mapped: a broker that is alive may cut the file while we look
-at it.
+A file is read piece by piece, and a piece is decoded some rows at a time: memory is bounded, whatever the
+file holds or claims. It is read and not mapped, for a living broker may truncate it meanwhile.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +34,7 @@ from kelpie.wire.records.compression import inflate
 PIECE_BYTES = 16 * 1024 * 1024
 PIECE_ROWS = 1 << 19
 QUOTED_BYTES = 4096
-"""So much of what cannot be read is kept."""
+"""Bytes that are kept of what cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ class Reader:
         self.file.seek(start)
         got = self.file.readinto(self._data[:size].data)
         self._data[got : got + PAD] = 0
-        if got < size:  # It was cut while we looked.
+        if got < size:  # It was truncated meanwhile.
             self._walk.end_at(start + got)
         return got
 

@@ -1,4 +1,4 @@
-"""The cluster as a whole, from its tables: small, so the driver holds it; no Spark is needed to read it."""
+"""The cluster as a whole, from its tables. It is small: the driver reads it, without Spark."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from kelpie.pipeline.tables import TABLES
 
 
 class Cluster:
-    """What is known of a cluster beside its groups."""
+    """All that tables have of a cluster, without its groups."""
 
     def __init__(self, lake: Lake, name: str) -> None:
         self.name = name
@@ -36,12 +36,12 @@ class Cluster:
         return self.observations.listings
 
     def view(self, now: Instant | None) -> ClusterView:
-        """`now`: the end of what is known, groups included."""
+        """`now`: the newest time of all rows, also those of groups."""
         return build_cluster(self.observations, now=now)
 
 
 def clusters_of(lake: Lake) -> list[str]:
-    """Names of the clusters that the tables are of."""
+    """Names of the clusters that have rows."""
     return lake.clusters(TABLES["evidence_file"])
 
 
@@ -54,7 +54,7 @@ def _rows(
 
 
 def _damage(rows: Iterable[dict[str, Any]], unasked: Iterable[Unasked]) -> list[Unasked]:
-    """Pieces of segments that could not be read, as the doctor tells them; files it has been told of."""
+    """Quarantined parts of files, but for files that `unasked` has."""
     known = {row.source for row in unasked}
     return [
         Unasked("file", row["source"], row["reason"], source=row["source"])

@@ -1,4 +1,4 @@
-"""Findings as rows of tables, and back."""
+"""Findings and open questions as rows of tables, and back."""
 
 from collections.abc import Mapping
 from typing import Any

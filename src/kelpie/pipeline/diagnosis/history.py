@@ -1,7 +1,7 @@
-"""From bronze rows back to observations: what the doctor and the dating of outputs look at.
+"""Commits and records of groups from bronze tables, for the doctor and for the dating of outputs.
 
-Commits and records of groups are handed out by Spark as rows with a `source` that people know, and with a
-time: Kafka before 0.10 wrote none beside its records, so the newest commit before counts (`dated`).
+Rows have the name of their file as `source`, and a time: Kafka before 0.10 wrote records without one, so they
+get that of the newest commit before (`dated`).
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from kelpie.pipeline.transforms.generations import dated
 
 
 def commits(commit: DataFrame, markers: DataFrame, files: DataFrame) -> DataFrame:
-    """Commits that counted, with `at` and the name of the file that they are from."""
+    """Commits that counted, with `at` and the name of their file."""
     return _named(counted(commit, markers), files).withColumn("at", F.coalesce("committed", "written"))
 
 
 def changes(commits: DataFrame, shown: DataFrame) -> DataFrame:
-    """Of these commits, those at which a position came to an offset that is shown, or left it; and the first.
+    """The commits at which a position reached or left an offset that is shown, and its first commit.
 
-    Few, however many commits there are. `shown`: group, topic, partition, offset.
+    They are few, however many commits there are. `shown`: group, topic, partition, offset.
     """
     position = ["group", "topic", "partition"]
     offsets = shown.groupBy(*position).agg(F.collect_set("offset").alias("shown"))
@@ -47,7 +47,7 @@ def changes(commits: DataFrame, shown: DataFrame) -> DataFrame:
 
 
 def records(group_metadata: DataFrame, commit: DataFrame, files: DataFrame) -> DataFrame:
-    """Records of groups, with `at` and the name of the file that they are from."""
+    """Records of groups, with `at` and the name of their file."""
     with_times = dated(once(group_metadata), commit).withColumnRenamed("began", "at")
     return _named(with_times, files)
 

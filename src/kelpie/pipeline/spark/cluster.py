@@ -1,7 +1,7 @@
-"""A Spark cluster, before a run counts on it: is the master there, do executors come, what do they see?
+"""Checks of a Spark cluster, before a run relies on it: its master, its executors, and what they see.
 
-Each of these would else show as a long silence, or as a page of somebody else's stack traces; and a file that
-one executor alone does not see would be told as unreadable, which it is not.
+Without them, a fault shows as a long silence or a page of Spark's stack traces; and a file that only one
+executor does not see would be reported as unreadable.
 """
 
 import os
@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kelpie.pipeline.spark.preflight import Sight, look
+from kelpie.pipeline.spark.preflight import ExecutorCheck, check_executor
 from kelpie.pipeline.spark.shipping import NEEDED
 from kelpie.pipeline.spark.spark_errors import ClusterFault
 
@@ -27,7 +27,7 @@ PATIENCE_S = 120.0
 _CONNECT_S = 5.0
 _SETTLED_S = 1.0
 _SAMPLES = 20
-"""Files of each source that executors are asked for."""
+"""Files of each source that executors are asked to read."""
 _MOST_TOLD = 3
 _STANDALONE = "spark://"
 _FORMS = "spark://HOST:7077, yarn, k8s://https://HOST:6443 or local[2]"
@@ -39,7 +39,7 @@ def is_local(master: str | None) -> bool:
 
 
 def addresses(master: str) -> list[tuple[str, int]]:
-    """Of a standalone master, or several of which one leads; none for what is found otherwise.
+    """Addresses of a standalone master, or of several of which one leads; none for other kinds of master.
 
     Raises ClusterFault.
     """
@@ -57,7 +57,10 @@ def addresses(master: str) -> list[tuple[str, int]]:
 
 
 def reach(master: str) -> None:
-    """Spark itself would try for a minute, and then name neither address nor reason. Raises ClusterFault."""
+    """Connects to the master. Spark would try for a minute, and name neither address nor reason.
+
+    Raises ClusterFault.
+    """
     reasons = []
     for host, port in addresses(master):
         try:
@@ -81,22 +84,22 @@ def check(
     patience_s: float = PATIENCE_S,
     announce: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """See to it that executors have what a run needs. Raises ClusterFault."""
+    """Checks that executors have what a run needs. Raises ClusterFault."""
     announce("waiting for executors")
     _await_executors(context, patience_s)
     announce("asking executors what they see")
     files = [sample for source in sources for sample in islice(_samples(source), _SAMPLES)]
     with _mark(folder) as mark:
         tasks = context.defaultParallelism * 2
-        ask = partial(look, NEEDED, files, str(folder), mark)
-        sights: list[Sight] = context.parallelize(range(tasks), tasks).map(lambda _: ask()).collect()
-    judge(sights, context.master)
+        ask = partial(check_executor, NEEDED, files, str(folder), mark)
+        checks: list[ExecutorCheck] = context.parallelize(range(tasks), tasks).map(lambda _: ask()).collect()
+    judge(checks, context.master)
 
 
-def judge(sights: Sequence[Sight], master: str | None) -> None:
-    """Raises ClusterFault for what is wrong with any."""
-    wrong = list({sight.host: sight for sight in sights if not sight.is_good}.values())
-    lacking = [sight for sight in wrong if sight.missing]
+def judge(checks: Sequence[ExecutorCheck], master: str | None) -> None:
+    """Raises ClusterFault for the first thing that is wrong with any executor."""
+    wrong = list({executor.host: executor for executor in checks if not executor.is_good}.values())
+    lacking = [executor for executor in wrong if executor.missing]
     if lacking:
         names = ", ".join(name for name, _ in lacking[0].missing)
         raise ClusterFault(
@@ -114,7 +117,7 @@ def judge(sights: Sequence[Sight], master: str | None) -> None:
 
 
 def is_readable(path: str | Path) -> bool:
-    """Here, where the driver is."""
+    """Whether the driver's machine can read a file."""
     try:
         with open(path, "rb"):
             return True
@@ -123,24 +126,24 @@ def is_readable(path: str | Path) -> bool:
 
 
 def unseen(path: str | Path, reason: str) -> ClusterFault:
-    """An executor that came after the check may not see what the others see."""
+    """The fault of an executor that joined after the check and lacks the file system."""
     return ClusterFault(
         f"A task cannot read {path}, and this machine can: {reason.rstrip('.')}. Evidence must be on a file "
         "system that all machines have under the same path. What this run has begun, the next one ends."
     )
 
 
-def _hosts(sights: Sequence[Sight]) -> str:
-    hosts = sorted({sight.host for sight in sights})
+def _hosts(checks: Sequence[ExecutorCheck]) -> str:
+    hosts = sorted({executor.host for executor in checks})
     more = f" and {len(hosts) - _MOST_TOLD} more" if len(hosts) > _MOST_TOLD else ""
     return ", ".join(hosts[:_MOST_TOLD]) + more
 
 
 def _await_executors(context: "SparkContext", patience_s: float) -> None:
-    """Until some are there and no more come: then every one of them is asked."""
+    """Waits until there are executors and no more come: then each of them is checked."""
     conf = context.getConf()
     if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
-        return  # They come when there are tasks.
+        return  # With dynamic allocation, executors come with the first tasks.
     deadline = time.monotonic() + patience_s
     count, since = 0, time.monotonic()
     while count == 0 or time.monotonic() - since < _SETTLED_S:

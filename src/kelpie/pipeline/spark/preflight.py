@@ -1,4 +1,4 @@
-"""What an executor sees, before a run counts on it: modules, files, the folder of the tables.
+"""Checks on an executor, before a run relies on it: modules, files, the folder of the tables.
 
 This runs in the workers, and imports nothing that they might lack.
 """
@@ -15,26 +15,28 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What one executor sees of what it needs."""
+class ExecutorCheck:
+    """What one executor has of what a run needs."""
 
     host: str
     python: str
     missing: tuple[tuple[str, str], ...] = ()
-    """Modules, and why they cannot be imported."""
+    """Modules that cannot be imported, and why."""
     unseen: tuple[tuple[str, str], ...] = ()
-    """Files that the driver sees, and why this one does not."""
+    """Files that the driver sees and this executor does not, and why."""
     folder: str = ""
-    """Why it cannot write tables."""
+    """Why it cannot write tables; empty if it can."""
 
     @property
     def is_good(self) -> bool:
         return not (self.missing or self.unseen or self.folder)
 
 
-def look(modules: Sequence[str], files: Sequence[tuple[str, int]], folder: str, mark: str) -> Sight:
-    """`files`: paths, and how big they are at least. `mark`: a file that the driver put into the folder."""
-    return Sight(
+def check_executor(
+    modules: Sequence[str], files: Sequence[tuple[str, int]], folder: str, mark: str
+) -> ExecutorCheck:
+    """`files`: paths and their least sizes. `mark`: a file that the driver put into the folder."""
+    return ExecutorCheck(
         socket.gethostname(),
         f"{sys.executable} ({platform.python_version()})",
         tuple((name, why) for name in modules if (why := _lacks(name))),

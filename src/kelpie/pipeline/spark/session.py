@@ -1,14 +1,13 @@
-"""Spark for a run: on this machine, or on a cluster.
+"""Starts Spark for a run: on this machine, or on a cluster.
 
 Kelpie itself adds files to Delta tables and reads their logs without Spark (`storage.lake`). Jars are for
 those who want more: `DELTA` for `spark.read.format("delta")`, `KAFKA` to read topics.
 
-Tasks that fill bronze tables need a context only; a session on top of it, for everything that is a query,
-takes as long again to start. So open the context, and the session when the first query comes: it uses the
-same context.
+Tasks that fill bronze tables need only a context. A session, which queries need, takes as long again to
+start; it can be opened later, on the same context.
 
-On a cluster the driver runs here, and executors are handed Kelpie itself (`shipping`). Whoever was started
-by spark-submit (`kelpie pipeline submit`) finds Java running, with a master and settings, which count.
+On a cluster, the driver runs here, and executors get Kelpie itself from it (`shipping`). Under spark-submit
+(`kelpie pipeline submit`), Java is running already, and its master and settings are used.
 """
 
 import os
@@ -31,13 +30,13 @@ DELTA, KAFKA = "delta-4.4.0", "kafka"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _LOG = resources.files("kelpie.pipeline.spark") / "log4j2.properties"
 JAVA_LOG = f"-Dlog4j2.configurationFile=file:{quote(str(_LOG))}"
-"""Errors only: what Spark says of itself is of no use to people who look for something else."""
+"""Errors only: what Spark logs about itself does not help users of Kelpie."""
 
 _SETTINGS = {
     "spark.app.name": "kelpie",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Files are looked up one by one here, by the log of their table: no job is needed to list them.
+    # Files are named one by one, from the log of their table: Spark needs no job to list them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -46,14 +45,14 @@ _LOCAL = {
     **_LOOPBACK,
     "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
-    # Workers read ranges of many megabytes, one after the other: what one had, the next may have.
+    # Workers read many megabytes at a time, again and again: freed memory is kept for the next piece.
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(128 << 20),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
 }
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # How many tasks read the log of a table: 50 unless told, which costs more than the log of a small one.
+    # Tasks that read the log of a table. The default of 50 costs more than reading a small log.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 _BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:ReservedCodeCacheSize=240m"
@@ -62,32 +61,32 @@ _BRIEF = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "2",
 }
-"""The JVM compiles quickly and not well, and Spark plans once and compiles nothing: half the time of a run
-over little, but long queries take longer."""
+"""The JVM compiles quickly but less well, and Spark does not generate code: a run over little input takes
+half the time, but long queries take longer."""
 
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit for the Python that it starts."""
+"""spark-submit sets this for the Python process that it starts."""
 _SHIPPED = "spark.submit.pyFiles"
 
 
 def submitted_to() -> str | None:
-    """The master that spark-submit was told, if it has started this process."""
+    """The master that spark-submit was given, if it has started this process."""
     if _SUBMITTED not in os.environ:
         return None
-    SparkContext._ensure_initialized()  # Settings are Java's.
+    SparkContext._ensure_initialized()  # The settings are in Java.
     return SparkConf().get("spark.master", "local[*]")
 
 
 def spark_home() -> Path:
-    """Where Spark's programs are: SPARK_HOME's, or those of PySpark's wheel."""
+    """The folder of Spark's programs: SPARK_HOME, or that in PySpark's wheel."""
     from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415
 
     return Path(_find_spark_home())
 
 
 def _fetched(name: str, announce: Callable[[str], None] | None) -> list[Path]:
-    """Once, the way Kafka is. Raises `Unavailable`."""
+    """Jars, downloaded once as those of Kafka are. Raises `Unavailable`."""
     if name == KAFKA:
         return spark_connector.jars(announce)
     folder = fetch.libraries(name, releases.pinned(name), title="Delta 4.4.0", announce=announce)
@@ -106,11 +105,11 @@ def open_context(
     queries: bool = False,
     keep_classes: bool = False,
 ) -> SparkContext:
-    """Spark on `master`; on all cores of this machine if nobody says where. The one that is open, if one is.
+    """Spark on `master`; None: on all cores of this machine. Returns the open context if there is one.
 
     `brief`: for runs of a minute, in which the JVM has little to do.
     `jars`: DELTA, KAFKA; fetched when they are first needed. `archives`: a Python environment for executors.
-    `log`: where to put what the JVM says; on stderr if nobody says. `queries`: whether there will be any.
+    `log`: a file for what the JVM prints; None: stderr. `queries`: whether there will be queries.
     `keep_classes`: for later starts on this machine; Java takes some seconds longer to end, once.
     Raises `Unavailable`, `ClusterFault`, and what Spark raises (`spark_errors.SPARK`).
     """
@@ -168,7 +167,7 @@ def open_session(
     announce: Callable[[str], None] | None = None,
     keep_classes: bool = False,
 ) -> "SparkSession":
-    """The same, for queries."""
+    """As `open_context`, for queries."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second, for those who need it.
 
     open_context(
@@ -186,7 +185,7 @@ def open_session(
 
 
 def _started(conf: SparkConf, log: Path | None) -> SparkContext:
-    """Java, too, says things on stderr, and so does every worker's Python through it."""
+    """Java prints on stderr, and so do the workers' Python processes through it; `log` gets that."""
     if log is None or SparkContext._gateway is not None:
         context = SparkContext.getOrCreate(conf)
     else:
@@ -200,6 +199,6 @@ def _started(conf: SparkConf, log: Path | None) -> SparkContext:
 
 
 def _loopback(master: str) -> dict[str, str]:
-    """A cluster on this machine need not know the machine's name."""
+    """A cluster on this machine does not need the machine's name."""
     hosts = {host for host, _ in cluster.addresses(master)}
     return _LOOPBACK if hosts and hosts <= {"127.0.0.1", "localhost"} else {}

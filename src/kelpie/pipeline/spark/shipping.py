@@ -1,7 +1,7 @@
-"""Kelpie for executors that do not have it: the package in one file, as Spark hands it on.
+"""Kelpie for executors that do not have it: the package in one zip file, which Spark distributes.
 
-What Kelpie stands on (`NEEDED`) is compiled for one machine and one Python; that must be there already, or
-come in an environment of its own (`--archives`).
+The libraries that Kelpie needs (`NEEDED`) are compiled for one platform and one Python. Executors must have
+them, or get them in an environment (`--archives`).
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from pathlib import Path
 from kelpie import folders
 
 NEEDED = ("aiokafka", "cramjam", "deltalake", "numba", "numpy", "pandas", "pyarrow")
-"""What tasks import, beside Kelpie and PySpark."""
+"""What tasks import beside Kelpie and PySpark."""
 ZIP = "kelpie.zip"
-"""Spark puts files on the path of Python by the end of their name, and does not know that a wheel is one."""
+"""Spark adds files to Python's path by their suffix, and does not know that of a wheel."""
 SCRIPT = "kelpie_pipeline.py"
 _BEGIN = """import sys
 
@@ -27,11 +27,11 @@ from kelpie.cli import main
 sys.exit(main(["pipeline", *sys.argv[1:]]))
 """
 _NEVER = (1980, 1, 1, 0, 0, 0)
-"""The same files make the same zip."""
+"""A fixed time: the same files make the same zip."""
 
 
 def package() -> Path:
-    """A zip of this very package, with which `import kelpie` works; made once for each text of it."""
+    """A zip of this package, from which `import kelpie` works; made once for each version of its files."""
     files = list(_files(resources.files("kelpie"), "kelpie"))
     folder = _folder(files)
     if not (folder / ZIP).is_file():
@@ -45,14 +45,14 @@ def package() -> Path:
 
 
 def script() -> Path:
-    """What spark-submit runs: `kelpie pipeline`, of the zip beside it."""
+    """The script that spark-submit runs: `kelpie pipeline` from the zip beside it."""
     path = package().with_name(SCRIPT)
     path.write_text(_BEGIN)
     return path
 
 
 def python_of(archives: str | None) -> str:
-    """Python for executors: that of an environment that comes along, or the one that runs this."""
+    """Python for executors: that of the environment in `archives`, or the one that runs this."""
     if not archives:
         return sys.executable
     name = archives.rpartition("#")[2] if "#" in archives else Path(archives).name
@@ -78,6 +78,6 @@ def _folder(files: list[tuple[str, bytes]]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError:  # Nothing may be kept here.
+    except OSError:  # The cache cannot be written.
         return Path(tempfile.mkdtemp(prefix="kelpie-shipped-"))
     return folder

@@ -1,4 +1,4 @@
-"""What went wrong in Spark, in a line or two: a stack trace of Java is of no use to those who read it."""
+"""Errors of Spark in one or two lines: users cannot read stack traces of Java."""
 
 import re
 
@@ -9,24 +9,24 @@ from pyspark.errors import PySparkException
 from kelpie.pipeline.storage.journal import Conflict
 
 SPARK = (PySparkException, Py4JError)
-"""What Spark raises."""
+"""Errors that Spark raises."""
 TABLES = (DeltaError, Conflict)
-"""What is raised for tables that cannot be read or written."""
+"""Errors about tables that cannot be read or written."""
 
 _LONGEST = 400
 _WHERE = re.compile(r"\(TID \d+\) \((\S+) executor (\S+?)\)")
 _WORDS = re.compile(r"^(?:[\w$]+\.)+[\w$]*: ")
-"""The name of a class of Java, before what it has to say."""
+"""The name of a Java class before its message."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*(?:\n(?![ \t\n]).+)*)")
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 
 
 class ClusterFault(Exception):
-    """Something is wrong with the cluster that Spark runs on. The text says what, where, and what to do."""
+    """A fault of the cluster that Spark runs on. The text says what, where, and what to do."""
 
 
 class SeveralClusters(Exception):
-    """Disks of several clusters in one run: their records would be taken for copies of each other."""
+    """Disks of several clusters in one run: their records would pass for copies of each other."""
 
 
 _KNOWN: tuple[tuple[str, str], ...] = (
@@ -75,7 +75,7 @@ _KNOWN: tuple[tuple[str, str], ...] = (
 
 
 def explain(error: BaseException) -> str:
-    """What happened, where, and what to do about it as far as that is known."""
+    """What happened, where, and what to do if that is known."""
     text = str(error)
     host = _WHERE.search(text)
     where = f"On {host[1]}, " if host and host[2] != "driver" else ""
@@ -87,13 +87,13 @@ def explain(error: BaseException) -> str:
 
 
 def brief(error: BaseException) -> str:
-    """The first line that it says."""
+    """The first line of its message."""
     line = next(iter(str(error).strip().splitlines()), type(error).__name__)
     return line if len(line) <= _LONGEST else line[:_LONGEST] + " …"
 
 
 def _root(text: str) -> str:
-    """The innermost cause, without its trace."""
+    """The innermost cause, without its stack trace."""
     tracebacks = _TRACEBACK.findall(text)
     causes = _CAUSE.findall(text)
     if tracebacks:

@@ -2,12 +2,11 @@
 
 - The same record from several replicas, or from a disk and from the topic, is one record: same cluster,
   partition of the offsets topic and offset there.
-- Replicas may differ: a leader that died has records at its end that nobody else got, and its successor wrote
-  others at the same offsets. What counts is the log of the newest leader: where a newer epoch begins, records
-  of older ones end (KIP-101).
-- A transactional commit counts if the next marker of its producer in that partition is a commit; while there
-  is none, it does not count yet. A tombstone of the same key that is not part of a transaction takes along
-  what was pending.
+- Replicas may differ: a dead leader may have records at its end that were not replicated, and its successor
+  wrote others at the same offsets. The log of the newest leader counts: where a newer leader epoch begins,
+  records of older epochs end (KIP-101).
+- A transactional commit counts if the next marker of its producer in that partition is a commit; without a
+  marker, it does not count yet. A tombstone of the same key outside a transaction removes what was pending.
 - The order of the log decides what was committed last, also between transactional and plain commits: Kafka
   lets a transaction replace only what was written before its own record.
 """
@@ -23,12 +22,12 @@ _POSITION = ["cluster", "group", "topic", "partition"]
 
 
 def once(records: DataFrame) -> DataFrame:
-    """Each record of the offsets topic one time, whoever had a copy."""
+    """Each record of the offsets topic once, also if several replicas have it."""
     return _standing(records).dropDuplicates(_PLACE)
 
 
 def _standing(records: DataFrame) -> DataFrame:
-    """Without what an older leader wrote where a newer one has written."""
+    """Without records of an older leader at offsets where a newer leader has written."""
     epochs = (
         records.where(F.col("log_epoch").isNotNull())
         .groupBy(*_PARTITION, "log_epoch")
@@ -43,12 +42,12 @@ def _standing(records: DataFrame) -> DataFrame:
 
 
 def counted(commits: DataFrame, markers: DataFrame) -> DataFrame:
-    """Those that counted in the end, each once."""
+    """The commits that counted, each once."""
     return _counted(commits, markers).dropDuplicates(_PLACE)
 
 
 def _counted(commits: DataFrame, markers: DataFrame) -> DataFrame:
-    """Those that counted in the end; plain ones as often as there are copies."""
+    """The commits that counted; commits outside transactions as often as there are copies."""
     standing = _standing(commits)
     judged = standing.where(F.col("is_transactional") | F.col("offset").isNull()).dropDuplicates(_PLACE)
     plain = standing.where(~F.col("is_transactional"))
@@ -57,9 +56,8 @@ def _counted(commits: DataFrame, markers: DataFrame) -> DataFrame:
 
 def timeline(commits: DataFrame, markers: DataFrame) -> DataFrame:
     """Rows of commit_timeline."""
-    # Copies of a record are of one position, and come one after the other in its order: so the shuffle and
-    # the sort that tell which commit came before also tell which is a copy. A shuffle of their own would cost
-    # as much again.
+    # Copies of a record have the same position and are neighbours in its order. So the shuffle and the sort
+    # that find the commit before also find copies; dropDuplicates would need another shuffle.
     by_position = Window.partitionBy(*_POSITION).orderBy("offsets_partition", "log_offset")
     place = F.struct("offsets_partition", "log_offset")
     without_copies = (
@@ -67,7 +65,7 @@ def timeline(commits: DataFrame, markers: DataFrame) -> DataFrame:
         .withColumn("copied", F.lag(place).over(by_position))
         .where(~F.col("copied").eqNullSafe(place))
     )
-    # A removed offset has no successor to be compared with: whoever commits next begins anew.
+    # The first commit after a removal has no offset before it to be compared with.
     before = F.lag(F.struct("offset", "committed", "leader_epoch", "expires")).over(by_position)
     rows = without_copies.withColumn("before", before)
     return rows.select(
@@ -116,5 +114,5 @@ def _committed(commits: DataFrame, markers: DataFrame) -> DataFrame:
 
 
 def _next(name: str, window: WindowSpec, value: Column | None = None) -> Column:
-    """The first that there is behind a row. `window`: of `following`."""
+    """The first value after a row that is not null. `window`: one of `following`."""
     return F.last(F.col(name) if value is None else value, ignorenulls=True).over(window)

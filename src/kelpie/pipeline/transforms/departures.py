@@ -1,14 +1,14 @@
-"""How members left, as logs tell it: by themselves, because they were silent, or too long between polls.
+"""How members left, by logs: on their own, by session timeout, or by exceeding max.poll.interval.ms.
 
-Brokers say who left, and pass on the reason that a Java client of 3.x and later gives. Others give none; only
-their own logs say that they were too long between polls, right before they left.
+Logs of brokers name the member that left, and the reason that Java clients since 3.x give. Other clients give
+no reason; only their own logs say, right before they leave, that the poll interval was exceeded.
 """
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 LEFT = "left"
-"""On its own account, as far as anybody knows."""
+"""The member left on its own, or the reason is not known."""
 _GROUP = ["cluster", "group"]
 _LEFT, _EXPIRED, _FENCED = "broker: member-left", "broker: member-expired", "broker: member-fenced"
 _PAUSED = "poll-interval-exceeded"
@@ -28,8 +28,8 @@ def departures(log_events: DataFrame) -> DataFrame:
         F.col("at").alias("paused"),
         F.explode(near_slots).alias("slot"),
     )
-    # Classic members are called by their client and a random id. By slot as well: a group may have left and
-    # paused thousands of times, and not all of these are to be held against each other.
+    # The id of a classic member is its client id and a random id. The join is by slot of time as well: a
+    # group may have thousands of both events, and comparing all with all would be slow.
     same_one = [
         *(departed[name] == paused[name] for name in (*_GROUP, "slot")),
         F.col("member").startswith(F.concat("who", F.lit("-"))),
@@ -42,12 +42,12 @@ def departures(log_events: DataFrame) -> DataFrame:
         .when(F.col("reason").rlike(_POLL_INTERVAL) | F.col("paused").isNotNull(), "poll-interval")
         .otherwise(LEFT)
     )
-    # A member may be said to have gone several times; the first word is the cause of the others.
+    # Several events may say that a member left; the first is the cause of the others.
     return with_pauses.groupBy(*(departed[name] for name in _GROUP), F.col("member").alias("member_id")).agg(
         F.min_by(how, "at").alias("how")
     )
 
 
 def _slot() -> Column:
-    """What is near enough lies in the same slot of time, or in one beside it."""
+    """The number of a slot of time. Events that are near enough are in the same slot or in neighbours."""
     return F.call_function("div", F.unix_millis("at"), F.lit(_RIGHT_BEFORE_MS).cast("bigint"))

@@ -1,11 +1,11 @@
-"""Ends of logs, as surveys, tools and disks told them, out of cluster_snapshot."""
+"""Ends of logs by surveys, outputs of tools and disks, from cluster_snapshot."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 
 def ends(snapshot: DataFrame) -> DataFrame:
-    """cluster, topic, partition, at, start_offset, end_offset, stable_offset: what lag is measured by."""
+    """cluster, topic, partition, at, start_offset, end_offset, stable_offset: lag is measured by these."""
     observed = snapshot.where((F.col("kind") == "ends") & F.col("at").isNotNull())
     rows = observed.select(
         "cluster",
@@ -16,7 +16,7 @@ def ends(snapshot: DataFrame) -> DataFrame:
         number("latest").alias("end_offset"),
         number("stable").alias("stable_offset"),
     ).where(F.col("end_offset").isNotNull())
-    # Several disks, or outputs, may tell of the same moment: the furthest end is the log's.
+    # Several disks or outputs may have ends of the same time: the highest is the log's.
     return rows.groupBy("cluster", "topic", "partition", "at").agg(
         F.min("start_offset").alias("start_offset"),
         F.max("end_offset").alias("end_offset"),

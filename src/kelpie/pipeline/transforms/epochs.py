@@ -1,9 +1,9 @@
 """Groups of KIP-848: their many records folded into one row per epoch, group by group.
 
-What a group is at a time follows from all its records before, so they come together in one task, and the
-fold is the doctor's own (`observations.group_epochs`). An epoch begins with its record, and is settled when
-every member has reached it, or a later one, and has what it should have. Its roster is that of its end: the
-coordinator computes the assignment some time after the epoch, and members take it up one by one.
+The state of a group follows from all its earlier records, so they come together in one task; the fold is that
+of the doctor (`observations.group_epochs`). An epoch begins with its record. It is settled when every member
+has reached this epoch or a later one and owns its target assignment. Its roster is taken at its end, for the
+coordinator computes the assignment after the epoch began, and members reach it one by one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ Row = dict[str, Any]
 
 
 def epochs(records: DataFrame) -> DataFrame:
-    """Rows as EPOCH says: an epoch each, or the removal of the group. `records`: each once."""
+    """Rows of the schema EPOCH: one per epoch, and one per removal of a group. `records`: each once."""
     of_consumer_groups = records.where(F.col("key_type").isin(*map(int, CONSUMER_GROUP_TYPES))).select(
         *_NEEDED
     )
@@ -81,7 +81,7 @@ class _Fold:
         self._cluster, self._group = cluster, group
         self._epochs = GroupEpochs({})
         self._newest: Row | None = None
-        """The epoch that goes on."""
+        """The current epoch."""
         self._unsettled: list[Row] = []
 
     def read(self, records: Iterable[Row]) -> Iterator[Row]:
@@ -110,7 +110,7 @@ class _Fold:
         return row["generation"] is None or row["generation"] > self._newest["generation"]
 
     def _ended(self) -> Iterator[Row]:
-        """The epoch that goes on has come to its end: now its roster is known."""
+        """Completes the current epoch: now its roster is known."""
         known = self._epochs.group(self._group)
         if self._newest is not None and known is not None:
             self._newest |= {"protocol": known.protocol or None, "roster": self._roster(known)}

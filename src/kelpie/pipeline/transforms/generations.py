@@ -1,10 +1,10 @@
 """group_generation and membership_interval: classic groups and those of KIP-848 alike.
 
-A classic group writes a record per generation; the epochs of a KIP-848 group are folded from many records
-(`epochs`). A group that was removed begins again; its incarnation tells the lives apart. One that goes over
-from the classic protocol is removed and made anew in one write, and lives on. Kafka before 0.10 wrote no time
-beside its records: then the newest commit before, in the same partition of the offsets topic, tells when it
-was.
+A classic group writes one record per generation; the epochs of a KIP-848 group are folded from many records
+(`epochs`). A group that was removed may come again, as its next incarnation. A group that changes from the
+classic protocol to KIP-848 is removed and made again in one write, and stays the same incarnation. Kafka
+before 0.10 wrote records without a time: they get that of the newest commit before them in their partition of
+the offsets topic.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -21,7 +21,7 @@ _TOPIC_ID = "topic-id"
 
 
 def generations(group_metadata: DataFrame, commits: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Rows of group_generation. `snapshot` may know the names of topics that assignments name by id."""
+    """Rows of group_generation. `snapshot` may have the names of topics that assignments name by id."""
     records = once(group_metadata)
     classic = _classic(dated(records.where(F.col("key_type") == _CLASSIC_TYPE), commits))
     newer = _named(epochs(records), snapshot).withColumn("kind", F.lit(CONSUMER))
@@ -43,7 +43,7 @@ def generations(group_metadata: DataFrame, commits: DataFrame, snapshot: DataFra
 
 
 def memberships(generations: DataFrame, log_events: DataFrame) -> DataFrame:
-    """Rows of membership_interval. Brokers' logs tell why members left."""
+    """Rows of membership_interval. Logs of brokers say why members left."""
     present = generations.select(
         *_GROUP, "incarnation", "generation", "began", "ended", F.explode("roster").alias("member")
     )
@@ -67,7 +67,7 @@ def memberships(generations: DataFrame, log_events: DataFrame) -> DataFrame:
 
 
 def _classic(records: DataFrame) -> DataFrame:
-    """Classic generations in the shape of epochs; a record is written when the assignment is there."""
+    """Classic generations with the columns of epochs. A record is written when the assignment is complete."""
     members = F.transform(
         "members",
         lambda member: F.struct(
@@ -97,7 +97,7 @@ def _classic(records: DataFrame) -> DataFrame:
 
 
 def _named(epochs: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """With names instead of ids of topics, where somebody told both."""
+    """With names of topics instead of ids, where the snapshot has both."""
     shown = F.translate("body", "+/=", "-_")
     topic_ids = (
         snapshot.where(F.col("kind") == _TOPIC_ID).select("cluster", shown.alias("id"), "topic").distinct()
@@ -125,7 +125,7 @@ def _with_names(member: Column) -> Column:
 
 
 def _lives(generations: DataFrame) -> DataFrame:
-    """Generations with the time they ended, and the life that they are of."""
+    """Generations with the time they ended, and their incarnation."""
     by_group = Window.partitionBy(*_GROUP).orderBy("offsets_partition", "log_offset")
     before = by_group.rowsBetween(Window.unboundedPreceding, -1)
     goes_over = (
@@ -142,7 +142,7 @@ def _lives(generations: DataFrame) -> DataFrame:
         )
         .withColumn("ended", F.lead("began").over(by_group))
     )
-    # A generation may be written several times: when a static member comes back, its record is written anew.
+    # A generation may be written several times: also when a static member rejoins.
     newest = Window.partitionBy(*_GROUP, "incarnation", "generation").orderBy(F.desc("log_offset"))
     first = Window.partitionBy(*_GROUP, "incarnation", "generation")
     return (
@@ -155,10 +155,10 @@ def _lives(generations: DataFrame) -> DataFrame:
 
 
 def dated(records: DataFrame, commits: DataFrame) -> DataFrame:
-    """With `began`: the record's own time, else that of the newest commit before it."""
+    """Adds `began`: the record's own time, else that of the newest commit before it."""
     partition = ["cluster", "offsets_partition"]
     undated = records.where(F.col("written").isNull()).select(*partition).distinct()
-    # Seldom any; and where none is, no commit has to be looked at.
+    # Usually there are none, and then no commit is read.
     clock = once(commits.join(F.broadcast(undated), partition, "left_semi"))
     ticks = clock.select(*partition, "log_offset", F.col("committed").alias("tick"))
     by_partition = Window.partitionBy("cluster", "offsets_partition").orderBy("log_offset")

@@ -1,4 +1,4 @@
-"""group_health: one row per group, how it stands at the end of what is known."""
+"""group_health: one row per group with its state at the end of what is known."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,7 +10,7 @@ _RANK = ("notice", "warning", "critical")
 
 
 def shown(snapshot: DataFrame) -> DataFrame:
-    """cluster, group, topic, partition, offset: what a group had committed by the newest look at it."""
+    """cluster, group, topic, partition, offset: committed offsets in the newest snapshot of each group."""
     position = [*_GROUP, "topic", "partition"]
     committed = snapshot.where((F.col("kind") == "committed") & F.col("group").isNotNull())
     rows = committed.select(*position, "snapshot", "at", number("offset").alias("offset"))
@@ -32,7 +32,7 @@ def health(
 ) -> DataFrame:
     """Rows of group_health. `cases`: what the doctor knows of each group beside its findings.
 
-    `shown`: where those saw a group who looked at it; see there.
+    `shown`: committed offsets by snapshots, see the function of that name.
     """
     position = [*_GROUP, "topic", "partition"]
     last = timeline.groupBy(*position).agg(
@@ -43,7 +43,7 @@ def health(
         F.max_by("lag", "at").alias("lag"), F.max_by("lag_ms", "at").alias("lag_ms")
     )
     behind = newest.groupBy(*_GROUP).agg(F.sum("lag").alias("lag"), F.max("lag_ms").alias("lag_ms"))
-    # Positions whose commits were read are as these say; others as those saw them who looked at the group.
+    # Positions come from commits that were read; where there are none, from snapshots.
     others = shown.join(last.select(*position), position, "left_anti")
     positions = last.unionByName(others, allowMissingColumns=True)
     committed = positions.groupBy(*_GROUP).agg(
@@ -53,15 +53,15 @@ def health(
         F.max_by("generation", F.struct("incarnation", "generation")).alias("generation"),
         F.max_by("members", F.struct("incarnation", "generation")).alias("written_members"),
     )
-    turns = rebalances.groupBy(*_GROUP).agg(F.count(F.lit(1)).alias("rebalances"))
+    counts = rebalances.groupBy(*_GROUP).agg(F.count(F.lit(1)).alias("rebalances"))
     worst = F.max(F.array_position(F.array(*map(F.lit, _RANK)), F.col("severity")).cast("int"))
-    ills = (
+    worst_findings = (
         findings.where(F.col("group").isNotNull())
         .groupBy(*_GROUP)
         .agg(F.array_sort(F.collect_set("code")).alias("findings"), worst.alias("rank"))
     )
     joined = cases
-    for other in (committed, behind, epochs, turns, ills):
+    for other in (committed, behind, epochs, counts, worst_findings):
         joined = joined.join(other, _GROUP, "left")
     return joined.select(
         *_GROUP,

@@ -1,4 +1,4 @@
-"""lag: how far behind a group was, whenever the end of a log was looked at."""
+"""lag: how far behind a group was, each time the end of a log was observed."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -9,7 +9,7 @@ from kelpie.pipeline.transforms.intervals import HOUR_S, during
 _POSITION = ["cluster", "topic", "partition"]
 _SHORT_S = 300
 SURVEYED = "survey "
-"""How the names of snapshots begin that `kelpie collect` took."""
+"""How the names of snapshots that `kelpie collect` took begin."""
 
 
 def surveyed_positions(snapshot: DataFrame) -> DataFrame:
@@ -19,7 +19,7 @@ def surveyed_positions(snapshot: DataFrame) -> DataFrame:
     """
     surveyed = snapshot.where(F.col("snapshot").startswith(SURVEYED) & F.col("at").isNotNull())
     place = ["cluster", "snapshot", "topic", "partition"]
-    # What a survey tells of earlier times has no beginning of the log.
+    # Ends of earlier times in a survey have no start offset.
     now = surveyed.where((F.col("kind") == "ends") & number("earliest").isNotNull())
     ends = now.groupBy(*place).agg(
         F.max("at").alias("at"),
@@ -45,9 +45,9 @@ def lags(
         *_POSITION, "group", F.col("committed").alias("began"), "ended", "offset"
     )
     newest = ends.groupBy(*_POSITION).agg(F.max("at").alias("last"))
-    # A position that nobody left is held for as long as anybody looked at the log.
+    # The last committed offset holds until the last observation of the log.
     known = held.where(F.col("began").isNotNull() & F.col("offset").isNotNull()).join(newest, _POSITION)
-    # Groups commit every few seconds, and some stand still for months.
+    # Most groups commit every few seconds; some do not commit for months.
     rows = during(ends, known, _POSITION, last=F.col("last"), width_s=width_s, short_s=_SHORT_S)
     if surveyed is not None:
         read = timeline.select(*_POSITION, "group").distinct()
@@ -70,13 +70,13 @@ def lags(
 
 
 def _in_time(rows: DataFrame, ends: DataFrame) -> DataFrame:
-    """With `lag_ms`: since when the log has been longer than what the group has read.
+    """Adds `lag_ms`: for how long the log has been longer than what the group has read.
 
-    That is the time since the last look at which the log ended where the group stands, or before. Where
-    nobody looked that early, it is not known.
+    That is the time since the last observation in which the log ended at the group's offset or before.
+    Without such an observation it is null.
     """
-    looks = ends.select(*_POSITION, F.col("end_offset").alias("mark"), F.col("at").alias("look"))
-    marked = rows.withColumn("mark", F.col("offset")).unionByName(looks, allowMissingColumns=True)
+    observations = ends.select(*_POSITION, F.col("end_offset").alias("mark"), F.col("at").alias("look"))
+    marked = rows.withColumn("mark", F.col("offset")).unionByName(observations, allowMissingColumns=True)
     by_mark = (
         Window.partitionBy(*_POSITION)
         .orderBy("mark")

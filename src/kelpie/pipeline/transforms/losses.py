@@ -1,11 +1,11 @@
-"""offset_loss: committed offsets that are gone, that were moved over records, or that point to nothing.
+"""offset_loss: committed offsets that were removed, moved over records, or point outside of the log.
 
 - expired, deleted: a removal. It is an expiry if the offset was as old as the cluster's retention of offsets,
-  or as its commit asked for, and no log says that the group was deleted. Where the group goes on tells how
-  many records that skipped, or replayed; its first commit comes after some reading, so it is a bound.
-- skipped: an administrator moved the group forward. Only while nobody is in a group can offsets be set from
-  outside, and who does so tells no leader epoch.
-- below-log-start, beyond-log-end: where the group stands now, seen from the last look at the log.
+  or as its commit asked for, and no log says that the group was deleted. The next commit of the group bounds
+  how many records were skipped or replayed: it comes after some reading.
+- skipped: an administrator moved the group forward. That is possible only while the group has no members, and
+  such a commit has no leader epoch.
+- below-log-start, beyond-log-end: the group's offset, compared with the last observation of the log.
 
 Offsets that were set back are in offset_regression.
 """
@@ -23,7 +23,7 @@ _RETENTION = "offsets.retention.minutes"
 _DEFAULT_MINUTES = 7 * 24 * 60
 _SAME_MOMENT_MS = 60_000
 _LOOKED_LATER_MS = 30_000
-"""The end of a log that was asked for while a group committed may be the older of the two."""
+"""An end of a log that was observed at about the time of a commit may be older than the commit."""
 _REMOVED = "broker: group-removed"
 
 
@@ -39,7 +39,7 @@ def losses(
 
 
 def _removed(timeline: DataFrame, snapshot: DataFrame, log_events: DataFrame) -> DataFrame:
-    # Of a position's commits only removals count here, and the first commit after each.
+    # Only removals matter here, and the first commit after each.
     behind = following(
         Window.partitionBy(*_POSITION).orderBy(F.desc("offsets_partition"), F.desc("log_offset"))
     )
@@ -93,12 +93,12 @@ def _skipped(timeline: DataFrame, generations: DataFrame) -> DataFrame:
     empty = generations.where((F.col("members") == 0) & (F.col("generation") > 0)).select(
         *_GROUP, "began", "ended"
     )
-    nobody_there = [
+    without_members = [
         *(jumps[name] == empty[name] for name in _GROUP),
         jumps["committed"] >= empty["began"],
         empty["ended"].isNull() | (jumps["committed"] < empty["ended"]),
     ]
-    return jumps.join(empty, nobody_there, "left_semi").select(
+    return jumps.join(empty, without_members, "left_semi").select(
         *_POSITION,
         F.col("committed").alias("at"),
         F.lit("skipped").alias("kind"),
@@ -115,7 +115,7 @@ def _stranded(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
     now = timeline.groupBy(*_POSITION).agg(
         F.max_by("offset", newest).alias("offset"), F.max_by("committed", newest).alias("committed")
     )
-    look = (
+    newest_ends = (
         ends(snapshot)
         .groupBy(*_PARTITION)
         .agg(
@@ -124,7 +124,7 @@ def _stranded(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
             F.max_by("end_offset", "at").alias("end_offset"),
         )
     )
-    seen = now.join(look, _PARTITION).where(
+    seen = now.join(newest_ends, _PARTITION).where(
         F.unix_millis("at") - F.unix_millis("committed") >= _LOOKED_LATER_MS
     )
     below = F.col("start_offset") - F.col("offset")

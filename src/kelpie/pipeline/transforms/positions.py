@@ -1,4 +1,4 @@
-"""What follows from commit_timeline alone: offset_regression and traffic."""
+"""offset_regression and traffic, which follow from commit_timeline alone."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -9,18 +9,18 @@ _POSITION = ["cluster", "group", "topic", "partition"]
 
 
 def regressions(timeline: DataFrame) -> DataFrame:
-    """Rows of offset_regression: commits that went back, and when the group was back where it had been."""
+    """Rows of offset_regression: commits to a lower offset, and when the group was back at the old one."""
     by_position = Window.partitionBy(*_POSITION).orderBy("offsets_partition", "log_offset")
     behind = following(
         Window.partitionBy(*_POSITION).orderBy(F.desc("offsets_partition"), F.desc("log_offset"))
     )
-    # A commit further than all before it: the first such after a rewind says when it was made good.
+    # Commits at or above all earlier ones: the first of these after a rewind ends the regression.
     high = F.max("offset").over(by_position.rowsBetween(Window.unboundedPreceding, -1))
     marked = timeline.withColumn("high", high).withColumn(
         "beyond", F.when(F.col("offset") >= F.col("high"), F.col("committed"))
     )
     regained = F.last("beyond", ignorenulls=True).over(behind)
-    # Who sets offsets from outside tells no leader epoch. Old clients never do, so of theirs nobody knows.
+    # Offsets that were reset from outside have no leader epoch. Commits of old clients never have one.
     by_member = F.col("leader_epoch").isNotNull() | F.col("is_transactional")
     by = F.when(by_member, F.lit("member")).when(F.col("previous_leader_epoch").isNotNull(), F.lit("reset"))
     return (
@@ -39,7 +39,7 @@ def regressions(timeline: DataFrame) -> DataFrame:
 
 
 def traffic(timeline: DataFrame) -> DataFrame:
-    """Rows of traffic: how far groups got, hour by hour."""
+    """Rows of traffic: records consumed by group, topic and hour."""
     return (
         timeline.where(F.col("offset").isNotNull() & F.col("committed").isNotNull())
         .groupBy("cluster", "group", "topic", F.date_trunc("hour", "committed").alias("hour"))

@@ -1,13 +1,13 @@
-"""rebalance: from the moment somebody made one necessary until the new assignment was there.
+"""rebalance: from its trigger until the new assignment was complete.
 
-Records of groups tell when each generation's assignment was written, and who came and went. Logs of brokers
-tell when the rebalance began, and why. Either may be missing: without logs a rebalance has an end and
-members, and no beginning; without records it has a beginning and an end, and no members. Not every generation
-leaves a record: then only logs tell of it, and the next one tells who came and went since the last record;
-it ends with the next assignment, for nobody had one before.
+Records of groups say when the assignment of each generation was written, and which members joined and left.
+Logs of brokers say when the rebalance began, and why. Either may be missing: without logs, a rebalance has an
+end and members but no beginning; without records, a beginning and an end but no members. Not every generation
+has a record. Then only logs show it; it ends with the next assignment, and the next record has the members
+that joined and left since the last one.
 
-In a group of KIP-848, whose records tell all of it, a rebalance begins with a new epoch and ends when every
-member has reached it, or a later one.
+Records of a KIP-848 group say all of it: a rebalance begins with a new epoch and ends when every member has
+reached this epoch or a later one.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -37,13 +37,13 @@ _CAUSES = (
 
 def rebalances(generations: DataFrame, log_events: DataFrame) -> DataFrame:
     """Rows of rebalance."""
-    recorded = _told_by_records(generations)
-    logged = _told_by_logs(log_events, _lives(generations))
-    why = _told_by_departures(recorded, log_events)
+    recorded = _from_records(generations)
+    logged = _from_logs(log_events, _lives(generations))
+    why = _from_departures(recorded, log_events)
     sources = recorded.unionByName(logged, allowMissingColumns=True).unionByName(
         why, allowMissingColumns=True
     )
-    # Per generation, what records say and what logs say become one row.
+    # One row per generation, of records and logs.
     by_generation = sources.groupBy(*_GROUP, "incarnation", "to_generation").agg(
         F.coalesce(F.min("bumped"), F.min("log_started")).alias("began"),
         F.max("log_ended").alias("log_ended"),
@@ -83,7 +83,7 @@ def rebalances(generations: DataFrame, log_events: DataFrame) -> DataFrame:
     )
 
 
-def _told_by_records(generations: DataFrame) -> DataFrame:
+def _from_records(generations: DataFrame) -> DataFrame:
     by_group = Window.partitionBy(*_GROUP).orderBy("incarnation", "generation")
     previous = F.lag(F.struct("generation", "member_ids", "incarnation")).over(by_group)
     empty = F.array().cast("array<string>")
@@ -108,20 +108,20 @@ def _told_by_records(generations: DataFrame) -> DataFrame:
 
 
 def _lives(generations: DataFrame) -> DataFrame:
-    """Per group, until when each of its lives lasted; the last one goes on, if there is no end to it."""
+    """The end of each incarnation, by group; null for one that goes on."""
     ends = generations.groupBy(*_GROUP, "incarnation").agg(F.max_by("ended", "generation").alias("until"))
     return ends.groupBy(*_GROUP).agg(F.collect_list(F.struct("incarnation", "until")).alias("lives"))
 
 
-def _told_by_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
-    """The beginnings and ends that brokers' logs tell of; a beginning names the generation before."""
+def _from_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
+    """Beginnings and ends in logs of brokers. A line about a beginning names the generation before."""
     events = log_events.where(
         F.col("group").isNotNull()
         & F.col("generation").isNotNull()
         & F.col("kind").isin(_STARTED, _JOINED, _ASSIGNED, _EMPTY)
     )
     starts = F.col("kind") == _STARTED
-    # Groups of KIP-848 know no such lines, only that their coordinator computed an assignment.
+    # For KIP-848 groups there is only the line that the coordinator computed an assignment.
     computed = F.col("details")["assignor"].isNotNull()
     ends = F.col("kind").isin(_ASSIGNED, _EMPTY) & ~computed
     return events.join(lives, _GROUP, "left").select(
@@ -136,7 +136,7 @@ def _told_by_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
 
 
 def _incarnation() -> Column:
-    """The life that a line of a log is of: the first that was not over then."""
+    """The incarnation of a line of a log: the first that had not ended then."""
     numbers = F.transform(
         F.filter("lives", lambda life: life["until"].isNull() | (life["until"] > F.col("at"))),
         lambda life: life["incarnation"],
@@ -145,22 +145,22 @@ def _incarnation() -> Column:
     return F.coalesce(F.array_min(numbers), after_all, F.lit(0))
 
 
-def _told_by_departures(recorded: DataFrame, log_events: DataFrame) -> DataFrame:
+def _from_departures(recorded: DataFrame, log_events: DataFrame) -> DataFrame:
     gone = recorded.select(*_GROUP, "incarnation", "to_generation", F.explode("left").alias("member_id"))
     known = gone.join(departures(log_events), [*_GROUP, "member_id"])
     return known.select(*_GROUP, "incarnation", "to_generation", "how")
 
 
 def _word() -> Column:
-    """Why, in one word: what the log says of the rebalance, else of who left, else who came and went."""
+    """The cause in one word: by logs of the rebalance, else of a member that left, else by members."""
     by_members = F.when(F.size("left") > 0, F.lit(LEFT)).when(F.size("joined") > 0, F.lit("joined"))
-    # Nobody came or went, and yet there is a new epoch: topics or subscriptions are others.
+    # A new epoch with the same members: topics or subscriptions have changed.
     otherwise = F.when(F.col("is_newer") & F.col("joined").isNotNull(), F.lit("subscription"))
     of_log = _cause(F.col("reason"))
-    # That somebody left is all that the line about the rebalance says; others may say why.
+    # The line about the rebalance may only say that a member left; other lines may say why.
     of_log = F.when(of_log == LEFT, F.coalesce("how", of_log)).otherwise(of_log)
     word = F.coalesce(of_log, "how", by_members, otherwise, F.lit("unknown"))
-    # A cooperative assignor gives partitions away in one rebalance, and to others in a second one.
+    # A cooperative assignor revokes partitions in one rebalance and assigns them in a second one.
     same = (F.size("joined") == 0) & (F.size("left") == 0)
     second = F.col("protocol").contains("cooperative") & same & word.isin("subscription", "unknown")
     return F.when(second, F.lit("rejoined")).otherwise(word)

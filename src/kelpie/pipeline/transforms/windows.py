@@ -1,13 +1,12 @@
-"""Frames of windows: what comes behind a row, without looking at all of it for each row."""
+"""Window frames over the rows after a row, at linear cost."""
 
 from pyspark.sql import Window, WindowSpec
 
 
 def following(backwards: WindowSpec) -> WindowSpec:
-    """All rows behind each row. `backwards`: a window that is ordered from the last row to the first.
+    """All rows after each row. `backwards`: a window that is ordered from the last row to the first.
 
-    So the next value that there is, is the last one of the frame. Spark goes through a frame that ends with
-    the last row anew for each row, which is quadratic; one that begins with the first row it goes through
-    once.
+    The next value is the last one of the frame. Spark evaluates a frame that ends with the last row again for
+    each row, which is quadratic; a frame that begins with the first row only once.
     """
     return backwards.rowsBetween(Window.unboundedPreceding, -1)
