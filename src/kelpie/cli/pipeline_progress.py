@@ -36,15 +36,8 @@ class ProgressLine:
         elif not self._quiet:
             print(f"{_WHO}: {self._so_far()}", file=self._to, flush=True)
 
-    def watch(self, context: Any) -> None:
-        """Shows the tasks of this context from now on."""
-        tracker = context.statusTracker()
-
-        def tasks() -> tuple[int, int]:
-            infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            known = [stage for stage in infos if stage is not None]
-            return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
-
+    def watch(self, tasks: Callable[[], tuple[int, int]]) -> None:
+        """Shows these tasks from now on: how many are done, and how many there are."""
         self._tasks = tasks
 
     @contextmanager

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from kelpie.cli.command import CommandError
@@ -81,10 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
                 announce=progress,
             ) as spark,
         ):
+            from kelpie.pipeline.spark.session import active_tasks  # noqa: PLC0415
             from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
 
             summary.seconds["start of Spark"] = time.monotonic() - began
-            progress.watch(spark.sparkContext)
+            progress.watch(partial(active_tasks, spark.sparkContext))
             run_pipeline(
                 spark,
                 Lake(into),

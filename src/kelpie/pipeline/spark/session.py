@@ -184,6 +184,14 @@ def open_session(
     return SparkSession.builder.getOrCreate()
 
 
+def active_tasks(context: SparkContext) -> tuple[int, int]:
+    """Tasks of the active stages: how many are done, and how many there are."""
+    tracker = context.statusTracker()
+    infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    stages = [info for info in infos if info is not None]
+    return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+
+
 def _started(conf: SparkConf, log: Path | None) -> SparkContext:
     """Java prints on stderr, and so do the workers' Python processes through it; `log` gets that."""
     if log is None or SparkContext._gateway is not None:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kelpie.evidence.logs import LogReader, Reading
 from kelpie.evidence.logs.attribution import OF_SERVERS, Groups
@@ -23,6 +24,13 @@ _NUMBERED = re.compile(r":(\d+)$")
 
 class Unjoinable(Exception):
     """The file must be read as a whole."""
+
+
+class Return(NamedTuple):
+    """A line that shows a client back after a pause."""
+
+    line: int
+    stamp: Stamp | None
 
 
 @dataclass(slots=True)
@@ -49,8 +57,8 @@ class Part:
     """Events beyond the limit of their kind."""
     ungrouped: set[str]
     """Clients whose events do not name a group."""
-    returns: Mapping[Client, tuple[int, Stamp | None]]
-    """Clients that returned after a pause: the number of the first such line, and its time."""
+    returns: Mapping[Client, Return]
+    """The first return of each client."""
     late: set[Client]
     """Clients that polled too late."""
     away: set[Client]
@@ -199,11 +207,11 @@ def _away(rows: Sequence[Row]) -> set[Client]:
     return away
 
 
-def _returns(rows: Sequence[Row]) -> dict[Client, tuple[int, Stamp | None]]:
-    returns: dict[Client, tuple[int, Stamp | None]] = {}
+def _returns(rows: Sequence[Row]) -> dict[Client, Return]:
+    returns: dict[Client, Return] = {}
     for row in rows:
         if row.kind in BACK:
-            returns.setdefault(_who(row), (row.line, row.stamp))
+            returns.setdefault(_who(row), Return(row.line, row.stamp))
     return returns
 
 
@@ -225,7 +233,8 @@ def _later(reader: "_Joined", parts: Sequence[Part]) -> list[tuple[Mapping[str, 
         late_limits = {group: limits[group] for group in late if group in limits}
         by_part.append((late_limits, {who: later[who] for who in away if who in later}))
         # Sorted backwards: the first return in the file is the last one set.
-        for who, (_, stamp) in sorted(part.returns.items(), key=lambda entry: -entry[1][0]):
+        for who in sorted(part.returns, key=lambda who: -part.returns[who].line):
+            stamp = part.returns[who].stamp
             at = None if stamp is None else stamp.at + reader.clock.offset.get(stamp.float, 0)
             later[attributed(who)] = at
     return by_part[::-1]

@@ -96,8 +96,9 @@ class Outputs:
     def positions(self) -> list[tuple[str, str, int, int]]:
         """Group, topic, partition and offset of all committed offsets that they show."""
         rows = (row for dated in self.dated for row in dated.output.found.committed)
-        shown = {(row.group, row.topic, row.partition, row.offset) for row in rows}
-        return sorted(position for position in shown if position[3] != NO_OFFSET)
+        return sorted(
+            {(row.group, row.topic, row.partition, row.offset) for row in rows if row.offset != NO_OFFSET}
+        )
 
     @property
     def known_groups(self) -> dict[str, str]:
