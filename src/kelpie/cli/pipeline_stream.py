@@ -117,10 +117,10 @@ def _topic(arguments: argparse.Namespace) -> "Topic":
 def _name(arguments: argparse.Namespace, topic: "Topic | None") -> str:
     if topic is not None:
         from kelpie.client.client_errors import ClientError  # noqa: PLC0415
-        from kelpie.pipeline.sources.topic.ends import ask_reach  # noqa: PLC0415
+        from kelpie.pipeline.sources.topic.ends import ask_topic_ends  # noqa: PLC0415
 
         try:
-            known = ask_reach(settings_from(arguments)).cluster_id
+            known = ask_topic_ends(settings_from(arguments)).cluster_id
         except ClientError as error:
             if not arguments.sources:
                 raise CommandError(

@@ -2,7 +2,7 @@
 
 Positions are addresses, not indices: an index into a numpy array costs a test for negative numbers at each
 byte, and that test keeps the compiler from loading eight bytes at once (measured: twice the time). The
-price is that nothing checks bounds but the code itself. Whoever calls a compiled function keeps the array
+price is that nothing checks bounds but the code itself. The caller of a compiled function keeps the array
 alive, and leaves PAD bytes behind its end, so that a word may be loaded wherever a byte may.
 """
 

@@ -56,7 +56,7 @@ CONTROL_BIT, TRANSACTIONAL_BIT, APPEND_TIME_BIT, CODEC_BITS = 0x20, 0x10, 0x08, 
 
 _SOUND, _MORE = 0, -1
 _AT_ONCE = 1 << 16
-"""So many entries, or gaps, are told at a time."""
+"""Entries, or gaps, that one step yields at most."""
 _HIGHEST = (1 << 31) - 1
 _SEARCH = 8
 _BUDGET = 1 << 28
@@ -186,7 +186,7 @@ class Walk:
     whole: int
     """Size of the file."""
     lowest: int = -1
-    """No entry has a smaller offset, nor one that is higher by more than 31 bits can tell; −1: not known."""
+    """No entry has a smaller offset, or one that is larger by 2^31 or more; −1: not known."""
     torn: int = -1
     """Where an entry began that the end of the file cuts off."""
     tail: int = -1

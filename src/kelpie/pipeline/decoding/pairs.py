@@ -158,7 +158,7 @@ class Fetched:
 
 
 def read_fetched(raw: bytes, aborted: Sequence[tuple[int, int]], start: int, stop: int) -> Fetched:
-    """Records from `start` to before `stop`. `aborted`: producer and first offset, as the broker tells.
+    """Records from `start` to before `stop`. `aborted`: producer and first offset, as the broker gives them.
 
     The last entry may be cut off, as Kafka does up to 0.10; that is not reported.
     """

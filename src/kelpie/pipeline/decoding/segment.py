@@ -69,7 +69,7 @@ class Reader:
     offsets: tuple[int, int] | None = field(init=False, default=None)
     """Of the first record, and behind the last one."""
     newest: int = field(init=False, default=-1)
-    """When the newest record was written, in milliseconds; −1: nothing tells."""
+    """When the newest record was written, in milliseconds; −1 if no record has a time."""
     _walk: Walk = field(init=False)
     _data: NDArray[np.uint8] = field(init=False, default_factory=lambda: np.empty(0, np.uint8))
 

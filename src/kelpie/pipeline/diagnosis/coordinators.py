@@ -1,4 +1,4 @@
-"""coordinator_timeline and coordinator_outage: who led each partition of the offsets topic, and when nobody.
+"""coordinator_timeline and coordinator_outage: the leaders of the offsets topic, and times without a leader.
 
 Both come from the picture of the cluster that the driver holds.
 """

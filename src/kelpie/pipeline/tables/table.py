@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 CLUSTER = "cluster"
-"""What all tables are partitioned by: a file is of one cluster, and the log of the table tells of which."""
+"""What all tables are partitioned by: a file is of one cluster, which the log of the table names."""
 _SEARCHED = ("offsets_partition", "log_offset", "committed", "written", "at")
 """What readers skip files by: places in the log, and times."""
 
@@ -33,7 +33,7 @@ class Table:
     meaning: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    """What tells rows apart: reading the same evidence twice gives the same rows once."""
+    """Columns that identify a row: evidence that is read twice gives each row once."""
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]

@@ -75,14 +75,14 @@ def _in_time(rows: DataFrame, ends: DataFrame) -> DataFrame:
     That is the time since the last observation in which the log ended at the group's offset or before.
     Without such an observation it is null.
     """
-    observations = ends.select(*_POSITION, F.col("end_offset").alias("mark"), F.col("at").alias("look"))
+    observations = ends.select(*_POSITION, F.col("end_offset").alias("mark"), F.col("at").alias("observed"))
     marked = rows.withColumn("mark", F.col("offset")).unionByName(observations, allowMissingColumns=True)
     by_mark = (
         Window.partitionBy(*_POSITION)
         .orderBy("mark")
         .rangeBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    reached = F.max("look").over(by_mark)
+    reached = F.max("observed").over(by_mark)
     behind = F.unix_millis("at") - F.unix_millis("reached")
     caught_up = F.col("end_offset") <= F.col("offset")
     return (

@@ -25,10 +25,10 @@ from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.group_offsets import CommitDelayed, GroupOffsets
 from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.sources.topic.data_source import OffsetsTopic
-from kelpie.pipeline.sources.topic.ends import Epochs, ask_epochs, ask_reach
-from kelpie.pipeline.sources.topic.fetch import NotRead, read_stretch
+from kelpie.pipeline.sources.topic.ends import Epochs, ask_epochs, ask_topic_ends
+from kelpie.pipeline.sources.topic.fetch import NotRead, read_range
 from kelpie.pipeline.sources.topic.intake import KELPIE, SPARK, choose, leader_epochs, open_topic, take_in
-from kelpie.pipeline.sources.topic.rows import RAW, Stretch
+from kelpie.pipeline.sources.topic.rows import RAW, OffsetRange
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.transforms.commits import timeline
@@ -408,8 +408,10 @@ def test_available_now_ends_at_what_there_was(lab: SyncCluster) -> None:
     assert reader.latestOffset(end, reader.getDefaultReadLimit()) == end
 
 
-def _offsets(lab: SyncCluster, stretch: Stretch, patience_s: float = 30.0) -> tuple[list[int], list[str]]:
-    pieces = list(read_stretch(Settings.of(lab.bootstrap_servers), stretch, patience_s=patience_s))
+def _offsets(
+    lab: SyncCluster, offset_range: OffsetRange, patience_s: float = 30.0
+) -> tuple[list[int], list[str]]:
+    pieces = list(read_range(Settings.of(lab.bootstrap_servers), offset_range, patience_s=patience_s))
     offsets = [offset for pairs, _ in pieces for offset in pairs["log_offset"].to_pylist()]
     return offsets, [it.reason for _, unread in pieces for it in unread]
 
@@ -418,12 +420,12 @@ def test_planned_stretch_is_read_though_its_leader_moves(lab: SyncCluster) -> No
     """A batch that Spark has planned counts on every record of it."""
     lab.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER, api="Fetch", count=2)
     lab.disconnect(api="Fetch", count=1)
-    assert _offsets(lab, Stretch(0, 0, 2)) == ([0, 1], [])
+    assert _offsets(lab, OffsetRange(0, 0, 2)) == ([0, 1], [])
     with (
         lab.make_leaderless(OFFSETS_TOPIC, 0),
         pytest.raises(NotRead, match="-0 could not be read from offset 1"),
     ):
-        _offsets(lab, Stretch(0, 1, 2), patience_s=0.3)
+        _offsets(lab, OffsetRange(0, 1, 2), patience_s=0.3)
 
 
 def test_deleted_offsets_are_skipped_and_lost_ones_told(lab: SyncCluster) -> None:
@@ -436,9 +438,9 @@ def test_deleted_offsets_are_skipped_and_lost_ones_told(lab: SyncCluster) -> Non
         lab.twin.fabric.broker(leader).replicas[name].log.delete_before(2)
 
     lab.call(delete)
-    assert ask_reach(Settings.of(lab.bootstrap_servers)).ends[0] == (2, 3)
-    assert _offsets(lab, Stretch(0, 0, 3)) == ([2], [])
-    offsets, reasons = _offsets(lab, Stretch(0, 9, 12))
+    assert ask_topic_ends(Settings.of(lab.bootstrap_servers)).ends[0] == (2, 3)
+    assert _offsets(lab, OffsetRange(0, 0, 3)) == ([2], [])
+    offsets, reasons = _offsets(lab, OffsetRange(0, 9, 12))
     assert offsets == []
     assert reasons[0].startswith("the log ends before offset 12: what was there from 9 on is lost")
 

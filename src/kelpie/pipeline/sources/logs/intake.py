@@ -115,7 +115,7 @@ def _without_rows(copy: _Work, other: Log, ledger: Ledger) -> _Work:
     """A copy needs no rows if the other file has them; if that one has changed, the copy is planned again."""
     if other.progress is None:
         return replace(copy, plan=_plan(ledger, copy.item))
-    return replace(copy, plan=copy.plan._replace(told_as=other.progress.names))
+    return replace(copy, plan=copy.plan._replace(rows_under=other.progress.names))
 
 
 def _read(
@@ -271,17 +271,17 @@ def _log(work: _Work, results: Sequence[LogTaskResult]) -> Log | None:
     log = Log(whole.reading, ungrouped=whole.ungrouped, began=whole.reading.first, pieces=pieces)
     replaces = [work.plan.outdated]
     if go_on is None:
-        replaces += [work.plan.replaces] if not work.plan.told_as else []
+        replaces += [work.plan.replaces] if not work.plan.rows_under else []
         log.reason = "" if whole.reading.heads or pieces else NOTHING_KNOWN
         if work.layout is not None and not whole.reading.heads:
             log.reason = MISFIT
     elif whole.known[0] != go_on.known or not _is_as_written(go_on, log):
         return None
-    elif go_on.name != name and not work.plan.told_as:
+    elif go_on.name != name and not work.plan.rows_under:
         log.renames = go_on
     log.replaces = [earlier for earlier in replaces if earlier is not None]
     log.progress = _progress(work, results, [*before, *parts], log)
-    if work.plan.told_as:
+    if work.plan.rows_under:
         log.pieces = []
     return log
 
@@ -305,7 +305,7 @@ def _progress(work: _Work, results: Sequence[LogTaskResult], parts: Sequence[Par
     """Where to continue the log, if that is possible."""
     name, plan = work.item.file.name, work.plan
     earlier = plan.go_on.names if plan.go_on is not None else ()
-    names = [other for other in dict.fromkeys((*earlier, *plan.told_as)) if other != name]
+    names = [other for other in dict.fromkeys((*earlier, *plan.rows_under)) if other != name]
     names.append(name)
     try:
         steps = steps_of(work.item.file.path, plan.state.size)

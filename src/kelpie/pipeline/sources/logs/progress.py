@@ -78,7 +78,7 @@ class ReadingPlan(NamedTuple):
     """Its rows in the table, which are deleted if it is read from its beginning."""
     outdated: LogProgress | None = None
     """Rows of its file from before it was long enough to be identified; they are deleted."""
-    told_as: tuple[str, ...] = ()
+    rows_under: tuple[str, ...] = ()
     """It is a copy: the table has its rows under these names."""
 
 
@@ -128,7 +128,7 @@ class Ledger:
             and (begins_with(Path(progress.path), state) or is_beginning(file, state.size, progress.steps))
         ]
         if longer:
-            return ReadingPlan(state, told_as=longer[0].names)
+            return ReadingPlan(state, rows_under=longer[0].names)
         return ReadingPlan(state)
 
     def save(self, logs: Iterable[LogProgress], batch: int) -> None:

@@ -33,7 +33,7 @@ _OF_A_TASK = 64 * 1024 * 1024
 
 
 class OffsetsSegments(DataSource):
-    """Options: `path`, a folder with disks of brokers below it; `table`, offset_commit unless told; and
+    """Options: `path`, a folder with disks of brokers below it; `table`, by default offset_commit; and
     `cluster`, a name for it. Archives are not opened.
     """
 

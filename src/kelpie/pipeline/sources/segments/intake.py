@@ -44,8 +44,6 @@ class Ingested:
 
     files: int = 0
     """Files of which a part was new."""
-    bytes: int = 0
-    """The size of these parts."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """By table."""
     progress: Mapping[str, SegmentProgress] = field(default_factory=dict)
@@ -118,7 +116,7 @@ def take_in(
         )
         journal.finish()
     rows = page.rows if page is not None and page.number == version else {}
-    return Ingested(len(todo), sum(file.size - file.start for file in todo), rows, _progress_in(page))
+    return Ingested(len(todo), rows, _progress_in(page))
 
 
 def _run(lake: Lake, run: Runner, tasks: Sequence[Sequence[SegmentFile]]) -> list[SegmentTaskResult]:

@@ -29,7 +29,7 @@ from kelpie.pipeline.tables import Table
 
 _RECORDS = (COMMITS, MARKERS, GROUPS)
 _TELLING = ("written", "committed", "offset", "partition", "producer_id", "generation")
-"""Columns by which two records are told apart: other records were written at other times."""
+"""Columns that two different records do not share: others were written at other times."""
 _BEFORE = " before"
 _AT_ONCE = 50
 """Conditions in one."""

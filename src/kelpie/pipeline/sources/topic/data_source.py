@@ -25,8 +25,8 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.properties import settings_of
 from kelpie.client.settings import Settings
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.pipeline.sources.topic.ends import Reach, ask_reach
-from kelpie.pipeline.sources.topic.rows import RAW, Stretch, raw_rows, reason_row, source_of
+from kelpie.pipeline.sources.topic.ends import TopicEnds, ask_topic_ends
+from kelpie.pipeline.sources.topic.rows import RAW, OffsetRange, raw_rows, reason_row, source_of
 
 NAME = "kelpie_offsets_topic"
 STARTING, MOST, TASKS = "startingOffsets", "maxOffsetsPerTrigger", "tasks"
@@ -75,12 +75,12 @@ class _Part(InputPartition):
 
     def __init__(
         self,
-        stretches: Sequence[Stretch],
+        ranges: Sequence[OffsetRange],
         tells_versions: bool | None,
         missing: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(None)
-        self.stretches, self.tells_versions, self.missing = stretches, tells_versions, dict(missing)
+        self.ranges, self.tells_versions, self.missing = ranges, tells_versions, dict(missing)
 
 
 def _read(options: _Options, part: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -90,28 +90,28 @@ def _read(options: _Options, part: InputPartition) -> Iterator[pa.RecordBatch]:
     for partition, reason in part.missing.items():
         words = f"{OFFSETS_TOPIC}-{partition} was not read: {reason}"
         yield reason_row(partition, source_of(partition, options.bootstrap), 0, words)
-    if not part.stretches:
+    if not part.ranges:
         return
-    from kelpie.pipeline.sources.topic.fetch import read_stretch  # noqa: PLC0415 - not in the driver.
+    from kelpie.pipeline.sources.topic.fetch import read_range  # noqa: PLC0415 - not in the driver.
 
-    for stretch in part.stretches:
-        source = source_of(stretch.partition, options.bootstrap)
-        for pairs, unread in read_stretch(options.settings, stretch, tells_versions=part.tells_versions):
-            yield from raw_rows(stretch.partition, source, pairs)
+    for offset_range in part.ranges:
+        source = source_of(offset_range.partition, options.bootstrap)
+        for pairs, unread in read_range(options.settings, offset_range, tells_versions=part.tells_versions):
+            yield from raw_rows(offset_range.partition, source, pairs)
             for gap in unread:
-                yield reason_row(stretch.partition, source, gap.position, gap.reason, gap.head)
+                yield reason_row(offset_range.partition, source, gap.position, gap.reason, gap.head)
 
 
-def _packed(stretches: Sequence[Stretch], tasks: int) -> Iterator[list[Stretch]]:
+def _packed(ranges: Sequence[OffsetRange], tasks: int) -> Iterator[list[OffsetRange]]:
     """As many tasks as run at a time; more for many offsets, fewer for few."""
-    total = sum(stretch.stop - stretch.start for stretch in stretches)
+    total = sum(offset_range.stop - offset_range.start for offset_range in ranges)
     at_once = min(_MOST_OF_A_TASK, max(_LEAST_OF_A_TASK, -(-total // max(tasks, 1))))
-    room, task = at_once, list[Stretch]()
-    for partition, start, stop in stretches:
+    room, task = at_once, list[OffsetRange]()
+    for partition, start, stop in ranges:
         begin = start
         while begin < stop:
             end = min(stop, begin + room)
-            task.append(Stretch(partition, begin, end))
+            task.append(OffsetRange(partition, begin, end))
             room -= end - begin
             begin = end
             if not room:
@@ -128,14 +128,14 @@ class _Reader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        reach = ask_reach(self._options.settings)
+        topic_ends = ask_topic_ends(self._options.settings)
         given = _given(self._options.starting)
-        stretches = []
-        for partition, (first, last) in sorted(reach.ends.items()):
+        ranges = []
+        for partition, (first, last) in sorted(topic_ends.ends.items()):
             start = last if self._options.starting == "latest" else max(first, given.get(partition, 0))
-            stretches.append(Stretch(partition, start, last))
-        parts = [_Part(some, reach.tells_versions) for some in _packed(stretches, self._options.tasks)]
-        return [*parts, _Part((), None, reach.missing)] if reach.missing else parts
+            ranges.append(OffsetRange(partition, start, last))
+        parts = [_Part(some, topic_ends.tells_versions) for some in _packed(ranges, self._options.tasks)]
+        return [*parts, _Part((), None, topic_ends.missing)] if topic_ends.missing else parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
@@ -153,12 +153,12 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # Methods that Spark calls.
 
     def initialOffset(self) -> Offsets:  # noqa: N802
-        reach = self._reach()
+        topic_ends = self._topic_ends()
         given = _given(self._options.starting)
-        start = dict.fromkeys((*reach.ends, *reach.missing), 0)
+        start = dict.fromkeys((*topic_ends.ends, *topic_ends.missing), 0)
         if self._options.starting == "latest":
             start = {
-                partition: reach.ends[partition][1] if partition in reach.ends else _FROM_THE_END
+                partition: topic_ends.ends[partition][1] if partition in topic_ends.ends else _FROM_THE_END
                 for partition in start
             }
         return _as_json(
@@ -169,16 +169,16 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._options.most) if self._options.most else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._target = {partition: last for partition, (_, last) in self._reach().ends.items()}
+        self._target = {partition: last for partition, (_, last) in self._topic_ends().ends.items()}
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
         began = _by_partition(start)
         try:
-            reach = self._reach()
+            topic_ends = self._topic_ends()
         except ClientError as error:
             self._log_changes({-1: error.reason})
             return start
-        ends = {partition: last for partition, (_, last) in reach.ends.items()}
+        ends = {partition: last for partition, (_, last) in topic_ends.ends.items()}
         if self._target is not None:
             ends = {
                 partition: min(last, self._target[partition])
@@ -186,7 +186,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if partition in self._target
             }
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
-        begins = {partition: max(began.get(partition, 0), reach.ends[partition][0]) for partition in ends}
+        begins = {
+            partition: max(began.get(partition, 0), topic_ends.ends[partition][0]) for partition in ends
+        }
         begins |= {
             partition: last for partition, last in ends.items() if began.get(partition) == _FROM_THE_END
         }
@@ -195,23 +197,23 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         began = _by_partition(start)
-        stretches = []
+        ranges = []
         for partition, stop in _by_partition(end).items():
             first = began.get(partition, 0)
             if first == _FROM_THE_END:
                 continue
             # A log that has become shorter is another log: all of it may be new.
-            stretches.append(Stretch(partition, first if first <= stop else 0, stop))
-        return [_Part(some, self._tells_versions) for some in _packed(stretches, self._options.tasks)]
+            ranges.append(OffsetRange(partition, first if first <= stop else 0, stop))
+        return [_Part(some, self._tells_versions) for some in _packed(ranges, self._options.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
 
-    def _reach(self) -> Reach:
-        reach = ask_reach(self._options.settings, self._tells_versions)
-        self._tells_versions = reach.tells_versions
-        self._log_changes(reach.missing)
-        return reach
+    def _topic_ends(self) -> TopicEnds:
+        topic_ends = ask_topic_ends(self._options.settings, self._tells_versions)
+        self._tells_versions = topic_ends.tells_versions
+        self._log_changes(topic_ends.missing)
+        return topic_ends
 
     def _log_changes(self, missing: Mapping[int, str]) -> None:
         """Logs what has changed."""

@@ -29,7 +29,7 @@ _MOST_EPOCHS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TopicEnds:
     """The offsets of all partitions that can be read now."""
 
     ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -46,9 +46,9 @@ Epochs = Mapping[int, Sequence[tuple[int, int]]]
 """By partition: where the records of each leader epoch begin, and the epoch, in order."""
 
 
-def ask_reach(settings: Settings, tells_versions: bool | None = None) -> Reach:
+def ask_topic_ends(settings: Settings, tells_versions: bool | None = None) -> TopicEnds:
     """Raises ClientError when no broker answers at all."""
-    return asyncio.run(_reach(settings, tells_versions))
+    return asyncio.run(_topic_ends(settings, tells_versions))
 
 
 def ask_epochs(settings: Settings) -> Epochs:
@@ -62,7 +62,7 @@ def ask_epochs(settings: Settings) -> Epochs:
         return {}
 
 
-async def _reach(settings: Settings, tells_versions: bool | None) -> Reach:
+async def _topic_ends(settings: Settings, tells_versions: bool | None) -> TopicEnds:
     async with await Nodes.open(settings, memory=Memory(tells_versions)) as nodes:
         known = await views(nodes)
         by_leader: dict[int, list[int]] = defaultdict(list)
@@ -89,7 +89,7 @@ async def _reach(settings: Settings, tells_versions: bool | None) -> Reach:
                     missing[partition] = str(begin if isinstance(begin, str) else end)
 
         await asyncio.gather(*(ask(leader, own) for leader, own in by_leader.items()))
-        return Reach(ends, missing, nodes.memory.tells_versions, nodes.cluster_id)
+        return TopicEnds(ends, missing, nodes.memory.tells_versions, nodes.cluster_id)
 
 
 async def _epochs(settings: Settings) -> Epochs:

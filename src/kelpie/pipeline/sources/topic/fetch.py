@@ -20,13 +20,13 @@ from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.decoding.pairs import Fetched, read_fetched
 from kelpie.pipeline.decoding.segment import Unread
 from kelpie.pipeline.sources.topic.ends import offsets_of, views
-from kelpie.pipeline.sources.topic.rows import Stretch
+from kelpie.pipeline.sources.topic.rows import OffsetRange
 from kelpie.questions.fetch import FetchedPartition
 
 PATIENCE_S = 60.0
 """How long a task waits for a leader."""
 _SHORT_LOG_S = 10.0
-"""How long it waits for the high watermark of a new leader to reach the end of the range."""
+"""How long it waits for the high watermark of a new leader to pass the end of the range."""
 _FETCH_BYTES, _GROWTH, _LARGEST_BATCH = 4 * 1024 * 1024, 8, 128 * 1024 * 1024
 _FETCH_LIMIT_S = 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
@@ -36,16 +36,16 @@ class NotRead(Exception):
     """A planned range of the topic could not be read."""
 
 
-def read_stretch(
+def read_range(
     settings: Settings,
-    stretch: Stretch,
+    offset_range: OffsetRange,
     *,
     tells_versions: bool | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Iterator[tuple[pa.Table, Sequence[Unread]]]:
     """Yields the records piece by piece. Raises NotRead."""
     with asyncio.Runner() as runner:
-        fetching = _Fetching(settings, stretch, Memory(tells_versions), patience_s)
+        fetching = _Fetching(settings, offset_range, Memory(tells_versions), patience_s)
         try:
             while (piece := runner.run(fetching.next())) is not None:
                 yield piece
@@ -56,9 +56,11 @@ def read_stretch(
 class _Fetching:
     """The state of fetching one range."""
 
-    def __init__(self, settings: Settings, stretch: Stretch, memory: Memory, patience_s: float) -> None:
+    def __init__(
+        self, settings: Settings, offset_range: OffsetRange, memory: Memory, patience_s: float
+    ) -> None:
         self._settings, self._memory, self._patience_s = settings, memory, patience_s
-        self._partition, self._at, self._stop = stretch
+        self._partition, self._at, self._stop = offset_range
         self._bytes = _FETCH_BYTES
         self._nodes: Nodes | None = None
         self._leader = -1

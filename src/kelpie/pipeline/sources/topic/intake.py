@@ -23,7 +23,7 @@ from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.sources.segments.files import FILLED
 from kelpie.pipeline.sources.segments.intake import Ingested
 from kelpie.pipeline.sources.topic.data_source import MOST, NAME, STARTING, TASKS, OffsetsTopic
-from kelpie.pipeline.sources.topic.ends import Epochs, Reach, ask_epochs, ask_reach
+from kelpie.pipeline.sources.topic.ends import Epochs, TopicEnds, ask_epochs, ask_topic_ends
 from kelpie.pipeline.sources.topic.rows import RAW, address_of
 from kelpie.pipeline.storage.journal import Journal
 from kelpie.pipeline.storage.lake import Lake
@@ -65,10 +65,12 @@ def open_topic(
     options[STARTING] = _starting(starting)
     if most_per_trigger is not None and streaming:
         options[MOST] = str(most_per_trigger)
-    reach = ask_reach(settings_of(client_properties, bootstrap))
-    if (through or _fitting(reach)) == SPARK:
+    topic_ends = ask_topic_ends(settings_of(client_properties, bootstrap))
+    if (through or _fitting(topic_ends)) == SPARK:
         try:
-            return _by_spark(spark, options, sorted({*reach.ends, *reach.missing}), streaming=streaming)
+            return _by_spark(
+                spark, options, sorted({*topic_ends.ends, *topic_ends.missing}), streaming=streaming
+            )
         except AnalysisException as error:
             if "kafka" not in str(error).lower():
                 raise
@@ -86,11 +88,11 @@ def choose(bootstrap: str, properties: Mapping[str, str] | None = None) -> str:
 
     Spark's source waits for every partition, and then fails. Raises ClientError.
     """
-    return _fitting(ask_reach(settings_of(_plain(properties), bootstrap)))
+    return _fitting(ask_topic_ends(settings_of(_plain(properties), bootstrap)))
 
 
-def _fitting(reach: Reach) -> str:
-    return SPARK if reach.tells_versions and reach.ends and not reach.missing else KELPIE
+def _fitting(topic_ends: TopicEnds) -> str:
+    return SPARK if topic_ends.tells_versions and topic_ends.ends and not topic_ends.missing else KELPIE
 
 
 def leader_epochs(bootstrap: str, properties: Mapping[str, str] | None = None) -> Epochs:
