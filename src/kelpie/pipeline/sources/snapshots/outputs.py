@@ -47,7 +47,7 @@ class Configurations:
         self.disks: dict[str, int] = {}
         self.clusters: dict[str, str] = {}
         """Cluster ids of the disks, each with the file that has it."""
-        self.found = Observations()
+        self.observations = Observations()
         for item in items:
             read = properties.read_properties(read_lines(item.file.path, item.encoding))
             node = properties.node_id(read)
@@ -57,7 +57,7 @@ class Configurations:
                 if "cluster.id" in read:
                     self.clusters.setdefault(read["cluster.id"], item.file.name)
             else:
-                self.found.add(properties.observe(read, item.file.name))
+                self.observations.add(properties.observe(read, item.file.name))
 
     def check(self) -> None:
         """Raises SeveralClusters."""
@@ -178,7 +178,9 @@ def together(
 
     `history`: changes of leaders in logs, and records of the groups that outputs show.
     """
-    everything = Observations().add(of_disks, *(log.reading.found for log in logs), configurations.found)
+    everything = Observations().add(
+        of_disks, *(log.reading.found for log in logs), configurations.observations
+    )
     date_outputs(outputs.dated, [log.reading for log in logs], _modified(batch), history)
     join_states(outputs.dated)
     for dated in in_order(outputs.dated):

@@ -137,7 +137,10 @@ async def _ask_epoch_ends(
     nodes: Nodes, node: int, epochs: Mapping[int, int], version: int
 ) -> dict[int, tuple[int, int]]:
     """By partition: the newest epoch up to the given one, and its end offset."""
-    asked = [OffsetForLeaderPartition(partition=it, leader_epoch=epoch) for it, epoch in epochs.items()]
+    asked = [
+        OffsetForLeaderPartition(partition=partition, leader_epoch=epoch)
+        for partition, epoch in epochs.items()
+    ]
     request = OffsetForLeaderEpochRequest(
         replica_id=-1, topics=[OffsetForLeaderTopic(topic=OFFSETS_TOPIC, partitions=asked)]
     )
