@@ -72,7 +72,7 @@ def committed(cluster: Any, group: str) -> dict[int, int]:
     """What the group has in the topic orders."""
 
     async def ask(nodes: Nodes) -> dict[int, int]:
-        found = await Coordinators(nodes, await survey_cluster(nodes, ["orders"])).committed(group, ORDERS)
+        found = await Coordinators(nodes, await survey_cluster(nodes, ["orders"])).committed(group)
         return {name.partition: claim.offset for name, claim in found.items()}
 
     return with_nodes(cluster, ask)

@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kelpie.client.admin.log_ends import OffsetAt
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.observations import PartitionView
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.repair.claims import Claim, ClaimKind
-from kelpie.repair.log_ends import Ends, Found
+from kelpie.repair.log_ends import Ends
 from kelpie.repair.plan import CannotRepair, SkippedPartition
 from kelpie.repair.reset_targets import (
     NewOffset,
@@ -42,19 +43,19 @@ def _given(offset: int) -> ToGiven:
         (ShiftBy(-10), 150, None, 140, ""),
         (ShiftBy(-70), 150, None, 100, "80 is gone; the log begins at 100"),
         (ShiftBy(70), 150, None, 200, "220 is beyond the end of the log"),
-        (ToTime(5), 150, Found(160), 160, ""),
-        (ToTime(5), 150, Found(NO_OFFSET), 200, "no record is that new: the end"),
+        (ToTime(5), 150, OffsetAt(160), 160, ""),
+        (ToTime(5), 150, OffsetAt(NO_OFFSET), 200, "no record is that new: the end"),
         (
             ToTime(5),
             150,
-            Found(120, coarse=True),
+            OffsetAt(120, coarse=True),
             120,
             "about: this release knows only when segments were written",
         ),
         (
             ToTime(5),
             150,
-            Found(coarse=True),
+            OffsetAt(coarse=True),
             100,
             "about: this release knows only when segments were written",
         ),
@@ -63,7 +64,7 @@ def _given(offset: int) -> ToGiven:
     ],
 )
 def test_each_aim_has_its_offset_within_the_log(
-    aim: ResetTarget, before: int | None, found: Found | None, offset: int, note: str
+    aim: ResetTarget, before: int | None, found: OffsetAt | None, offset: int, note: str
 ) -> None:
     """As Kafka's own tool does it, and said where it is not what was asked for."""
     assert new_offset(aim, ORDERS, before, LOG, found) == NewOffset(

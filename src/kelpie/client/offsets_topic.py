@@ -62,6 +62,7 @@ async def ask_records(
     *,
     isolation_level: int = 0,
     limit_s: float | None = None,
+    replica_id: int = -1,
 ) -> FetchedPartition:
     """What is there now, from an offset on; an error if the leader says nothing. Raises ClientError."""
     name = TopicPartition(OFFSETS_TOPIC, partition)
@@ -72,6 +73,7 @@ async def ask_records(
         min_bytes=0,
         max_bytes=most_bytes,
         max_partition_bytes=most_bytes,
+        replica_id=replica_id,
     )
     told = await nodes.put(node, question, limit_s)
     return told.partitions.get(name) or FetchedPartition(told.error or ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -35,6 +35,8 @@ class AskRecords(Question[Fetched]):
     min_bytes: int = 1
     max_bytes: int = 52_428_800
     max_partition_bytes: int = 1_048_576
+    replica_id: int = -1
+    """−1: a consumer, which only the leader answers. −2: a tool, which every replica answers."""
 
     api = FetchRequest
     newest = 12  # 13 wants topic ids.
@@ -42,6 +44,7 @@ class AskRecords(Question[Fetched]):
     def request(self, version: int) -> FetchRequest:
         del version
         return FetchRequest(
+            replica_id=self.replica_id,
             max_wait_ms=self.max_wait_ms,
             min_bytes=self.min_bytes,
             max_bytes=self.max_bytes,

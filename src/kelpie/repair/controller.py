@@ -1,46 +1,28 @@
-"""The controller: whom to ask for what only it can do, and what it says when it will not.
+"""What the controller answers to a repair: whether it took all that was asked."""
 
-Brokers of a KRaft cluster pass such requests on to the controller; with ZooKeeper it must be asked itself.
-"""
+from typing import Any
 
-from collections.abc import Sequence
-
-from kelpie.client.client_errors import ClientError
-from kelpie.client.nodes import Nodes
-from kelpie.errors import ErrorCode, describe, info
+from kelpie.client.admin.rows import Rows
+from kelpie.errors import describe, info
 from kelpie.repair.applying import StepFailed
 
-LIMIT_S = 30.0
-"""How long the controller may take to answer."""
 
-
-async def controller_of(nodes: Nodes) -> int:
-    """The controller, if it can be reached; else somebody who may pass it on. Raises ClientError."""
-    failure: ClientError | None = None
-    for node in sorted(nodes.brokers, key=lambda node: node != nodes.controller_id):
-        try:
-            await nodes.connection(node)
-        except ClientError as error:
-            failure = failure or error
-        else:
-            return node
-    raise failure or ClientError("The cluster lists no broker.")
-
-
-def said(error: int, message: str | None = None) -> str:
-    return f"{describe(error)}. {message or info(error).meaning}"
-
-
-def check(what: str, error: int, message: str | None = None) -> None:
+def check_request(what: str, rows: Rows[Any]) -> None:
     """Raises StepFailed for an error of the whole request."""
-    if error != ErrorCode.NONE:
-        raise StepFailed(f"{what}: {said(error, message)}")
+    for answer in rows.refused:
+        raise StepFailed(f"{what}: {_in_words(answer.error, answer.message)}")
 
 
-def check_each(asked: int, refused: Sequence[str]) -> None:
-    """Raises StepFailed if some of the partitions that were asked for were refused."""
+def check_partitions(asked: int, rows: Rows[Any]) -> None:
+    """Raises StepFailed if the controller refused the request, or some of its partitions."""
+    check_request("The controller refuses", rows)
+    refused = [f"{row.name}: {_in_words(row.error, row.message)}" for row in rows if row.error]
     if refused:
         raise StepFailed(
             f"The controller took {asked - len(refused)} of {asked} partitions, and refused the others; the "
             f"first: {refused[0]}"
         )
+
+
+def _in_words(error: int, message: str) -> str:
+    return f"{describe(error)}. {message or info(error).meaning}"

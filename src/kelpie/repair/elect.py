@@ -7,26 +7,24 @@ An unclean election loses records for good: replicas that come back later are cu
 import asyncio
 from collections.abc import Sequence
 
+from kelpie.client.admin import controller
+from kelpie.client.admin.controller import LIMIT_S
+from kelpie.client.admin.log_ends import ANY_REPLICA, ask_offsets_at
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
 from kelpie.cluster.health import electable, living_replicas
-from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView
+from kelpie.questions.list_offsets import LATEST
 from kelpie.repair.applying import Repair, StepFailed
-from kelpie.repair.controller import LIMIT_S, check, check_each, controller_of, said
+from kelpie.repair.controller import check_partitions
 from kelpie.repair.election_plan import Candidate, plan_elections
-from kelpie.repair.log_ends import ANY_REPLICA, LATEST, ask_offsets
 from kelpie.repair.losses import LostCommit, lost_commits, lost_records
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, SkippedPartition
 from kelpie.repair.replica_copies import read_copy
-from kelpie.wire.api.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
-from kelpie.wire.structs import TopicPartitions
 
-PREFERRED, UNCLEAN = 0, 1
-_UNCLEAN_SINCE = 1
 _PAUSE_S = 0.2
 
 
@@ -54,7 +52,7 @@ async def elect(
             candidates.append(choice)
         else:
             skipped.append(choice)
-    possible = await _can_elect(nodes, unclean=unclean)
+    possible = await controller.can_elect(nodes, unclean=unclean)
     plan = plan_elections(
         cluster, candidates, skipped, unclean=unclean, informed=known is not None, possible=possible
     )
@@ -97,7 +95,7 @@ async def _unclean(
         return SkippedPartition(partition, f"no broker that holds a replica is alive; start {to_start}")
     complete = electable(view, living).complete
     node = (complete or living)[0]
-    end = (await ask_offsets(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition].offset
+    end = (await ask_offsets_at(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition].offset
     records, source = lost_records(partition, end, known) if end >= 0 else (0, "")
     groups: list[str] = []
     commits: list[LostCommit] = []
@@ -112,31 +110,8 @@ async def _unclean(
 # Electing
 
 
-async def _can_elect(nodes: Nodes, *, unclean: bool) -> bool:
-    node = await controller_of(nodes)
-    return (await nodes.versions(node)).speaks(ElectLeadersRequest, _UNCLEAN_SINCE if unclean else 0)
-
-
 async def _ask(nodes: Nodes, partitions: Sequence[TopicPartition], *, unclean: bool) -> str:
-    node = await controller_of(nodes)
-    version = (await nodes.versions(node)).pick(ElectLeadersRequest)
-    topics: dict[str, list[int]] = {}
-    for partition in partitions:
-        topics.setdefault(partition.topic, []).append(partition.partition)
-    request = ElectLeadersRequest(
-        election_type=UNCLEAN if unclean else PREFERRED,
-        topic_partitions=[TopicPartitions(topic=name, partitions=parts) for name, parts in topics.items()],
-        timeout_ms=int(LIMIT_S * 1000),
-    )
-    response: ElectLeadersResponse = await nodes.ask(node, request, version, limit_s=LIMIT_S)
-    check("The controller refuses", response.error_code)
-    refused = [
-        f"{topic.topic}-{partition.partition_id}: {said(partition.error_code, partition.error_message)}"
-        for topic in response.replica_election_results
-        for partition in topic.partition_result
-        if partition.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
-    ]
-    check_each(len(partitions), refused)
+    check_partitions(len(partitions), await controller.elect(nodes, partitions, unclean=unclean))
     return f"{counted(len(partitions), 'leader')} elected."
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from kelpie.client.admin.groups import ABSENT
 from kelpie.model.names import TopicPartition
 from kelpie.observations import GroupState
 from kelpie.repair.claims import Claim
-from kelpie.repair.coordinators import ABSENT
 
 
 class Use(Enum):

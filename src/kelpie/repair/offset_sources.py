@@ -21,7 +21,7 @@ from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair import offsets_file
 from kelpie.repair.claims import Claim, ClaimKind, CopyRead, of_copies, of_surveys, place_in_copy
-from kelpie.repair.coordinators import Coordinators, Refused
+from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.replica_copies import read_copy
 
@@ -153,8 +153,8 @@ async def _take_coordinator(
         gathered.reports.append(f"the coordinator: {partition} has no living leader")
         return
     try:
-        claims = await coordinators.committed(group, coordinators.cluster.views)
-    except (Refused, ClientError) as error:
+        claims = await coordinators.committed(group)
+    except (CoordinatorRefused, ClientError) as error:
         gathered.reports.append(f"the coordinator, broker {node}: {error}")
         return
     gathered.by_coordinator = True

@@ -81,7 +81,7 @@ async def cancel(nodes: Nodes) -> Repair:
     title = f"Cancel the moves of {OFFSETS_TOPIC} that are under way."
     if not ongoing:
         return Repair(Plan(COMMAND, title, seen=("Nothing is moving.",)))
-    goals = {move.partition: move.goal for move in ongoing.values()}
+    goals = {move.partition: move.target for move in ongoing.values()}
 
     async def stop() -> str:
         await mover.begin(dict.fromkeys(ongoing))
@@ -105,10 +105,11 @@ async def _offsets_topic(cluster: ClusterView, mover: Mover) -> OffsetsTopicStat
     for name in names:
         view = cluster.view(name)
         assert view is not None
-        replicas = ongoing[name.partition].goal if name.partition in ongoing else view.replicas
+        replicas = ongoing[name.partition].target if name.partition in ongoing else view.replicas
         placements.append(Placement(name.partition, replicas, view.leader, view.in_sync))
     moving = tuple(
-        f"{OFFSETS_TOPIC}-{move.partition} is on its way to {listed(move.goal)}" for move in ongoing.values()
+        f"{OFFSETS_TOPIC}-{move.partition} is on its way to {listed(move.target)}"
+        for move in ongoing.values()
     )
     return OffsetsTopicState(cluster, racks, tuple(placements), moving)
 

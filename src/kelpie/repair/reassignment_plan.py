@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kelpie.client.admin.rows import Reassignment
 from kelpie.cluster import ClusterView
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair import commands
 from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, Step, Table
-from kelpie.repair.replica_moves import OngoingMove
 from kelpie.repair.replica_placement import Placement, ReplicaMove, ReplicaMoves, as_json
 
 COMMAND = "reassign-offsets-topic"
@@ -109,9 +109,10 @@ def _change(move: ReplicaMove) -> str:
     return " ".join(words) or "order"
 
 
-def ongoing_table(moves: Iterable[OngoingMove]) -> Table:
+def ongoing_table(moves: Iterable[Reassignment]) -> Table:
     rows = [
-        (str(move.partition), _nodes(move.goal), _nodes(move.adding), _nodes(move.removing)) for move in moves
+        (str(move.partition), _nodes(move.target), _nodes(move.adding), _nodes(move.removing))
+        for move in moves
     ]
     return Table("Moves under way", ("PARTITION", "GOAL", "ADDING", "REMOVING"), tuple(rows))
 

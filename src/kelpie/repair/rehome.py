@@ -4,7 +4,7 @@ The old name keeps what it has, wherever that is: should its partition come back
 old by then. The application must be told the new name; until it uses it, nothing consumes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
@@ -13,7 +13,7 @@ from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Observations
 from kelpie.repair.applying import Repair, StepFailed
 from kelpie.repair.claims import Claim, SettledOffset, settle
-from kelpie.repair.coordinators import Coordinators, Refused
+from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.group_move import (
     EXPIRES,
     Goal,
@@ -92,8 +92,8 @@ async def rehome(
 async def verified(coordinators: Coordinators, group: str, claims: Sequence[Claim]) -> str:
     """Fetches offsets back. Raises StepFailed where they are not what was committed."""
     try:
-        committed = await coordinators.committed(group, [claim.partition for claim in claims])
-    except Refused as refused:
+        committed = await coordinators.committed(group)
+    except CoordinatorRefused as refused:
         raise StepFailed(str(refused)) from None
     for claim in claims:
         fetched = committed.get(claim.partition)
@@ -112,7 +112,7 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
     partition = home_of(coordinators.cluster, new_name)
     if not cluster.has_leader(partition):
         raise CannotRepair(f"Group {new_name} cannot be deleted: {partition} has no living leader.")
-    occupant = await _occupant(coordinators, new_name, cluster.views)
+    occupant = await _occupant(coordinators, new_name)
     title = f"Delete group {new_name}, to which {group} was moved."
     if not occupant.offsets and not occupant.listed:
         return Repair(Plan("rehome", title, seen=(f"There is no group {new_name}: nothing to undo.",)))
@@ -169,10 +169,10 @@ async def _goal(
                 f"{new_name} lives on {partition}, which has no living leader. Leave --as out, and a name on "
                 "a healthy partition is found."
             )
-        return new_name, await _occupant(coordinators, new_name, wanted)
+        return new_name, await _occupant(coordinators, new_name)
     taken = []
     for name, is_best in _names(coordinators.cluster, group):
-        occupant = await _occupant(coordinators, name, wanted)
+        occupant = await _occupant(coordinators, name)
         use = occupant.use(wanted)
         if use not in (Use.FREE, Use.TAKEN) or (use is Use.FREE and is_best):
             return name, occupant
@@ -200,23 +200,21 @@ def _names(cluster: ClusterView, group: str) -> Iterator[tuple[str, bool]]:
         yield name, True
 
 
-async def _occupant(
-    coordinators: Coordinators, name: str, partitions: Mapping[TopicPartition, object]
-) -> Occupant:
+async def _occupant(coordinators: Coordinators, name: str) -> Occupant:
     try:
         return Occupant(
             await coordinators.state(name),
             name in coordinators.cluster.listed_groups,
-            await coordinators.committed(name, partitions),
+            await coordinators.committed(name),
         )
-    except Refused as refused:
+    except CoordinatorRefused as refused:
         raise CannotRepair(f"Whether the name {name} is free cannot be found out. {refused}") from None
 
 
 async def _state(coordinators: Coordinators, group: str) -> GroupState | None:
     try:
         return await coordinators.state(group)
-    except Refused:
+    except CoordinatorRefused:
         return None
 
 

@@ -7,17 +7,17 @@ to its own high watermark, whether the partition has a leader or not. Kafka 0.9 
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from kelpie.client.admin.log_ends import ANY_REPLICA, ask_offsets_at
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
+from kelpie.client.offsets_topic import ask_records
 from kelpie.cluster import ClusterView
-from kelpie.errors import ErrorCode, describe
+from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Commit
 from kelpie.observations.offsets_topic import OffsetsPartition
-from kelpie.repair.log_ends import ANY_REPLICA, EARLIEST, LATEST, ask_offsets
-from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from kelpie.questions.list_offsets import EARLIEST, LATEST
 
-_BY_NAME = 12
 _AT_ONCE = 4 * 1024 * 1024
 _AT_MOST = 1024 * 1024 * 1024
 
@@ -45,8 +45,8 @@ async def read_copy(
 ) -> ReplicaCopy:
     """The commits in one broker's copy of a partition of the offsets topic; of these groups, or of all."""
     source = f"copy of {partition} on {cluster.broker_name(node)}"
-    first = (await ask_offsets(nodes, node, {partition: EARLIEST}, ANY_REPLICA))[partition]
-    last = (await ask_offsets(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition]
+    first = (await ask_offsets_at(nodes, node, {partition: EARLIEST}, ANY_REPLICA))[partition]
+    last = (await ask_offsets_at(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition]
     failure = first.failure or last.failure
     if failure:
         return ReplicaCopy(node, source, failure=failure)
@@ -73,25 +73,7 @@ async def read_copy(
 
 async def _fetch(nodes: Nodes, node: int, partition: TopicPartition, offset: int) -> bytes | str:
     """The records from an offset on, or why there are none. Raises ClientError."""
-    version = (await nodes.versions(node)).pick(FetchRequest, at_most=_BY_NAME)
-    request = FetchRequest(
-        replica_id=ANY_REPLICA,
-        max_wait_ms=0,
-        min_bytes=0,
-        topics=[
-            FetchTopic(
-                topic=partition.topic,
-                partitions=[
-                    FetchPartition(
-                        partition=partition.partition, fetch_offset=offset, partition_max_bytes=_AT_ONCE
-                    )
-                ],
-            )
-        ],
-    )
-    response: FetchResponse = await nodes.ask(node, request, version)
-    answers = [answer for topic in response.responses for answer in topic.partitions]
-    error = answers[0].error_code if answers else response.error_code
-    if error != ErrorCode.NONE or not answers:
-        return f"broker {node} does not let its copy of {partition} be read: {describe(error)}"
-    return answers[0].records or b""
+    answer = await ask_records(nodes, node, partition.partition, offset, _AT_ONCE, replica_id=ANY_REPLICA)
+    if answer.error:
+        return f"broker {node} does not let its copy of {partition} be read: {describe(answer.error)}"
+    return answer.records

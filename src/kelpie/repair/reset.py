@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from kelpie.client.admin.groups import ABSENT
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView
@@ -17,7 +18,7 @@ from kelpie.observations import GroupState, Observations
 from kelpie.repair import commands, offsets_file
 from kelpie.repair.applying import Action, Repair
 from kelpie.repair.claims import Claim, ClaimKind, SettledOffset, settle
-from kelpie.repair.coordinators import ABSENT, Coordinators, Refused
+from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.group_move import members_obstacle, offset_data, settled_table
 from kelpie.repair.log_ends import ends_of, offsets_at
 from kelpie.repair.offset_sources import gather_past, home_of
@@ -133,8 +134,8 @@ async def _ask(coordinators: Coordinators, group: str) -> tuple[GroupState, dict
         )
     try:
         state = await coordinators.state(group)
-        return state, await coordinators.committed(group, coordinators.cluster.views)
-    except Refused as refused:
+        return state, await coordinators.committed(group)
+    except CoordinatorRefused as refused:
         raise CannotRepair(str(refused)) from None
 
 

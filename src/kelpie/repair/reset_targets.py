@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kelpie.client.admin.log_ends import OffsetAt
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.repair.claims import Claim
-from kelpie.repair.log_ends import Ends, Found
+from kelpie.repair.log_ends import Ends
 from kelpie.repair.plan import CannotRepair, SkippedPartition
 
 
@@ -77,7 +78,7 @@ def new_offset(
     partition: TopicPartition,
     before: int | None,
     ends: Ends,
-    at_time: Found | None = None,
+    at_time: OffsetAt | None = None,
 ) -> NewOffset | SkippedPartition:
     """`at_time`: the offset of the wanted time, for ToTime."""
     claim = None
@@ -112,7 +113,7 @@ def new_offset(
     return NewOffset(partition, before, kept, note, claim if kept == wanted else None)
 
 
-def _at_time(at_time: Found, ends: Ends) -> tuple[int, str]:
+def _at_time(at_time: OffsetAt, ends: Ends) -> tuple[int, str]:
     offset = at_time.offset
     if at_time.coarse:
         wanted = offset if offset >= 0 else ends.earliest
