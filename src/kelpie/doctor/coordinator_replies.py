@@ -46,12 +46,12 @@ def lookup_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
 
 def last_reply(case: Case) -> CoordinatorReply | None:
     """What the group's coordinator, or who was taken for it, answered last. Refusals outweigh the rest."""
-    return max(_replies(case), key=lambda it: (it.at, it.error is not ErrorCode.NONE), default=None)
+    return max(_replies(case), key=lambda reply: (reply.at, reply.error is not ErrorCode.NONE), default=None)
 
 
 def last_replies(case: Case) -> list[CoordinatorReply]:
     """All of the last survey."""
-    replies = sorted(_replies(case), key=lambda it: it.at)
+    replies = sorted(_replies(case), key=lambda reply: reply.at)
     return [reply for reply in replies if reply.at >= replies[-1].at - ONE_SURVEY_MS]
 
 

@@ -36,7 +36,7 @@ class Incident:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return tuple(sorted({it.group for it in self.findings if it.group is not None}))
+        return tuple(sorted({finding.group for finding in self.findings if finding.group is not None}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,17 @@ class Diagnosis:
         incidents = [
             Incident(code, found[0].name, cause, tuple(found)) for (code, cause), found in by_cause.items()
         ]
-        return tuple(sorted(incidents, key=lambda it: (-it.severity, it.code, -len(it.findings), it.cause)))
+        return tuple(
+            sorted(
+                incidents,
+                key=lambda incident: (
+                    -incident.severity,
+                    incident.code,
+                    -len(incident.findings),
+                    incident.cause,
+                ),
+            )
+        )
 
 
 def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
@@ -111,7 +121,7 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         found, unknown = diagnose(case)
         findings += found
         undecided += unknown
-    findings.sort(key=lambda it: (-it.severity, it.code, it.cause, it.group or ""))
+    findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))
     return Diagnosis(
         cluster,
         tuple(case.group for case in cases),

@@ -49,8 +49,8 @@ def _by_records(rows: Sequence[Generation]) -> list[GenerationChange]:
             # A copy on another broker, or a static member that came back without a rebalance.
             before = row
             continue
-        old = {} if before is None else {it.member_id: person_of(it) for it in before.members}
-        new = {it.member_id: person_of(it) for it in row.members}
+        old = {} if before is None else {member.member_id: person_of(member) for member in before.members}
+        new = {member.member_id: person_of(member) for member in row.members}
         found.append(
             GenerationChange(
                 row.at,

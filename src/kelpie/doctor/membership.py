@@ -36,8 +36,10 @@ def timeouts(case: Case) -> Timeouts:
     rows += [state.members for state in reversed(case.states) if state.members][:1]
     there = [member for members in rows for member in members]
     return Timeouts(
-        max((it.session_timeout_ms for it in there if it.session_timeout_ms > 0), default=None),
-        max((it.rebalance_timeout_ms for it in there if it.rebalance_timeout_ms > 0), default=None),
+        max((member.session_timeout_ms for member in there if member.session_timeout_ms > 0), default=None),
+        max(
+            (member.rebalance_timeout_ms for member in there if member.rebalance_timeout_ms > 0), default=None
+        ),
     )
 
 

@@ -77,10 +77,10 @@ def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
         over = all(finding.until is not None for finding in incident.findings)
         by_code[incident.code, over].append(incident)
     found = [
-        Chapter(code, own[0].name, max(it.severity for it in own), tuple(own))
+        Chapter(code, own[0].name, max(row.severity for row in own), tuple(own))
         for (code, _), own in by_code.items()
     ]
-    return tuple(sorted(found, key=lambda it: (-it.severity, _is_over(it), _is_a_risk(it), it.code)))
+    return tuple(sorted(found, key=lambda row: (-row.severity, _is_over(row), _is_a_risk(row), row.code)))
 
 
 def _is_over(chapter: Chapter) -> bool:
@@ -166,7 +166,9 @@ def _of(number: int, total: int) -> str:
 def others(diagnosis: Diagnosis) -> str:
     """What there is besides the worst, as a sentence; empty if that is all."""
     rest = chapters(diagnosis)[1:]
-    counts = {severity: sum(it.severity is severity for it in rest) for severity in reversed(Severity)}
+    counts = {
+        severity: sum(finding.severity is severity for finding in rest) for severity in reversed(Severity)
+    }
     words = {Severity.CRITICAL: "critical finding", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
     found = [counted(number, words[severity]) for severity, number in counts.items() if number]
     return f"Also {listed(found)}." if found else ""
@@ -174,13 +176,13 @@ def others(diagnosis: Diagnosis) -> str:
 
 def blast_radius(diagnosis: Diagnosis) -> BlastRadius:
     worst = diagnosis.worst
-    hit = [it for it in diagnosis.findings if it.severity is worst and worst > Severity.NOTICE]
+    hit = [finding for finding in diagnosis.findings if finding.severity is worst and worst > Severity.NOTICE]
     cluster = diagnosis.cluster
     dead = dead_brokers(cluster)
     return BlastRadius(
-        groups=tuple(sorted({it.group for it in hit if it.group is not None})),
-        partitions=tuple(sorted({name for it in hit for name in it.partitions}, key=_by_number)),
-        brokers=tuple(sorted({node for it in hit for node in it.brokers} | set(dead))),
+        groups=tuple(sorted({finding.group for finding in hit if finding.group is not None})),
+        partitions=tuple(sorted({name for finding in hit for name in finding.partitions}, key=_by_number)),
+        brokers=tuple(sorted({node for finding in hit for node in finding.brokers} | set(dead))),
         dead_brokers=dead,
         leaderless=leaderless(cluster),
     )

@@ -34,9 +34,9 @@ def timeline_of(diagnosis: Diagnosis) -> Timeline:
     if began is None:
         began = min(
             (
-                it.since
-                for it in diagnosis.findings
-                if it.severity is Severity.CRITICAL and it.since is not None
+                finding.since
+                for finding in diagnosis.findings
+                if finding.severity is Severity.CRITICAL and finding.since is not None
             ),
             default=None,
         )
@@ -60,10 +60,10 @@ def _entries(chapter: Chapter) -> list[TimelineEntry]:
             beginnings.setdefault(finding.since, []).append(finding)
     entries = []
     for at, findings in beginnings.items():
-        groups = tuple(sorted({it.group for it in findings if it.group is not None}))
+        groups = tuple(sorted({finding.group for finding in findings if finding.group is not None}))
         source = findings[0].evidence[0].source if findings[0].evidence else ""
         entries.append(TimelineEntry(at, title, source, groups))
-        ends = [it.until for it in findings if it.until is not None]
+        ends = [finding.until for finding in findings if finding.until is not None]
         if len(ends) == len(findings):
             entries.append(TimelineEntry(max(ends), f"{title}: over", "", groups))
     return entries

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from kelpie.evidence.dating import file_times_tell
-from kelpie.evidence.logs import Float, Reading
+from kelpie.evidence.logs import Float, LogReading
 from kelpie.model.time import Instant
 from kelpie.observations import Observations
 
@@ -18,14 +18,14 @@ _MOST_DAYS = 800
 
 
 def settle_dates(
-    readings: Sequence[Reading], modified: Mapping[str, Instant | None], history: Observations
+    readings: Sequence[LogReading], modified: Mapping[str, Instant | None], history: Observations
 ) -> None:
     """Shifts dateless logs to their date; one whose date nobody knows loses its times."""
     dateless = [reading for reading in readings if reading.missing is not Float.FIXED]
     if not dateless:
         return
     dated = [reading for reading in readings if reading.missing is Float.FIXED]
-    of_logs = ((it.first, it.last) for it in dated)
+    of_logs = ((log.first, log.last) for log in dated)
     known = [at for at in chain.from_iterable(of_logs) if at is not None]
     known += [commit.at for commit in history.commits if commit.at is not None]
     trusted = file_times_tell(dated, modified) if dated else True
@@ -33,22 +33,26 @@ def settle_dates(
         reading.shift(_shift(reading, known, modified.get(reading.name) if trusted else None))
 
 
-def _shift(reading: Reading, known: Sequence[Instant], changed: Instant | None) -> int | None:
+def _shift(reading: LogReading, known: Sequence[Instant], changed: Instant | None) -> int | None:
     first = reading.first
     if first is None:
         return None
     last = reading.last if reading.last is not None else first
     if known:
         begin, end = min(known), max(known)
-        fitting = [it for it in _shifts(reading, begin, end) if first + it <= end and last + it >= begin]
+        fitting = [
+            shift for shift in _shifts(reading, begin, end) if first + shift <= end and last + shift >= begin
+        ]
         if fitting:
             return max(fitting, key=lambda it: (min(last + it, end) - max(first + it, begin), it))
     if changed is not None:
-        return min(_shifts(reading, changed, changed), key=lambda it: abs(last + it - changed), default=None)
+        return min(
+            _shifts(reading, changed, changed), key=lambda shift: abs(last + shift - changed), default=None
+        )
     return None
 
 
-def _shifts(reading: Reading, begin: Instant, end: Instant) -> Iterable[int]:
+def _shifts(reading: LogReading, begin: Instant, end: Instant) -> Iterable[int]:
     """By how much its times could be off, so that it lies somewhere between."""
     assert reading.first is not None
     if reading.missing is Float.DATE:

@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kelpie.evidence.describes import Output
-from kelpie.evidence.logs import Float, Reading
+from kelpie.evidence.logs import Float, LogReading
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
@@ -70,14 +70,14 @@ class Dated:
 
 def date_outputs(
     outputs: Sequence[Dated],
-    readings: Sequence[Reading],
+    readings: Sequence[LogReading],
     modified: Mapping[str, Instant | None],
     history: Observations,
 ) -> None:
     """Sets `at` where it can be known. `modified` is by file name, `history` has what knows its own time."""
     logs = {reading.name: reading for reading in readings}
     trusted = file_times_tell(readings, modified)
-    changes = _Changes(history, [view for it in outputs for view in it.output.found.partitions])
+    changes = _Changes(history, [view for output in outputs for view in output.output.found.partitions])
     batches: dict[tuple[str, str], Instant] = {}
     for dated in outputs:
         dated.at = _exact(dated, logs, trusted)
@@ -92,7 +92,7 @@ def date_outputs(
 
 
 def without_time(
-    outputs: Iterable[Dated], readings: Sequence[Reading], modified: Mapping[str, Instant | None]
+    outputs: Iterable[Dated], readings: Sequence[LogReading], modified: Mapping[str, Instant | None]
 ) -> list[Dated]:
     """Those of which only history can tell when they were made."""
     logs = {reading.name: reading for reading in readings}
@@ -100,7 +100,7 @@ def without_time(
     return [dated for dated in outputs if _exact(dated, logs, trusted) is None]
 
 
-def _exact(dated: Dated, logs: Mapping[str, Reading], trusted: bool) -> Instant | None:
+def _exact(dated: Dated, logs: Mapping[str, LogReading], trusted: bool) -> Instant | None:
     if dated.output.times:
         return max(dated.output.times)
     names = [dated.output.name + ending for ending in _BESIDE]
@@ -108,7 +108,7 @@ def _exact(dated: Dated, logs: Mapping[str, Reading], trusted: bool) -> Instant 
     return max((at for at in seen if at is not None), default=dated.modified if trusted else None)
 
 
-def file_times_tell(readings: Iterable[Reading], modified: Mapping[str, Instant | None]) -> bool:
+def file_times_tell(readings: Iterable[LogReading], modified: Mapping[str, Instant | None]) -> bool:
     """Whether files have kept their times: a log was last written to when its last line was."""
     agree = differ = 0
     for reading in readings:
@@ -127,7 +127,10 @@ def file_times_tell(readings: Iterable[Reading], modified: Mapping[str, Instant 
 
 def in_order(outputs: Iterable[Dated]) -> list[Dated]:
     """By time; those without one first, by what their names say."""
-    return sorted(outputs, key=lambda it: (it.at or -1, _WORDS.get(it.batch[1], _OTHER_WORD), it.output.name))
+    return sorted(
+        outputs,
+        key=lambda output: (output.at or -1, _WORDS.get(output.batch[1], _OTHER_WORD), output.output.name),
+    )
 
 
 def stamped(found: Observations, at: Instant | None) -> Observations:
@@ -150,7 +153,9 @@ class _Changes:
     """What is known to have changed, when, to what."""
 
     def __init__(self, history: Observations, views: Iterable[PartitionView]) -> None:
-        self._partitions = 1 + max((it.partition for it in views if it.topic == OFFSETS_TOPIC), default=-1)
+        self._partitions = 1 + max(
+            (view.partition for view in views if view.topic == OFFSETS_TOPIC), default=-1
+        )
         self._of: dict[object, list[tuple[Instant, object]]] = defaultdict(list)
         for at, key, value in _changes(history):
             self._of[key].append((at, value))
@@ -161,11 +166,11 @@ class _Changes:
         changes = [
             (at, key, _worth(value, now)) for key, value in shown.items() for at, now in self._of.get(key, ())
         ]
-        changes.sort(key=lambda it: it[0])
+        changes.sort(key=lambda change: change[0])
         score = best = worst = 0
         stretch = Stretch()
         state: dict[object, int] = {}
-        for at, together in groupby(changes, key=lambda it: it[0]):
+        for at, together in groupby(changes, key=lambda change: change[0]):
             before = score
             for _, key, worth in together:
                 score += worth - state.get(key, 0)
@@ -204,7 +209,11 @@ def _changes(history: Observations) -> Iterator[tuple[Instant, object, object]]:
             yield removal.at, ("removed", removal.group), True
     for generation in history.generations:
         if generation.at is not None:
-            yield generation.at, generation.group, frozenset(it.member_id for it in generation.members)
+            yield (
+                generation.at,
+                generation.group,
+                frozenset(member.member_id for member in generation.members),
+            )
 
 
 def _worth(shown: object, known: object) -> int:

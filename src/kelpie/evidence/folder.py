@@ -1,26 +1,26 @@
-"""All evidence there is: `read_evidence(paths)` takes folders, files and archives, and says what is in them.
+"""`read_evidence(paths)` reads folders, files and archives, and returns all observations in them.
 
-A file is what its content is; names are hardly asked. Each costs only itself: what cannot be read, or is
-nothing that Kelpie knows, becomes an `Unasked` row with the reason, and the rest is read all the same.
+The content of a file says what it is, hardly ever its name. A file that cannot be read, or that Kelpie does
+not know, becomes an `Unasked` row with the reason; all other files are read.
 """
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kelpie.evidence import properties
 from kelpie.evidence.archives import Budget
+from kelpie.evidence.assembly import BrokerProperties, add_outputs
 from kelpie.evidence.dateless import settle_dates
-from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped
+from kelpie.evidence.dating import Dated
 from kelpie.evidence.describes import Output, read_output
 from kelpie.evidence.files import EvidenceFile, Search
-from kelpie.evidence.joining import join_states
-from kelpie.evidence.logs import Reading, read_log
+from kelpie.evidence.logs import LogReading, read_log
 from kelpie.evidence.logs.attribution import by_file_name
 from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints
 from kelpie.evidence.logs.lines import read_lines
+from kelpie.evidence.properties import common_settings
 from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.segments import Segment, describe_segment, read_segments
 from kelpie.evidence.snapshot_files import Torn, header_of
@@ -30,19 +30,17 @@ from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
 
-_META = "meta.properties"
 NOTHING_KNOWN = "It is a text, and there is nothing in it that Kelpie knows."
 
 
 @dataclass(slots=True)
 class _Gathered:
-    """What became of each file."""
+    """What was read of all files."""
 
     segments: list[EvidenceFile] = field(default_factory=list)
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[LogReading] = field(default_factory=list)
     outputs: list[Dated] = field(default_factory=list)
-    configured: list[Observations] = field(default_factory=list)
-    disks: dict[str, int] = field(default_factory=dict)
+    properties: BrokerProperties = field(default_factory=BrokerProperties)
     modified: dict[str, Instant | None] = field(default_factory=dict)
     topic_names: dict[bytes, str] = field(default_factory=dict)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
@@ -53,10 +51,10 @@ class _Gathered:
 def read_evidence(
     paths: Iterable[str | Path], *, hints: Hints = NO_HINTS, unpacked: Budget | None = None
 ) -> Observations:
-    """All rows of all files below the paths, and what could not be read, and why.
+    """All rows of all files below the paths, and a reason for each file that could not be read.
 
-    Without a zone among the hints, what a log betrays of its own counts, else UTC. The budget bounds what
-    comes out of archives.
+    Without a time zone among the hints, the log's own zone counts where it is known, else UTC. The budget
+    limits how much is unpacked from archives.
     """
     room = Path(tempfile.mkdtemp(prefix="kelpie-evidence-"))
     try:
@@ -64,15 +62,15 @@ def read_evidence(
         gathered = _Gathered()
         for file in search.files(Path(path) for path in paths):
             _take(file, gathered, hints)
-        found = _together(gathered)
-        found.unasked[:0] = search.unasked
-        return found
+        observations = _together(gathered)
+        observations.unasked[:0] = search.unasked
+        return observations
     finally:
         shutil.rmtree(room, ignore_errors=True)
 
 
 def _take(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> None:
-    """Finds out what a file is, and reads it. Nothing that is in it may cost more than the file."""
+    """Finds out what a file is, and reads it. Whatever fails concerns this file alone."""
     gathered.modified[file.name] = file.modified
     try:
         reason = _read(file, gathered, hints)
@@ -80,7 +78,7 @@ def _take(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> None:
         reason = unreadable(error)
     except MemoryError:
         reason = "It needs more memory than there is."
-    except Exception as error:  # One file of many, from anywhere: the others must not pay for it.
+    except Exception as error:  # The file may hold anything; the others must still be read.
         reason = f"It made Kelpie stumble ({type(error).__name__}: {error}), which is a defect of Kelpie's."
     if reason is not None:
         gathered.unasked.append(Unasked("file", file.name, reason, source=file.name))
@@ -92,7 +90,7 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
     if Kind.SEGMENT in what.kinds:
         gathered.segments.append(file)
     if Kind.CONFIGURATION in what.kinds:
-        _configuration(file, what.beginning, gathered)
+        gathered.properties.add(file, what.beginning)
     if Kind.SCRAPE in what.kinds:
         return "It is a scrape of metrics, which the doctor does not look at; kelpie pipeline run does."
     if Kind.SURVEY in what.kinds:
@@ -120,35 +118,24 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
     return what.reason or None
 
 
-def _configuration(file: EvidenceFile, lines: Sequence[str], gathered: _Gathered) -> None:
-    read = properties.read_properties(lines)
-    node = properties.node_id(read)
-    if file.base == _META or "cluster.id" in read:
-        if node is not None:
-            gathered.disks[file.folder] = node
-    else:
-        gathered.configured.append(properties.observe(read, file.name))
-
-
 def _together(gathered: _Gathered) -> Observations:
-    segments: list[Segment] = [describe_segment(file, gathered.disks) for file in gathered.segments]
+    segments: list[Segment] = [
+        describe_segment(file, gathered.properties.disks) for file in gathered.segments
+    ]
     history = read_segments(segments, gathered.topic_names)
     settle_dates(gathered.readings, gathered.modified, history)
     _know_groups(gathered, history)
     of_logs = Observations.of(reading.found for reading in gathered.readings)
-    history.add(of_logs, *gathered.configured)
-    date_outputs(gathered.outputs, gathered.readings, gathered.modified, history)
-    join_states(gathered.outputs)
-    for dated in in_order(gathered.outputs):
-        history.add(stamped(dated.output.found, dated.at))
+    history.add(of_logs, gathered.properties.settings)
+    add_outputs(history, gathered.outputs, gathered.readings, gathered.modified, history)
     history.add(*gathered.dumps, read_snapshots(gathered.snapshots, gathered.unasked))
-    history.settings += properties.common_settings(history.settings)
+    history.settings += common_settings(history.settings)
     history.unasked += gathered.unasked
     return history
 
 
 def _know_groups(gathered: _Gathered, history: Observations) -> None:
-    """Events that no line gives a group get it from the name of their file, if that names one."""
+    """Events without a group get the group in the name of their file, if it has one."""
     known = dict(history.known_groups)
     for reading in gathered.readings:
         known |= reading.found.known_groups

@@ -17,9 +17,9 @@ def join_states(outputs: Iterable[Dated]) -> None:
             rows.setdefault((dated.batch, state.group), []).append((dated, state))
     for same in rows.values():
         while same:
-            first = max(same, key=lambda it: _worth(it[1]))
-            together = [it for it in same if _near(it[0], first[0])]
-            same[:] = [it for it in same if it not in together]
+            first = max(same, key=lambda pair: _worth(pair[1]))
+            together = [pair for pair in same if _near(pair[0], first[0])]
+            same[:] = [pair for pair in same if pair not in together]
             for dated, state in together:
                 dated.output.found.states.remove(state)
             joined = first[1]

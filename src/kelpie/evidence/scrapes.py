@@ -108,7 +108,7 @@ def _read(line: str) -> Sample | None:
     if "_" in match["value"]:
         return None  # Python would take 1_000 for a number.
     labels = {
-        name: _ESCAPE.sub(lambda it: _ESCAPES[it[0]], text)
+        name: _ESCAPE.sub(lambda escape: _ESCAPES[escape[0]], text)
         for name, text in _PAIR.findall(match["labels"] or "")
     }
     return Sample(0, match["name"], labels, value, None, int(match["at"]) if match["at"] else None)

@@ -98,15 +98,15 @@ def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) ->
         by_partition[TopicPartition(segment.topic, segment.partition)][segment.disk].append(segment)
         meet(found, segment)
     for name, disks in sorted(by_partition.items()):
-        ordered = sorted(disks.values(), key=lambda it: -sum(each.file.size for each in it))
+        ordered = sorted(disks.values(), key=lambda disk: -sum(each.file.size for each in disk))
         for replica in ordered:
-            replica.sort(key=lambda it: (it.base_offset, it.file.name))
+            replica.sort(key=lambda segment: (segment.base_offset, segment.file.name))
         if name.topic == OFFSETS_TOPIC:
             _read_offsets_partition(name, ordered, topic_names, found)
         else:
             found.ends += [_end_of(name, replica, found) for replica in ordered]
     # The last one counts: where no times tell, it shall be the replica that goes furthest.
-    found.ends.sort(key=lambda it: (it.topic, it.partition, it.at or -1, it.latest))
+    found.ends.sort(key=lambda end: (end.topic, end.partition, end.at or -1, end.latest))
     return found
 
 
@@ -119,7 +119,7 @@ def log_ends(segments: Iterable[Segment]) -> Observations:
             replicas[segment.topic, segment.partition, segment.disk].append(segment)
             meet(found, segment)
     for (topic, partition, _), replica in sorted(replicas.items()):
-        replica.sort(key=lambda it: (it.base_offset, it.file.name))
+        replica.sort(key=lambda segment: (segment.base_offset, segment.file.name))
         found.ends.append(_end_of(TopicPartition(topic, partition), replica, found))
     return found
 

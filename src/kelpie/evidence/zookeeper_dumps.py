@@ -178,7 +178,7 @@ def _brokers(
         host, port = _address(tree.json(f"/brokers/ids/{node}"))
         rack = tree.json(f"/brokers/ids/{node}").get("rack")
         yield Broker(node, host, port, rack if isinstance(rack, str) else None, True, at=at, source=source)
-    for node in sorted({it for view in partitions for it in view.replicas} - living):
+    for node in sorted({node for view in partitions for node in view.replicas} - living):
         reason = "it has no node below /brokers/ids in ZooKeeper"
         yield Broker(node, alive=False, reason=reason, at=at, source=source)
 
@@ -203,7 +203,7 @@ def _partitions(tree: _Tree, at: Instant | None, source: str) -> Iterator[Partit
             if isinstance(assigned, dict)
             else {}
         )
-        known = [it for it in tree.children(f"/brokers/topics/{topic}/partitions") if it.isdecimal()]
+        known = [child for child in tree.children(f"/brokers/topics/{topic}/partitions") if child.isdecimal()]
         for partition in sorted(replicas.keys() | set(map(int, known))):
             state = tree.json(f"/brokers/topics/{topic}/partitions/{partition}/state")
             leader, epoch = state.get("leader", -1), state.get("leader_epoch", -1)
@@ -223,7 +223,7 @@ def _partitions(tree: _Tree, at: Instant | None, source: str) -> Iterator[Partit
 
 
 def _nodes(told: object) -> tuple[int, ...]:
-    return tuple(it for it in told if isinstance(it, int)) if isinstance(told, list) else ()
+    return tuple(row for row in told if isinstance(row, int)) if isinstance(told, list) else ()
 
 
 def _offsets(tree: _Tree, group: str, at: Instant | None, source: str) -> Iterator[Committed]:
@@ -267,7 +267,7 @@ def _document(told: Any) -> Dump:
     if isinstance(told, dict):
         pairs: Iterable[tuple[Any, Any]] = told.items()
     elif isinstance(told, list):
-        pairs = ((it.get("path"), it) for it in told if isinstance(it, dict))
+        pairs = ((row.get("path"), row) for row in told if isinstance(row, dict))
     else:
         pairs = ()
     for path, node in pairs:

@@ -93,5 +93,7 @@ class Event:
     """Numbers and names that only this kind has: "pause_ms", "limit_ms", "state", "members" …"""
 
 
-FACTS = tuple(it.name for it in fields(Event) if it.name not in ("kind", "at", "source", "text", "details"))
+FACTS = tuple(
+    field.name for field in fields(Event) if field.name not in ("kind", "at", "source", "text", "details")
+)
 """Fields that a line may fill, whatever it means."""

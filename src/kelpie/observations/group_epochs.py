@@ -119,7 +119,7 @@ class GroupEpochs:
         self._advanced.setdefault(name, (offset, at))
 
     def _generation(self, name: str, group: _Group, at: Instant | None, where: str) -> Generation:
-        assignors = [it.server_assignor for it in group.members.values() if it.server_assignor]
+        assignors = [member.server_assignor for member in group.members.values() if member.server_assignor]
         return Generation(
             name,
             group.epoch,

@@ -97,9 +97,10 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "summary": finding.summary,
         "why": finding.why,
         "evidence": [
-            {"text": it.text, "source": it.source or None, "at": _time(it.at)} for it in finding.evidence
+            {"text": piece.text, "source": piece.source or None, "at": _time(piece.at)}
+            for piece in finding.evidence
         ],
-        "remedies": [{"text": it.text, "command": it.command or None} for it in finding.remedies],
+        "remedies": [{"text": remedy.text, "command": remedy.command or None} for remedy in finding.remedies],
         "cause": finding.cause,
         "brokers": list(finding.brokers),
         "partitions": list(finding.partitions),

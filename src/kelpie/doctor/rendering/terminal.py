@@ -165,7 +165,9 @@ class _Page:
         for finding in rest:
             by_cause.setdefault(finding.cause, []).append(finding.group or "the cluster")
         yield from _wrapped(
-            f"The same holds for {counted(len({it.group for it in rest}), 'other group')}:", "  ", "  "
+            f"The same holds for {counted(len({finding.group for finding in rest}), 'other group')}:",
+            "  ",
+            "  ",
         )
         for cause, groups in list(by_cause.items())[:_MOST_LINES]:
             label = "" if [cause] == groups else f"{cause}: "
@@ -233,11 +235,11 @@ def _evidence(finding: Finding) -> Iterator[str]:
     if not finding.evidence:
         return
     yield "  Seen:"
-    for it in finding.evidence[:_MOST_EVIDENCE]:
-        text = it.text if len(it.text) <= _LONGEST_TEXT else f"{it.text[:_LONGEST_TEXT]} …"
+    for piece in finding.evidence[:_MOST_EVIDENCE]:
+        text = piece.text if len(piece.text) <= _LONGEST_TEXT else f"{piece.text[:_LONGEST_TEXT]} …"
         for number, line in enumerate(text.splitlines()):
             yield from _wrapped(line, "      " if number else "    ", "      ")
-        place = _place(it)
+        place = _place(piece)
         if place:
             yield from _wrapped(place, "      ", "      ")
     if len(finding.evidence) > _MOST_EVIDENCE:
@@ -282,7 +284,7 @@ def _wrapped(text: str, first: str, rest: str) -> Iterator[str]:
 
 
 def _names(names: Iterable[str]) -> str:
-    known = [it if len(it) <= _LONGEST_NAME else f"{it[: _LONGEST_NAME - 1]}…" for it in names]
+    known = [name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…" for name in names]
     more = len(known) - _MOST_NAMES
     return ", ".join(known[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 

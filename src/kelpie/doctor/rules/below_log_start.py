@@ -73,9 +73,9 @@ def log_start(case: Case, name: TopicPartition) -> LogEnds | None:
 
 
 def _found(case: Case, lost: list[_Lost]) -> Finding:
-    lost.sort(key=lambda it: -it.number)
-    names = [it.row.name for it in lost]
-    total = sum(it.number for it in lost)
+    lost.sort(key=lambda loss: -loss.number)
+    names = [loss.row.name for loss in lost]
+    total = sum(loss.number for loss in lost)
     abandoned = case.reads.abandoned
     wanted = [name for name in names if name not in abandoned]
     worst = lost[0]
@@ -93,8 +93,8 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
         "(OFFSET_OUT_OF_RANGE) and goes where auto.offset.reset says: latest skips what is left, too.",
         evidence=[
             each
-            for it in lost[: MOST_EVIDENCE // 2]
-            for each in evidence_of(it.row, it.end, name=it.row.name)
+            for loss in lost[: MOST_EVIDENCE // 2]
+            for each in evidence_of(loss.row, loss.end, name=loss.row.name)
         ],
         remedies=_remedies(case, names, wanted),
         partitions=names,

@@ -57,7 +57,7 @@ def _asked_before(end: LogEnds, row: Committed) -> bool:
 
 
 def _found(case: Case, beyond: list[tuple[Committed, LogEnds]]) -> Finding:
-    beyond.sort(key=lambda it: it[1].latest - it[0].offset)
+    beyond.sort(key=lambda pair: pair[1].latest - pair[0].offset)
     names = [row.name for row, _ in beyond]
     abandoned = case.reads.abandoned
     wanted = [name for name in names if name not in abandoned]

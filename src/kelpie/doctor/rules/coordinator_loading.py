@@ -53,7 +53,7 @@ def judge(case: Case) -> Judgement:
     began = _still_loading(case)
     reply = last_reply(case)
     if reply is not None and reply.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        seen = [it.evidence for it in last_replies(case) if it.error is reply.error]
+        seen = [answer.evidence for answer in last_replies(case) if answer.error is reply.error]
         return _found(case, seen, began, reply.told_by)
     if reply is not None and reply.error is ErrorCode.NONE and reply.at >= (_when(began) or 0):
         return ABSENT

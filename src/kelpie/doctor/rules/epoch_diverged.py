@@ -99,10 +99,10 @@ def _epoch_end(case: Case, row: Committed) -> EpochEnd | None:
 
 
 def _found(case: Case, diverged: list[_Diverged]) -> Finding:
-    diverged.sort(key=lambda it: it.at - it.row.offset)
-    names = [it.row.name for it in diverged]
+    diverged.sort(key=lambda divergence: divergence.at - divergence.row.offset)
+    names = [divergence.row.name for divergence in diverged]
     first = diverged[0]
-    skipped = sum(it.row.offset - it.at for it in diverged)
+    skipped = sum(divergence.row.offset - divergence.at for divergence in diverged)
     if first.is_new_topic:
         what = (
             f"its offset {first.row.offset} in {first.row.name} was committed in leader epoch "
@@ -117,11 +117,11 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
     resets = [
         reset(
             case,
-            f"Stop the group's consumers and set the offset of {it.row.name} to where the logs part.",
-            [it.row.name],
-            f"--to-offset {it.at}",
+            f"Stop the group's consumers and set the offset of {divergence.row.name} to where the logs part.",
+            [divergence.row.name],
+            f"--to-offset {divergence.at}",
         )
-        for it in diverged
+        for divergence in diverged
     ]
     return RULE.finding(
         case.loss_severity(names),
@@ -129,14 +129,16 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
         f"Group {case.group} stands on records that it has not read up to: {what}{more}.",
         why=f"Up to {records(skipped)} before its offsets are others than those that it has read, and it "
         "will skip them.",
-        evidence=[each for it in diverged for each in it.evidence][:MOST_EVIDENCE],
+        evidence=[each for divergence in diverged for each in divergence.evidence][:MOST_EVIDENCE],
         remedies=resets,
         partitions=names,
     )
 
 
 def _by_log(case: Case) -> Judgement | None:
-    event = next((it for it in reversed(case.events) if it.kind is EventKind.TRUNCATION_DETECTED), None)
+    event = next(
+        (event for event in reversed(case.events) if event.kind is EventKind.TRUNCATION_DETECTED), None
+    )
     if event is None:
         return None
     name = TopicPartition(event.topic or "?", event.partition if event.partition is not None else -1)

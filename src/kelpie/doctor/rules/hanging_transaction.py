@@ -87,7 +87,11 @@ def judge(case: Case) -> Judgement:
 def _judge(case: Case, way: Track, end: LogEnds) -> _Held | None:
     """What holds the last stable offset. None: nobody can say."""
     since = _stands_since(way, end)
-    opened = [it for it in open_in(case.cluster, way.name) if it.started_at_offset <= end.stable + NOISE]
+    opened = [
+        transaction
+        for transaction in open_in(case.cluster, way.name)
+        if transaction.started_at_offset <= end.stable + NOISE
+    ]
     first = next(iter(opened), None)
     if first is not None:
         fate = fate_of(first, case.cluster.now, seen_before=since is not None)
@@ -111,10 +115,10 @@ def _stands_since(way: Track, end: LogEnds) -> Instant | None:
 
 
 def _found(case: Case, held: list[_Held]) -> Finding:
-    held.sort(key=lambda it: (-it.fate.severity, -it.behind))
+    held.sort(key=lambda hold: (-hold.fate.severity, -hold.behind))
     worst = held[0]
-    names = [it.way.name for it in held]
-    hidden = sum(it.behind for it in held)
+    names = [hold.way.name for hold in held]
+    hidden = sum(hold.behind for hold in held)
     at_it = worst.way.offset != NO_OFFSET and worst.end.stable - worst.way.offset <= NOISE
     arrived = "has read up to there and waits" if at_it else "will get no further than that"
     open_for = _open_for(case, worst)
@@ -151,11 +155,13 @@ def _open_for(case: Case, held: _Held) -> str:
 
 def _evidence(held: list[_Held]) -> list[Evidence]:
     found = []
-    for it in held[: MOST_EVIDENCE // 3]:
-        earlier = [row for row in it.way.ends[:-1] if row.latest > row.stable == it.end.stable][:1]
-        found += evidence_of(*earlier, it.end)
-        if it.transaction is not None:
-            found.append(Evidence(transaction_text(it.transaction), it.transaction.source, it.transaction.at))
+    for hold in held[: MOST_EVIDENCE // 3]:
+        earlier = [row for row in hold.way.ends[:-1] if row.latest > row.stable == hold.end.stable][:1]
+        found += evidence_of(*earlier, hold.end)
+        if hold.transaction is not None:
+            found.append(
+                Evidence(transaction_text(hold.transaction), hold.transaction.source, hold.transaction.at)
+            )
     return found
 
 

@@ -73,8 +73,10 @@ def _with_subscriptions(case: Case, state: GroupState | None) -> GroupState | No
     return replace(
         state,
         members=tuple(
-            it if it.subscribed is not None else replace(it, subscribed=known.get(it.member_id))
-            for it in state.members
+            member
+            if member.subscribed is not None
+            else replace(member, subscribed=known.get(member.member_id))
+            for member in state.members
         ),
     )
 
@@ -86,13 +88,13 @@ def _has_nothing(case: Case, member: Member) -> bool:
 
 def _sorted(case: Case, state: GroupState, empty: Sequence[Member]) -> Idle:
     topics = case.cluster.topics
-    lost = tuple(it for it in empty if not any(topic in topics for topic in it.subscribed or ()))
+    lost = tuple(member for member in empty if not any(topic in topics for topic in member.subscribed or ()))
     surplus = []
     for member in empty:
         if member in lost:
             continue
         wanted = {topic for topic in member.subscribed or () if topic in topics}
-        rivals = [it for it in state.members if wanted & {*(it.subscribed or ())}]
+        rivals = [member for member in state.members if wanted & {*(member.subscribed or ())}]
         if sum(len(topics[topic]) for topic in wanted) < len(rivals):
             surplus.append(member)
     return Idle(tuple(surplus), lost)
@@ -111,7 +113,7 @@ def _found(case: Case, state: GroupState, idle: Idle) -> Finding:
     if idle.lost:
         missing = sorted({topic for member in idle.lost for topic in member.subscribed or ()})
         told.append(
-            f"{people([person_of(it) for it in idle.lost])} subscribed to {_some(missing) or 'nothing'}, "
+            f"{people([person_of(loss) for loss in idle.lost])} subscribed to {_some(missing) or 'nothing'}, "
             "which is not there"
         )
     for member in (*idle.surplus, *idle.lost)[:6]:
@@ -131,7 +133,7 @@ def _found(case: Case, state: GroupState, idle: Idle) -> Finding:
         why=_why(idle),
         evidence=evidence,
         remedies=_remedies(case, idle),
-        members=sorted(person_of(it) for it in (*idle.surplus, *idle.lost)),
+        members=sorted(person_of(member) for member in (*idle.surplus, *idle.lost)),
     )
 
 
@@ -144,7 +146,9 @@ def _why(idle: Idle) -> str:
 def _remedies(case: Case, idle: Idle) -> list[Remedy]:
     remedies = []
     if idle.surplus:
-        topic = next(it for it in sorted(idle.surplus[0].subscribed or ()) if it in case.cluster.topics)
+        topic = next(
+            topic for topic in sorted(idle.surplus[0].subscribed or ()) if topic in case.cluster.topics
+        )
         have = len(case.cluster.topics[topic])
         remedies.append(Remedy("Run fewer members, if they are not meant as spare ones."))
         remedies.append(

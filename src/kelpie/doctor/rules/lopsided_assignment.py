@@ -56,7 +56,7 @@ def judge(case: Case) -> Judgement:
 
 
 def _found(case: Case, state: GroupState, most: int, least: int, fair: int) -> Finding:
-    ordered = sorted(state.members, key=lambda it: -len(it.assigned or ()))
+    ordered = sorted(state.members, key=lambda member: -len(member.assigned or ()))
     steep = most >= _STEEP * fair
     first = person_of(ordered[0])
     return RULE.finding(
@@ -70,7 +70,7 @@ def _found(case: Case, state: GroupState, most: int, least: int, fair: int) -> F
             for member in (ordered if len(ordered) <= _MOST else [*ordered[: _MOST - 1], ordered[-1]])
         ],
         remedies=_remedies(state),
-        members=[person_of(it) for it in ordered if len(it.assigned or ()) >= _FAIR * fair],
+        members=[person_of(member) for member in ordered if len(member.assigned or ()) >= _FAIR * fair],
     )
 
 

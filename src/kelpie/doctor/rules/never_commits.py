@@ -65,7 +65,9 @@ def judge(case: Case) -> Judgement:
 def _joined(case: Case, there: tuple[Member, ...]) -> Instant | None:
     """Since when at least one of those who are there has been there."""
     ids = {member.member_id for member in there}
-    seen = [(it.at, it.members) for it in case.generations] + [(it.at, it.members) for it in case.states]
+    seen = [(generation.at, generation.members) for generation in case.generations] + [
+        (state.at, state.members) for state in case.states
+    ]
     times = [
         at
         for at, own in seen

@@ -100,10 +100,10 @@ def _began(case: Case) -> Instant | None:
 
 
 def _found(case: Case, found: list[_Open]) -> Finding:
-    found.sort(key=lambda it: (-it.severity, -it.number))
+    found.sort(key=lambda row: (-row.severity, -row.number))
     severity = found[0].severity
-    names = [it.end.name for it in found]
-    total = sum(it.number for it in found)
+    names = [row.end.name for row in found]
+    total = sum(row.number for row in found)
     events = [event for event in _last_events(case) if (event.topic, event.partition) in names]
     verb = "holds" if len(names) == 1 else "hold"
     rows = [row for row in (case.committed.get(name) for name in names) if row is not None]
@@ -116,7 +116,7 @@ def _found(case: Case, found: list[_Open]) -> Finding:
         "NoOffsetForPartitionException.",
         evidence=[
             *evidence_of(*rows[:MOST_EVIDENCE]),
-            *evidence_of(*(it.end for it in found[:MOST_EVIDENCE])),
+            *evidence_of(*(row.end for row in found[:MOST_EVIDENCE])),
             *(Evidence(event.text, event.source, event.at) for event in events[:MOST_EVIDENCE]),
         ],
         remedies=[

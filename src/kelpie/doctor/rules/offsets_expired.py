@@ -63,17 +63,17 @@ def judge(case: Case) -> Judgement:
             expired.append(_Expired(name, commit, removal, after))
     read = case.reads
     topics = {name.topic for name in read.partitions} if case.members else None
-    expired = [it for it in expired if topics is None or it.name.topic in topics]
+    expired = [expiry for expiry in expired if topics is None or expiry.name.topic in topics]
     told = [
         event
         for event in case.events
         if event.kind is EventKind.OFFSETS_EXPIRED and event.group == case.group
     ]
-    open_still = [it for it in expired if it.after is None and not case.has_offset(it.name)]
+    open_still = [expiry for expiry in expired if expiry.after is None and not case.has_offset(expiry.name)]
     if open_still:
         return _found(case, open_still, told)
     if expired:
-        return _over(case, [it for it in expired if it.after is not None] or expired)
+        return _over(case, [expiry for expiry in expired if expiry.after is not None] or expired)
     if told and not _committed_since(case, told[-1]):
         return _by_log(case, told)
     if unclear:
@@ -131,13 +131,13 @@ def _committed_since(case: Case, event: Event) -> bool:
 
 
 def _found(case: Case, expired: list[_Expired], told: list[Event]) -> Finding:
-    names = [it.name for it in expired]
-    since = min(it.removal.at for it in expired if it.removal.at is not None)
+    names = [expiry.name for expiry in expired]
+    since = min(expiry.removal.at for expiry in expired if expiry.removal.at is not None)
     skipped = []
-    for it in expired:
-        end = case.track(it.name).end
+    for expiry in expired:
+        end = case.track(expiry.name).end
         if end is not None:
-            skipped.append(max(0, end.latest - it.commit.offset))
+            skipped.append(max(0, end.latest - expiry.commit.offset))
     first = expired[0]
     pause = duration((first.removal.at or 0) - (first.commit.at or 0))
     lost = (
@@ -156,9 +156,12 @@ def _found(case: Case, expired: list[_Expired], told: list[Event]) -> Finding:
         remedies=[
             *(
                 reset(
-                    case, f"Set {it.name} back to where it was.", [it.name], f"--to-offset {it.commit.offset}"
+                    case,
+                    f"Set {expiry.name} back to where it was.",
+                    [expiry.name],
+                    f"--to-offset {expiry.commit.offset}",
                 )
-                for it in expired[:MOST_EVIDENCE]
+                for expiry in expired[:MOST_EVIDENCE]
             ),
             Remedy(
                 "Then raise offsets.retention.minutes of the brokers above the longest pause of the group."
@@ -170,9 +173,9 @@ def _found(case: Case, expired: list[_Expired], told: list[Event]) -> Finding:
 
 
 def _over(case: Case, expired: list[_Expired]) -> Finding:
-    names = [it.name for it in expired]
-    since = min(it.removal.at for it in expired if it.removal.at is not None)
-    moves = [it.after.offset - it.commit.offset for it in expired if it.after is not None]
+    names = [expiry.name for expiry in expired]
+    since = min(expiry.removal.at for expiry in expired if expiry.removal.at is not None)
+    moves = [expiry.after.offset - expiry.commit.offset for expiry in expired if expiry.after is not None]
     jump = max(moves, key=abs, default=0)
     moved = f"skipped up to {records(jump)}" if jump >= 0 else f"read up to {records(-jump)} again"
     return RULE.finding(
@@ -188,18 +191,31 @@ def _over(case: Case, expired: list[_Expired]) -> Finding:
         partitions=names,
         since=since,
         until=max(
-            (it.after.at for it in expired if it.after is not None and it.after.at is not None), default=None
+            (
+                expiry.after.at
+                for expiry in expired
+                if expiry.after is not None and expiry.after.at is not None
+            ),
+            default=None,
         ),
     )
 
 
 def _evidence(expired: list[_Expired], told: list[Event]) -> list[Evidence]:
     found = []
-    for it in expired[: MOST_EVIDENCE // 2]:
-        found.append(Evidence(f"{it.name}: committed {it.commit.offset}", it.commit.source, it.commit.at))
-        found.append(Evidence(f"{it.name}: offset removed", it.removal.source, it.removal.at))
-        if it.after is not None:
-            found.append(Evidence(f"{it.name}: committed {it.after.offset}", it.after.source, it.after.at))
+    for expiry in expired[: MOST_EVIDENCE // 2]:
+        found.append(
+            Evidence(
+                f"{expiry.name}: committed {expiry.commit.offset}", expiry.commit.source, expiry.commit.at
+            )
+        )
+        found.append(Evidence(f"{expiry.name}: offset removed", expiry.removal.source, expiry.removal.at))
+        if expiry.after is not None:
+            found.append(
+                Evidence(
+                    f"{expiry.name}: committed {expiry.after.offset}", expiry.after.source, expiry.after.at
+                )
+            )
     return found + [Evidence(event.text, event.source, event.at) for event in told]
 
 

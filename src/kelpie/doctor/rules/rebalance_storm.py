@@ -69,7 +69,7 @@ def _gap_ms(case: Case) -> int:
 
 
 def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
-    members = max((it.members or 0 for it in run), default=0)
+    members = max((change.members or 0 for change in run), default=0)
     members = (
         max(members, *(len(row.members) for row in case.generations), 1) if case.generations else members
     )
@@ -86,12 +86,12 @@ def _cooperative(case: Case) -> bool:
 
 def _tell_apart(case: Case) -> bool:
     """Whether no two members of one generation have the same name. Clients often share a default one."""
-    names = [[person_of(it) for it in roster] for roster in rosters(case)]
+    names = [[person_of(member) for member in roster] for roster in rosters(case)]
     return any(names) and all(len(own) == len(set(own)) for own in names)
 
 
 def _most_returns(run: Sequence[GenerationChange]) -> int:
-    return max(Counter(name for it in run for name in it.came).values(), default=0)
+    return max(Counter(name for change in run for name in change.came).values(), default=0)
 
 
 def _quiet_ms(run: Sequence[GenerationChange]) -> float:
@@ -111,8 +111,8 @@ def _found(case: Case, run: Sequence[GenerationChange]) -> Finding:
     over = case.cluster.now - until > quiet_ms
     lost = unassigned_ms(case, since, until + quiet_ms)
     share = None if lost is None else min(lost / span, 1.0)
-    went = [name for it in run for name in it.went]
-    came = [name for it in run for name in it.came]
+    went = [name for change in run for name in change.went]
+    came = [name for change in run for name in change.came]
     severity = Severity.CRITICAL if not over and share is not None and share >= 0.5 else Severity.WARNING
     who = f" {people(went)} left." if went else f" {people(came)} came." if came else ""
     idle = f" For {share:.0%} of that time nobody had an assignment." if share is not None else ""
@@ -136,8 +136,8 @@ def _found(case: Case, run: Sequence[GenerationChange]) -> Finding:
 
 def _evidence(run: Sequence[GenerationChange]) -> list[Evidence]:
     chosen = [*run[: MOST_EVIDENCE - 1], run[-1]] if len(run) > MOST_EVIDENCE else run
-    reasons = {it.reason: it for it in run if it.reason}
-    told = [Evidence(it.text, it.source, it.at) for it in chosen]
+    reasons = {change.reason: change for change in run if change.reason}
+    told = [Evidence(change.text, change.source, change.at) for change in chosen]
     told += [Evidence(f"reason: {reason}", it.source, it.began) for reason, it in list(reasons.items())[:3]]
     return told
 
@@ -175,8 +175,8 @@ def _seen(case: Case, looks: Sequence[GroupState]) -> Finding:
         f"{moment(looks[0].at)}, with other members each time.",
         why="In every rebalance its members stop reading until the last one has come back.",
         evidence=[
-            Evidence(f"state {it.state}, {counted(len(it.members), 'member')}", it.source, it.at)
-            for it in looks[-MOST_EVIDENCE:]
+            Evidence(f"state {state.state}, {counted(len(state.members), 'member')}", state.source, state.at)
+            for state in looks[-MOST_EVIDENCE:]
         ],
         remedies=_remedies(()),
         since=looks[0].at,

@@ -103,7 +103,7 @@ def _by_looks(case: Case) -> Wait | None:
     first, last = looks[0], looks[-1]
     assert first.at is not None
     assert last.at is not None
-    grown = {it.member_id for it in last.members} - {it.member_id for it in first.members}
+    grown = {member.member_id for member in last.members} - {member.member_id for member in first.members}
     evidence = tuple(
         Evidence(f"state {it.state}, {counted(len(it.members), 'member')}", it.source, it.at)
         for it in (first, last)
@@ -160,9 +160,9 @@ def _missing(case: Case, wait: Wait, members: tuple[Member, ...]) -> list[str]:
     if wait.state == "CompletingRebalance":
         return []
     last = next((row.members for row in reversed(case.generations) if row.members), ())
-    old = {it.member_id: person_of(it) for it in last}
+    old = {member.member_id: person_of(member) for member in last}
     if members:
-        there = {it.member_id for it in members}
+        there = {member.member_id for member in members}
         old = {member: name for member, name in old.items() if member in there}
     rejoining = {
         person_in(event)

@@ -92,8 +92,8 @@ def judge(case: Case) -> Judgement:
                 unknown = True
             else:
                 both = (_by_age(case, way, window, patience), _by_start(way, window))
-                forecasts += [it for it in both if it is not None]
-    serious = [it for it in forecasts if it.severity is not None]
+                forecasts += [forecast for forecast in both if forecast is not None]
+    serious = [forecast for forecast in forecasts if forecast.severity is not None]
     if serious:
         return _found(case, serious)
     if unknown:
@@ -186,9 +186,9 @@ def _per_second(per_ms: float) -> str:
 
 
 def _found(case: Case, found: list[Forecast]) -> Finding:
-    found.sort(key=lambda it: (-(it.severity or 0), it.left_ms))
+    found.sort(key=lambda row: (-(row.severity or 0), row.left_ms))
     worst = found[0]
-    names = list(dict.fromkeys(it.way.name for it in found))
+    names = list(dict.fromkeys(row.way.name for row in found))
     assert worst.severity is not None
     return RULE.finding(
         worst.severity,
@@ -212,8 +212,8 @@ def _soon(left_ms: float) -> str:
 
 def _evidence(found: list[Forecast]) -> list[Evidence]:
     rows = []
-    for it in found[: MOST_EVIDENCE // 4]:
-        way = it.way
+    for row in found[: MOST_EVIDENCE // 4]:
+        way = row.way
         ends = [end for end in way.ends if (end.at or 0) >= way.points[0].at]
         rows += evidence_of(*way.points[:1], *way.points[-1:], *ends[:1], *ends[-1:], name=way.name)
     return rows

@@ -100,13 +100,13 @@ def rewound(way: Track) -> Rewind | None:
 
 
 def _found(case: Case, found: list[Rewind]) -> Finding:
-    found.sort(key=lambda it: -it.number)
-    names = [it.name for it in found]
-    total = sum(it.number for it in found)
-    left = sum(it.left for it in found)
+    found.sort(key=lambda row: -row.number)
+    names = [row.name for row in found]
+    total = sum(row.number for row in found)
+    left = sum(row.left for row in found)
     first = found[0]
-    since = min(it.back.at for it in found)
-    by = "by a tool" if all(it.by_tool for it in found) else "by a consumer or a tool"
+    since = min(row.back.at for row in found)
+    by = "by a tool" if all(row.by_tool for row in found) else "by a consumer or a tool"
     at_first = f", in {first.name}" if len(found) > 1 else ""
     done = f"; {records(left)} of them are still ahead" if left != total else ""
     return RULE.finding(
@@ -116,16 +116,18 @@ def _found(case: Case, found: list[Rewind]) -> Finding:
         f"{first.back.offset}, at {moment(since)} {by}: {records(total)} to be read again{done}.",
         why="What lies between was processed before. If nobody meant this, look for duplicates downstream.",
         evidence=[
-            each for it in found[: MOST_EVIDENCE // 2] for each in evidence_of(it.peak, it.back, name=it.name)
+            each
+            for row in found[: MOST_EVIDENCE // 2]
+            for each in evidence_of(row.peak, row.back, name=row.name)
         ],
         remedies=[
             reset(
                 case,
-                f"If it was not meant: stop the consumers and set {it.name} to where it was.",
-                [it.name],
-                f"--to-offset {it.peak.offset}",
+                f"If it was not meant: stop the consumers and set {row.name} to where it was.",
+                [row.name],
+                f"--to-offset {row.peak.offset}",
             )
-            for it in found[:MOST_EVIDENCE]
+            for row in found[:MOST_EVIDENCE]
         ],
         partitions=names,
         since=since,

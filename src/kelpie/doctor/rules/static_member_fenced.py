@@ -65,7 +65,7 @@ def judge(case: Case) -> Judgement:
     instances = sorted({event.instance_id for event in fenced if event.instance_id})
     instances += [name for name in _fought_over(case, changes) if name not in instances]
     if fenced or instances:
-        return _found(case, fenced, [it for it in changes if it.instance in instances], instances)
+        return _found(case, fenced, [change for change in changes if change.instance in instances], instances)
     if _is_dynamic(case) or client_told(case) or broker_told(case):
         return ABSENT
     return undetermined(CLIENT_LOGS, BROKER_LOGS)
@@ -94,8 +94,8 @@ def _known(case: Case) -> tuple[set[str], set[str]]:
     members = {event.member for event in case.events if event.member}
     instances = {event.instance_id for event in case.events if event.instance_id}
     for roster in rosters(case):
-        members |= {it.member_id for it in roster}
-        instances |= {it.instance_id for it in roster if it.instance_id}
+        members |= {member.member_id for member in roster}
+        instances |= {member.instance_id for member in roster if member.instance_id}
     return members, instances
 
 
@@ -149,7 +149,9 @@ def _is_dynamic(case: Case) -> bool:
 
 
 def _found(case: Case, fenced: list[Event], changes: list[Change], instances: list[str]) -> Finding:
-    times = [at for at in (*(it.at for it in fenced), *(it.at for it in changes)) if at is not None]
+    times = [
+        at for at in (*(event.at for event in fenced), *(change.at for change in changes)) if at is not None
+    ]
     last = max(times, default=None)
     names = people(instances) if instances else "one group.instance.id"
     count = max(len(fenced), len(changes))

@@ -12,9 +12,9 @@ failures  what the tools say when a coordinator cannot be asked
 import re
 from collections.abc import Iterable
 
-from kelpie.evidence.describes.failures import read_failure
 from kelpie.evidence.describes.output import Context, Output
 from kelpie.evidence.describes.tables import Table, is_header
+from kelpie.evidence.describes.tool_errors import read_failure
 from kelpie.evidence.describes.topics import is_topic_line, read_topic_line
 from kelpie.observations import Listing, LogEnds
 

@@ -18,7 +18,7 @@ pauses         how long a client that polled too late had paused
 reading        all of that, for one file
 """
 
-from kelpie.evidence.logs.reading import LogReader, Reading, read_log
+from kelpie.evidence.logs.log_reader import LogReader, LogReading, read_log
 from kelpie.evidence.logs.times import Float
 
-__all__ = ["Float", "LogReader", "Reading", "read_log"]
+__all__ = ["Float", "LogReader", "LogReading", "read_log"]

@@ -42,7 +42,7 @@ class Hints:
 
     def layout_of(self, name: str) -> Layout | None:
         """None: it is found out."""
-        return next((it for it in self.layouts if it.fits(name)), None)
+        return next((layout for layout in self.layouts if layout.fits(name)), None)
 
 
 NO_HINTS = Hints()

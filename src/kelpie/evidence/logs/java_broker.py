@@ -46,7 +46,9 @@ def _no_replica(found: Found, message: Message) -> Sequence[Found]:
     details = {"leader": "-1", "replicas": ",".join(replicas)}
     fields = {**found.fields, "node": -1, "reason": "no replica is alive"}
     gone = [
-        Found(Kind.BROKER_FENCED, {"node": int(it), "reason": GONE}) for it in replicas if it not in alive
+        Found(Kind.BROKER_FENCED, {"node": int(node), "reason": GONE})
+        for node in replicas
+        if node not in alive
     ]
     return [Found(Kind.LEADER_CHANGED, fields, details), *gone]
 

@@ -36,7 +36,7 @@ def _left(found: Found, _: Message) -> Sequence[Found]:
     fields = dict(found.fields)
     for name, regex in (("member", _MEMBER_ID), ("instance_id", _INSTANCE_ID)):
         match = regex.search(who)
-        value = next((it for it in match.groups() if it), "") if match is not None else ""
+        value = next((group for group in match.groups() if group), "") if match is not None else ""
         if value not in ("", "None", "null"):
             fields[name] = value
     if "member" not in fields and who:

@@ -13,7 +13,6 @@ from kelpie.evidence.logs.matching import Found, Message, Table, node_in
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
-_NEEDS_MEMBER_ID = "Group member needs a valid member ID"
 _REFUSALS = {
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL.value: Kind.PROTOCOL_REFUSED,
     ErrorCode.GROUP_MAX_SIZE_REACHED.value: Kind.GROUP_FULL,

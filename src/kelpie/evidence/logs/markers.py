@@ -50,7 +50,9 @@ def markers() -> dict[str, Why]:
     found |= dict.fromkeys(MOMENTS, Why.MOMENT)
     words = [pattern.longest for pattern in reading.TABLE.patterns]
     for tag, table in librdkafka.TABLES.items():
-        words += [it.longest if len(it.longest) >= _SHORTEST else f"|{tag}|" for it in table.patterns]
+        words += [
+            pattern.longest if len(pattern.longest) >= _SHORTEST else f"|{tag}|" for pattern in table.patterns
+        ]
     words += [*exceptions.NAMES, *ALONE, CONSUMER_DUMP, BROKER_DUMP, "Kafka version"]
     for word in words:
         assert len(word) >= _SHORTEST, f"a template without a word to look for: {word!r}"

@@ -43,9 +43,9 @@ def with_pauses(
 def limits_of(settings: Iterable[Setting]) -> dict[str, str]:
     """By group: after which pause a client is taken for dead, as far as files tell."""
     return {
-        it.of.removeprefix("group "): it.value
-        for it in settings
-        if it.of.startswith("group ") and it.name == _SETTING and _SENSIBLE.match(it.value)
+        setting.of.removeprefix("group "): setting.value
+        for setting in settings
+        if setting.of.startswith("group ") and setting.name == _SETTING and _SENSIBLE.match(setting.value)
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from kelpie.evidence.files import EvidenceFile
-from kelpie.evidence.logs import Reading, read_log
+from kelpie.evidence.logs import LogReading, read_log
 from kelpie.evidence.logs.lines import encoding_of, read_lines
 from kelpie.evidence.recognition import Kind
 from kelpie.observations import Event
@@ -63,7 +63,7 @@ def mixed(seed: int, count: int, entries: Sequence[str] = ENTRIES) -> Iterator[b
         yield line
 
 
-def by_the_evidence(path: Path, name: str) -> Reading:
+def by_the_evidence(path: Path, name: str) -> LogReading:
     with path.open("rb") as file:
         encoding = encoding_of(file.read(4))
     return read_log(read_lines(path, encoding), name)

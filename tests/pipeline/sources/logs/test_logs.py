@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from kelpie.evidence.logs import Reading, read_log
+from kelpie.evidence.logs import LogReading, read_log
 from kelpie.evidence.logs.hints import MISFIT, Hints, parse_layout
 from kelpie.evidence.logs.lines import is_text, read_lines
 from kelpie.observations import Event
@@ -37,14 +37,14 @@ def _is_text(path: Path) -> bool:
     return bool(head) and is_text(head)
 
 
-def in_one_piece(path: Path, name: str) -> tuple[list[Event], Reading]:
+def in_one_piece(path: Path, name: str) -> tuple[list[Event], LogReading]:
     reader = read_range(path, name, None, 0, path.stat().st_size)
     joined = merged([part_of(reader)])
     rows = as_table(settled(columns_of(reader.rows), joined.known[0], name))
     return [event_of({**row, "source": name}) for row in rows.to_pylist()], joined.reading
 
 
-def same(mine: Reading, theirs: Reading) -> None:
+def same(mine: LogReading, theirs: LogReading) -> None:
     """All that a log says, but for its events, and for the number of lines that mean nothing."""
     assert (mine.lines, mine.first, mine.last, mine.missing) == (
         theirs.lines,
@@ -103,7 +103,7 @@ def test_a_line_of_megabytes_costs_nothing_but_itself(line: bytes, tmp_path: Pat
 
 def in_ranges(
     spark: SparkSession, paths: Sequence[Path], range_bytes: int
-) -> tuple[list[Event], dict[str, Reading]]:
+) -> tuple[list[Event], dict[str, LogReading]]:
     folder = paths[0].parent / "rows"
     folder.mkdir()
     ledger = Ledger(Lake(paths[0].parent / "lake"), "c", "a")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kelpie.evidence.folder import NOTHING_KNOWN
-from kelpie.evidence.logs import Reading
+from kelpie.evidence.logs import LogReading
 from kelpie.evidence.logs.attribution import group_in_name
 from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints, Layout
 from kelpie.model.time import Instant
@@ -50,7 +50,7 @@ _CHANGED = "It became another file while it was read. What it is by now is read 
 class Log:
     """What tasks return of a log, without its events."""
 
-    reading: Reading
+    reading: LogReading
     """Without events; its `heads` and `unknown` may not count lines that mean nothing."""
     reason: str = ""
     """Why it cannot be used."""
@@ -141,7 +141,7 @@ def _read(
             elif (log.reason and not work.plan.state.log) or work.is_unchanged:
                 logs[work.path] = log
             else:
-                logs[work.path] = Log(Reading(name), _CHANGED, changed=True)
+                logs[work.path] = Log(LogReading(name), _CHANGED, changed=True)
         todo = again
     return logs
 
@@ -252,7 +252,7 @@ def _log(work: _Work, results: Sequence[LogTaskResult]) -> Log | None:
     name, go_on = work.item.file.name, work.plan.go_on
     broken = next((result.reason for result in results if result.reason), "")
     if broken:
-        return Log(Reading(name), broken)
+        return Log(LogReading(name), broken)
     parts = [result.part for result in results if result.part is not None]
     if len(parts) < len(results):
         return None

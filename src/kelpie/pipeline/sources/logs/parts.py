@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kelpie.evidence.logs import LogReader, Reading
+from kelpie.evidence.logs import LogReader, LogReading
 from kelpie.evidence.logs.attribution import OF_SERVERS, Groups
 from kelpie.evidence.logs.pauses import BACK, Client, Returns, limits_of
 from kelpie.evidence.logs.times import Float, Stamp
@@ -92,7 +92,7 @@ class Known:
 class Merged:
     """A log whose parts were merged."""
 
-    reading: Reading
+    reading: LogReading
     known: Sequence[Known]
     """By part."""
     ungrouped: bool

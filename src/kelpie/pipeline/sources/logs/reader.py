@@ -15,8 +15,8 @@ from kelpie.evidence.logs.hints import Layout
 from kelpie.evidence.logs.java_broker import GONE
 from kelpie.evidence.logs.layouts import parse_head
 from kelpie.evidence.logs.lines import LARGEST_LINE, read_lines
+from kelpie.evidence.logs.log_reader import MOST_EVENTS_OF_A_KIND, quoted
 from kelpie.evidence.logs.matching import Found
-from kelpie.evidence.logs.reading import MOST_EVENTS_OF_A_KIND, quoted
 from kelpie.evidence.logs.times import Stamp
 from kelpie.observations import EventKind
 

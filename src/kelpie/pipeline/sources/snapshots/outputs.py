@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kelpie.evidence import properties
+from kelpie.evidence.assembly import BrokerProperties, add_outputs
 from kelpie.evidence.dateless import settle_dates
-from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped, without_time
+from kelpie.evidence.dating import Dated, without_time
 from kelpie.evidence.describes import read_output
-from kelpie.evidence.joining import join_states
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.recognition import Kind
 from kelpie.evidence.segments import Segment, log_ends, meet
@@ -37,27 +36,16 @@ TOPIC_ID, SURVEY = "topic-id", "survey"
 """Rows that are no observations: the id of a topic, the header of a snapshot that `kelpie collect` took."""
 EARLIER, FAILED = "earlier ", "failed "
 """Before the kind of a row: it is of an earlier survey, or of one that no broker answered."""
-_META, _BROKER = "meta.properties", "broker"
+_BROKER = "broker"
 
 
-class Configurations:
-    """Properties files of brokers: settings, and to which broker a folder belongs."""
+class Configurations(BrokerProperties):
+    """Properties files of brokers: settings, and which broker a disk belongs to."""
 
     def __init__(self, items: Iterable[Item]) -> None:
-        self.disks: dict[str, int] = {}
-        self.clusters: dict[str, str] = {}
-        """Cluster ids of the disks, each with the file that has it."""
-        self.observations = Observations()
+        super().__init__()
         for item in items:
-            read = properties.read_properties(read_lines(item.file.path, item.encoding))
-            node = properties.node_id(read)
-            if item.file.base == _META or "cluster.id" in read:
-                if node is not None:
-                    self.disks[item.file.folder] = node
-                if "cluster.id" in read:
-                    self.clusters.setdefault(read["cluster.id"], item.file.name)
-            else:
-                self.observations.add(properties.observe(read, item.file.name))
+            self.add(item.file, read_lines(item.file.path, item.encoding))
 
     def check(self) -> None:
         """Raises SeveralClusters."""
@@ -178,13 +166,8 @@ def together(
 
     `history`: changes of leaders in logs, and records of the groups that outputs show.
     """
-    everything = Observations().add(
-        of_disks, *(log.reading.found for log in logs), configurations.observations
-    )
-    date_outputs(outputs.dated, [log.reading for log in logs], _modified(batch), history)
-    join_states(outputs.dated)
-    for dated in in_order(outputs.dated):
-        everything.add(stamped(dated.output.found, dated.at))
+    everything = Observations().add(of_disks, *(log.reading.found for log in logs), configurations.settings)
+    add_outputs(everything, outputs.dated, [log.reading for log in logs], _modified(batch), history)
     return everything.add(*map(_dump, batch.of(Kind.ZOOKEEPER)))
 
 

@@ -55,7 +55,7 @@ TABLE = Table(
 
 
 @dataclass(slots=True)
-class Reading:
+class LogReading:
     """What one log says."""
 
     name: str
@@ -74,8 +74,8 @@ class Reading:
         """Sets the times of a dateless log right. None: nobody knows; then it has none."""
         self.missing = Float.FIXED
         self.first, self.last = _shifted(self.first, by), _shifted(self.last, by)
-        self.found.events = [replace(it, at=_shifted(it.at, by)) for it in self.found.events]
-        self.found.brokers = [replace(it, at=_shifted(it.at, by)) for it in self.found.brokers]
+        self.found.events = [replace(event, at=_shifted(event.at, by)) for event in self.found.events]
+        self.found.brokers = [replace(broker, at=_shifted(broker.at, by)) for broker in self.found.brokers]
 
 
 class LogReader:
@@ -85,7 +85,7 @@ class LogReader:
     """
 
     def __init__(self, name: str, zone: tzinfo | None = None, *, most: int = MOST_EVENTS_OF_A_KIND) -> None:
-        self.reading = Reading(name)
+        self.reading = LogReading(name)
         self._most = most
         self.clock = Clock(zone)
         self.groups = Groups()
@@ -102,7 +102,7 @@ class LogReader:
         self.in_sequence = False
         self.betrayed = False
 
-    def read(self, lines: Iterable[str], layout: Layout | None = None) -> Reading:
+    def read(self, lines: Iterable[str], layout: Layout | None = None) -> LogReading:
         entries = Entries(layout)
         for entry in entries.read(lines):
             self.entry(entry)
@@ -245,7 +245,7 @@ class LogReader:
         found.settings = list(dict.fromkeys(self.settings))
         if self.broker is not None:
             found.add(properties.observe(self.broker, self.broker_source, release=self.release))
-            found.brokers = [replace(it, at=reading.last) for it in found.brokers]
+            found.brokers = [replace(broker, at=reading.last) for broker in found.brokers]
         for group, where in self.groups.named.items():
             found.known_groups.setdefault(group, where)
         for kind, count in self.left_out.items():
@@ -271,6 +271,6 @@ def quoted(entry: Entry) -> str:
     return "\n".join((line, *causes[:3]))
 
 
-def read_log(lines: Iterable[str], name: str, hints: Hints = NO_HINTS) -> Reading:
+def read_log(lines: Iterable[str], name: str, hints: Hints = NO_HINTS) -> LogReading:
     """All that a log says."""
     return LogReader(name, hints.zone).read(lines, hints.layout_of(name))
