@@ -10,14 +10,14 @@ from kelpie.observations import Observations
 
 def read_witnesses(paths: Iterable[Path], cluster: str | None = None) -> Observations:
     """All that they tell. `cluster`: which one, where tables are of several. Raises CommandError."""
-    found = Observations()
+    observations = Observations()
     files = []
     for path in paths:
         if (path / "bronze" / "evidence_file" / "_delta_log").is_dir():
-            found.add(_of_tables(path, cluster))
+            observations.add(_of_tables(path, cluster))
         else:
             files.append(path)
-    return found.add(read_evidence(files)) if files else found
+    return observations.add(read_evidence(files)) if files else observations
 
 
 def _of_tables(folder: Path, cluster: str | None) -> Observations:

@@ -232,8 +232,8 @@ def _history_from(observations: Observations, count: int | None) -> dict[int | s
             at = row.at
             if at is not None and at < first.get(row.group, at + 1):
                 first[row.group] = at
-    found: dict[int | str, Instant] = {}
+    first_by_partition: dict[int | str, Instant] = {}
     for group, at in first.items():
         key = partition_for(group, count) if count else group
-        found[key] = min(at, found.get(key, at))
-    return found
+        first_by_partition[key] = min(at, first_by_partition.get(key, at))
+    return first_by_partition

@@ -40,7 +40,7 @@ def generation_changes(case: Case) -> list[GenerationChange]:
 
 
 def _by_records(rows: Sequence[Generation]) -> list[GenerationChange]:
-    found: list[GenerationChange] = []
+    changes: list[GenerationChange] = []
     before: Generation | None = None
     for row in rows:
         if row.at is None or (not row.generation and not row.members):
@@ -51,7 +51,7 @@ def _by_records(rows: Sequence[Generation]) -> list[GenerationChange]:
             continue
         old = {} if before is None else {member.member_id: person_of(member) for member in before.members}
         new = {member.member_id: person_of(member) for member in row.members}
-        found.append(
+        changes.append(
             GenerationChange(
                 row.at,
                 row.generation,
@@ -63,11 +63,11 @@ def _by_records(rows: Sequence[Generation]) -> list[GenerationChange]:
             )
         )
         before = row
-    return found
+    return changes
 
 
 def _by_broker(case: Case) -> list[GenerationChange]:
-    found: list[GenerationChange] = []
+    changes: list[GenerationChange] = []
     came: list[str] = []
     went: list[str] = []
     began: Event | None = None
@@ -81,7 +81,7 @@ def _by_broker(case: Case) -> list[GenerationChange]:
         elif event.kind in _GOING:
             went.append(person_in(event))
         elif event.kind in (EventKind.GENERATION_JOINED, EventKind.GROUP_EMPTY):
-            found.append(
+            changes.append(
                 GenerationChange(
                     event.at,
                     -1 if event.generation is None else event.generation,
@@ -95,18 +95,18 @@ def _by_broker(case: Case) -> list[GenerationChange]:
                 )
             )
             came, went, began = [], [], None
-    return found
+    return changes
 
 
 def _by_clients(case: Case) -> list[GenerationChange]:
     """Each member tells of each generation; the first to do so counts."""
-    found: list[GenerationChange] = []
+    changes: list[GenerationChange] = []
     for event in said(case, EventKind.JOINED):
         if event.at is None or event.generation is None:
             continue
-        if not found or found[-1].generation != event.generation:
-            found.append(GenerationChange(event.at, event.generation, text=event.text, source=event.source))
-    return found
+        if not changes or changes[-1].generation != event.generation:
+            changes.append(GenerationChange(event.at, event.generation, text=event.text, source=event.source))
+    return changes
 
 
 def _members(event: Event) -> int | None:

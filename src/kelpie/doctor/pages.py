@@ -20,8 +20,8 @@ _FAMILIES = {
 
 def pages() -> dict[str, str]:
     """File name to text: one page for each rule, and README.md that lists them."""
-    found = {f"{rule.code}.md": _page(rule) for rule in rules().values()}
-    return {"README.md": _index(), **found}
+    rule_pages = {f"{rule.code}.md": _page(rule) for rule in rules().values()}
+    return {"README.md": _index(), **rule_pages}
 
 
 def write(folder: Path) -> None:
@@ -36,7 +36,7 @@ def write(folder: Path) -> None:
 
 def _page(rule: Rule | ClusterRule) -> str:
     title, _, body = rule.page.partition("\n")
-    body = _PARAGRAPH.sub(lambda found: f"**{found[1]}.** {found[2].upper()}", body)
+    body = _PARAGRAPH.sub(lambda match: f"**{match[1]}.** {match[2].upper()}", body)
     body = _GOES_ON.sub(r"**\1**,", body)
     body = _REPRODUCE.sub(r"**Reproduce.** `\1`", body)
     return f"# {title}\n{body}\n"

@@ -39,21 +39,21 @@ def evidence_of(
     *rows: Committed | LogEnds | Point | None, name: TopicPartition | None = None
 ) -> list[Evidence]:
     """Raw values, as they were seen. Points do not know their partition: `name` says it."""
-    found = []
+    evidence = []
     for row in rows:
         match row:
             case Committed():
-                found.append(Evidence(f"{row.name}: {_committed(row)}", row.source, row.at))
+                evidence.append(Evidence(f"{row.name}: {_committed(row)}", row.source, row.at))
             case LogEnds():
-                found.append(Evidence(f"{row.name}: {_ends(row)}", row.source, row.at))
+                evidence.append(Evidence(f"{row.name}: {_ends(row)}", row.source, row.at))
             case Point():
                 verb = "committed" if row.is_commit else "stood at"
-                found.append(
+                evidence.append(
                     Evidence(f"{name}: {verb} {_offset(row.offset, row.leader_epoch)}", row.source, row.at)
                 )
             case None:
                 pass
-    return found
+    return evidence
 
 
 def _committed(row: Committed) -> str:

@@ -76,11 +76,13 @@ def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
     for incident in diagnosis.incidents:
         over = all(finding.until is not None for finding in incident.findings)
         by_code[incident.code, over].append(incident)
-    found = [
+    by_code_and_state = [
         Chapter(code, own[0].name, max(row.severity for row in own), tuple(own))
         for (code, _), own in by_code.items()
     ]
-    return tuple(sorted(found, key=lambda row: (-row.severity, _is_over(row), _is_a_risk(row), row.code)))
+    return tuple(
+        sorted(by_code_and_state, key=lambda row: (-row.severity, _is_over(row), _is_a_risk(row), row.code))
+    )
 
 
 def _is_over(chapter: Chapter) -> bool:
@@ -170,8 +172,8 @@ def others(diagnosis: Diagnosis) -> str:
         severity: sum(finding.severity is severity for finding in rest) for severity in reversed(Severity)
     }
     words = {Severity.CRITICAL: "critical finding", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
-    found = [counted(number, words[severity]) for severity, number in counts.items() if number]
-    return f"Also {listed(found)}." if found else ""
+    parts = [counted(number, words[severity]) for severity, number in counts.items() if number]
+    return f"Also {listed(parts)}." if parts else ""
 
 
 def blast_radius(diagnosis: Diagnosis) -> BlastRadius:
@@ -199,14 +201,14 @@ def dead_brokers(cluster: ClusterView) -> tuple[int, ...]:
 
 def open_questions(diagnosis: Diagnosis) -> tuple[OpenQuestion, ...]:
     """Those that lack the same are one, by code."""
-    found: defaultdict[tuple[str, tuple[str, ...]], list[Open]] = defaultdict(list)
+    by_missing: defaultdict[tuple[str, tuple[str, ...]], list[Open]] = defaultdict(list)
     for row in diagnosis.open:
-        found[row.code, row.missing].append(row)
+        by_missing[row.code, row.missing].append(row)
     return tuple(
         OpenQuestion(
             code, rows[0].name, missing, tuple(sorted(row.group for row in rows if row.group is not None))
         )
-        for (code, missing), rows in sorted(found.items())
+        for (code, missing), rows in sorted(by_missing.items())
     )
 
 

@@ -44,7 +44,7 @@ def _shift(reading: LogReading, known: Sequence[Instant], changed: Instant | Non
             shift for shift in _shifts(reading, begin, end) if first + shift <= end and last + shift >= begin
         ]
         if fitting:
-            return max(fitting, key=lambda it: (min(last + it, end) - max(first + it, begin), it))
+            return max(fitting, key=lambda shift: (min(last + shift, end) - max(first + shift, begin), shift))
     if changed is not None:
         return min(
             _shifts(reading, changed, changed), key=lambda shift: abs(last + shift - changed), default=None

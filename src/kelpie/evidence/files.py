@@ -113,11 +113,11 @@ class Search:
         elif nested >= DEEPEST_ARCHIVE:
             self._tell(name, f"It is an archive in an archive, more than {DEEPEST_ARCHIVE} deep.")
         else:
-            for found in unpack(path, name, kind, self._room, self._budget):
-                if isinstance(found, Unasked):
-                    self.unasked.append(found)
+            for unpacked in unpack(path, name, kind, self._room, self._budget):
+                if isinstance(unpacked, Unasked):
+                    self.unasked.append(unpacked)
                 else:
-                    yield from self._unpacked(found, modified, nested + 1)
+                    yield from self._unpacked(unpacked, modified, nested + 1)
 
     def _unpacked(self, found: Packed, modified: Instant | None, nested: int) -> Iterator[EvidenceFile]:
         yield from self._open(found.path, found.name, found.modified or modified, found.size, nested)

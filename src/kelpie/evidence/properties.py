@@ -61,20 +61,20 @@ def node_id(properties: Mapping[str, str]) -> int | None:
 
 def observe(properties: Mapping[str, str], source: str, *, release: str = "") -> Observations:
     """The broker, if it says its number, and its settings."""
-    found = Observations()
+    observations = Observations()
     if "broker" not in properties.get("process.roles", "broker") and properties["process.roles"] != "[]":
-        return found  # A controller, and nothing else.
+        return observations  # A controller, and nothing else.
     node = node_id(properties)
     of = "broker" if node is None else f"broker {node}"
     for name, value in properties.items():
         if _WANTED.match(name) and value != "null":
-            found.settings.append(Setting(of, name, value, source))
+            observations.settings.append(Setting(of, name, value, source))
     if node is not None:
         host, port = _address(properties)
-        found.brokers.append(
+        observations.brokers.append(
             Broker(node, host, port, properties.get("broker.rack"), release=release, source=source)
         )
-    return found
+    return observations
 
 
 def common_settings(settings: Iterable[Setting]) -> Iterator[Setting]:

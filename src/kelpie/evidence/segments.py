@@ -86,42 +86,42 @@ def describe_segment(file: EvidenceFile, disks: Mapping[str, int]) -> Segment:
 
 def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) -> Observations:
     """All rows of all segments. `topic_names` is used, and grows."""
-    found = Observations()
+    observations = Observations()
     by_partition: dict[TopicPartition, dict[str, list[Segment]]] = defaultdict(lambda: defaultdict(list))
     for segment in segments:
         if segment.topic in _NO_USE:
             continue
         if not segment.topic:
             reason = "It is a log segment, and neither its folder nor its name says of which partition."
-            found.unasked.append(Unasked("file", segment.file.name, reason, source=segment.file.name))
+            observations.unasked.append(Unasked("file", segment.file.name, reason, source=segment.file.name))
             continue
         by_partition[TopicPartition(segment.topic, segment.partition)][segment.disk].append(segment)
-        meet(found, segment)
+        meet(observations, segment)
     for name, disks in sorted(by_partition.items()):
         ordered = sorted(disks.values(), key=lambda disk: -sum(each.file.size for each in disk))
         for replica in ordered:
             replica.sort(key=lambda segment: (segment.base_offset, segment.file.name))
         if name.topic == OFFSETS_TOPIC:
-            _read_offsets_partition(name, ordered, topic_names, found)
+            _read_offsets_partition(name, ordered, topic_names, observations)
         else:
-            found.ends += [_end_of(name, replica, found) for replica in ordered]
+            observations.ends += [_end_of(name, replica, observations) for replica in ordered]
     # The last one counts: where no times tell, it shall be the replica that goes furthest.
-    found.ends.sort(key=lambda end: (end.topic, end.partition, end.at or -1, end.latest))
-    return found
+    observations.ends.sort(key=lambda end: (end.topic, end.partition, end.at or -1, end.latest))
+    return observations
 
 
 def log_ends(segments: Iterable[Segment]) -> Observations:
     """Where the logs of these segments end, disk by disk, without their records; and whose disks they are."""
-    found = Observations()
+    observations = Observations()
     replicas: dict[tuple[str, int, str], list[Segment]] = defaultdict(list)
     for segment in segments:
         if segment.topic and segment.topic not in _NO_USE and segment.partition >= 0:
             replicas[segment.topic, segment.partition, segment.disk].append(segment)
-            meet(found, segment)
+            meet(observations, segment)
     for (topic, partition, _), replica in sorted(replicas.items()):
         replica.sort(key=lambda segment: (segment.base_offset, segment.file.name))
-        found.ends.append(_end_of(TopicPartition(topic, partition), replica, found))
-    return found
+        observations.ends.append(_end_of(TopicPartition(topic, partition), replica, observations))
+    return observations
 
 
 def _read_offsets_partition(

@@ -124,17 +124,17 @@ def read_dump(path: Path) -> Dump:
 def observe(dump: Dump, source: str, at: Instant | None = None) -> Observations:
     """What a dump says, as rows. `at`: when it was made, if it does not say so itself."""
     at = dump.at if dump.at is not None else at
-    found = Observations()
+    observations = Observations()
     tree = _Tree(dump.nodes)
-    found.partitions = list(_partitions(tree, at, source))
-    found.brokers = list(_brokers(tree, found.partitions, at, source))
+    observations.partitions = list(_partitions(tree, at, source))
+    observations.brokers = list(_brokers(tree, observations.partitions, at, source))
     for group in tree.children("/consumers"):
-        found.known_groups[group] = source
-        found.committed += _offsets(tree, group, at, source)
+        observations.known_groups[group] = source
+        observations.committed += _offsets(tree, group, at, source)
         state = _state(tree, group, at, source)
         if state is not None:
-            found.states.append(state)
-    return found
+            observations.states.append(state)
+    return observations
 
 
 class _Tree:
@@ -329,8 +329,8 @@ def _session(lines: Iterable[str]) -> Dump:
 def _asked(line: str) -> "re.Match[str] | None":
     """The command, if the line has one: behind zkCli's prompt, or behind its name in a shell."""
     plain = _ESCAPES.sub("", line).strip()
-    found = _PROMPT.match(plain) or _SHELL.search(plain)
-    return _COMMAND.match(found[1]) if found is not None else None
+    match = _PROMPT.match(plain) or _SHELL.search(plain)
+    return _COMMAND.match(match[1]) if match is not None else None
 
 
 def _note_stat(dump: Dump, path: str, name: str, value: str) -> None:

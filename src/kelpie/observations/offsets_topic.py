@@ -89,8 +89,10 @@ class OffsetsPartition:
                     self._pending[header.producer_id] = rows
             return
         if header.is_transactional:
-            found = list(self._rows(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread, True))
-            self._pending.setdefault(header.producer_id, []).extend(found)
+            placed_rows = list(
+                self._rows(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread, True)
+            )
+            self._pending.setdefault(header.producer_id, []).extend(placed_rows)
             return
         yield from self._written(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread)
 

@@ -72,10 +72,10 @@ class Store:
 
         `nameless`: it has answered, and has no id, so it is none of those that have one. (No id has a colon.)
         """
-        own = list(addresses)
+        given = list(addresses)
         none: list[str] = []
-        found = self._within(lambda database: _named(database, own), none) if self.path.exists() else none
-        return next((name for name in found if not nameless or ":" in name), ",".join(own))
+        names = self._within(lambda database: _named(database, given), none) if self.path.exists() else none
+        return next((name for name in names if not nameless or ":" in name), ",".join(given))
 
     def recall(self, cluster: str, now: Instant) -> Observations:
         """What earlier surveys of this cluster saw: known groups, and rows of a few of them."""

@@ -10,11 +10,11 @@ from kelpie.doctor.rule import ClusterRule, Rule
 @cache
 def rules() -> dict[str, Rule | ClusterRule]:
     """All rules, by code."""
-    found: dict[str, Rule | ClusterRule] = {}
+    by_code: dict[str, Rule | ClusterRule] = {}
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         rule = getattr(module, "RULE", None)
         if rule is not None:
-            assert rule.code not in found, f"{rule.code} is taken twice"
-            found[rule.code] = rule
-    return dict(sorted(found.items()))
+            assert rule.code not in by_code, f"{rule.code} is taken twice"
+            by_code[rule.code] = rule
+    return dict(sorted(by_code.items()))

@@ -154,15 +154,15 @@ def _open_for(case: Case, held: _Held) -> str:
 
 
 def _evidence(held: list[_Held]) -> list[Evidence]:
-    found = []
+    evidence = []
     for hold in held[: MOST_EVIDENCE // 3]:
         earlier = [row for row in hold.way.ends[:-1] if row.latest > row.stable == hold.end.stable][:1]
-        found += evidence_of(*earlier, hold.end)
+        evidence += evidence_of(*earlier, hold.end)
         if hold.transaction is not None:
-            found.append(
+            evidence.append(
                 Evidence(transaction_text(hold.transaction), hold.transaction.source, hold.transaction.at)
             )
-    return found
+    return evidence
 
 
 def _remedies(case: Case, worst: _Held) -> list[Remedy]:

@@ -57,15 +57,15 @@ def judge(case: Case) -> Judgement:
     if wanted is None:
         return undetermined("which partitions it reads: it has neither members nor committed offsets")
     without = [name for name in wanted if not case.has_offset(name)]
-    unknown, found = [], []
+    unknown, uncommitted = [], []
     for name in without:
         ends = ends_of(case.cluster, name)
         if not ends:
             unknown.append(name)
         elif (end := ends[-1]).latest > max(end.earliest, 0):
-            found.append(_Open(end, _severity(case, name, end)))
-    if found:
-        return _found(case, found)
+            uncommitted.append(_Open(end, _severity(case, name, end)))
+    if uncommitted:
+        return _found(case, uncommitted)
     return undetermined(f"whether {some(unknown)} holds records") if unknown else ABSENT
 
 

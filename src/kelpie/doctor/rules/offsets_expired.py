@@ -202,21 +202,21 @@ def _over(case: Case, expired: list[_Expired]) -> Finding:
 
 
 def _evidence(expired: list[_Expired], told: list[Event]) -> list[Evidence]:
-    found = []
+    evidence = []
     for expiry in expired[: MOST_EVIDENCE // 2]:
-        found.append(
+        evidence.append(
             Evidence(
                 f"{expiry.name}: committed {expiry.commit.offset}", expiry.commit.source, expiry.commit.at
             )
         )
-        found.append(Evidence(f"{expiry.name}: offset removed", expiry.removal.source, expiry.removal.at))
+        evidence.append(Evidence(f"{expiry.name}: offset removed", expiry.removal.source, expiry.removal.at))
         if expiry.after is not None:
-            found.append(
+            evidence.append(
                 Evidence(
                     f"{expiry.name}: committed {expiry.after.offset}", expiry.after.source, expiry.after.at
                 )
             )
-    return found + [Evidence(event.text, event.source, event.at) for event in told]
+    return evidence + [Evidence(event.text, event.source, event.at) for event in told]
 
 
 def _by_log(case: Case, told: list[Event]) -> Finding:

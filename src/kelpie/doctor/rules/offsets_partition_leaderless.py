@@ -128,8 +128,8 @@ def _by_answers(case: Case, partition: TopicPartition | None) -> Judgement | Non
     if failures:
         lasted = (failures[-1].at or 0) - (failures[0].at or 0)
         return _found(case, partition, None) if lasted >= _LONG_ENOUGH_MS else None
-    found = any(event.kind is EventKind.COORDINATOR_FOUND for event in case.events)
-    return ABSENT if found else None
+    found_coordinator = any(event.kind is EventKind.COORDINATOR_FOUND for event in case.events)
+    return ABSENT if found_coordinator else None
 
 
 def _failed_lookups(case: Case) -> Sequence[Event]:
@@ -201,27 +201,29 @@ def _since(case: Case, partition: TopicPartition | None, view: PartitionView | N
 
 
 def _evidence(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> list[Evidence]:
-    found = []
+    evidence = []
     if view is not None:
-        found.append(Evidence(_described(view), view.source, view.at))
+        evidence.append(Evidence(_described(view), view.source, view.at))
         for node in view.replicas:
             broker = case.cluster.brokers.get(node)
             if broker is not None and broker.alive is False:
-                found.append(Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at))
-    found += [
+                evidence.append(Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at))
+    evidence += [
         Evidence(event.text, event.source, event.at)
         for event in list(case.cluster.leader_losses(partition))[-1:]
     ]
-    found += lookup_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
+    evidence += lookup_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
     failures = _failed_lookups(case)
     if failures:
         first, last = failures[0], failures[-1]
-        found.append(Evidence(first.text, first.source, first.at))
+        evidence.append(Evidence(first.text, first.source, first.at))
         if last is not first:
-            found.append(Evidence(f"{counted(len(failures), 'such line')} until then", last.source, last.at))
+            evidence.append(
+                Evidence(f"{counted(len(failures), 'such line')} until then", last.source, last.at)
+            )
     if case.listed is False:
-        found.append(Evidence("no broker lists the group any more", at=case.cluster.now or None))
-    return found
+        evidence.append(Evidence("no broker lists the group any more", at=case.cluster.now or None))
+    return evidence
 
 
 def _described(view: PartitionView) -> str:

@@ -57,11 +57,11 @@ def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Ju
 
 
 def _groups_by_partition(cases: Sequence[Case]) -> dict[TopicPartition, list[str]]:
-    found: defaultdict[TopicPartition, list[str]] = defaultdict(list)
+    reasons: defaultdict[TopicPartition, list[str]] = defaultdict(list)
     for case in cases:
         if case.offsets_partition is not None:
-            found[case.offsets_partition].append(case.group)
-    return found
+            reasons[case.offsets_partition].append(case.group)
+    return reasons
 
 
 def _one_left(

@@ -49,15 +49,15 @@ _LEAST_LOOKS = 4
 
 
 def judge(case: Case) -> Judgement:
-    found = generation_changes(case)
+    changes = generation_changes(case)
     gap_ms = _gap_ms(case)
-    storms = [run for run in runs(found, gap_ms) if _is_storm(case, run)]
+    storms = [run for run in runs(changes, gap_ms) if _is_storm(case, run)]
     if storms:
         return _found(case, _core(storms[-1], _quiet_ms(storms[-1])))
     looks = [state for state in case.states if state.error is ErrorCode.NONE and state.at is not None]
     if _restless(looks):
         return _seen(case, looks)
-    if found or case.history_from is not None:
+    if changes or case.history_from is not None:
         return ABSENT
     return undetermined("its generations: the history of __consumer_offsets", BROKER_LOGS)
 

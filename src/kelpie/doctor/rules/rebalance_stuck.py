@@ -105,8 +105,8 @@ def _by_looks(case: Case) -> Wait | None:
     assert last.at is not None
     grown = {member.member_id for member in last.members} - {member.member_id for member in first.members}
     evidence = tuple(
-        Evidence(f"state {it.state}, {counted(len(it.members), 'member')}", it.source, it.at)
-        for it in (first, last)
+        Evidence(f"state {state.state}, {counted(len(state.members), 'member')}", state.source, state.at)
+        for state in (first, last)
     )
     return Wait(last.state, first.at, last.at, evidence, bool(grown))
 

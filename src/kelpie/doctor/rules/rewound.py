@@ -73,9 +73,9 @@ def judge(case: Case) -> Judgement:
         for name in sorted({*case.commits, *case.committed})
         if name not in abandoned and not case.is_gone(name)
     ]
-    found = [rewind for way in tracks if (rewind := rewound(way)) is not None]
-    if found:
-        return _found(case, found)
+    rewinds = [rewind for way in tracks if (rewind := rewound(way)) is not None]
+    if rewinds:
+        return _found(case, rewinds)
     if case.history_from is None and not any(len(way.points) > 1 for way in tracks):
         return undetermined(HISTORY, SECOND_LOOK)
     return ABSENT

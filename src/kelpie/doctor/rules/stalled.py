@@ -123,18 +123,18 @@ def _holders(case: Case, stalled: list[Track]) -> list[Member]:
 
 
 def _evidence(case: Case, stalled: list[Track]) -> list[Evidence]:
-    found = []
+    evidence = []
     for way in stalled[: MOST_EVIDENCE // 3]:
         run = way.standing
-        found += evidence_of(run[0], *(run[-1:] if len(run) > 1 else ()), way.end, name=way.name)
+        evidence += evidence_of(run[0], *(run[-1:] if len(run) > 1 else ()), way.end, name=way.name)
         if way.end is not None and way.end.last_written is not None:
             written = f"{way.name}: the newest record is of {moment(way.end.last_written)}"
-            found.append(Evidence(written, way.end.source, way.end.at))
+            evidence.append(Evidence(written, way.end.source, way.end.at))
     state = case.described
     if state is not None:
         text = f"group is {state.state} with {counted(len(state.members), 'member')}"
-        found.append(Evidence(text, state.source, state.at))
-    return found
+        evidence.append(Evidence(text, state.source, state.at))
+    return evidence
 
 
 def _remedies(case: Case, worst: Track, holders: list[Member]) -> list[Remedy]:

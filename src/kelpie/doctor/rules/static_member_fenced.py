@@ -111,7 +111,7 @@ def _changes(case: Case) -> list[Change]:
 
 def _recorded(case: Case) -> list[Change]:
     owner: dict[str, str] = {}
-    found: list[Change] = []
+    changes: list[Change] = []
     rows: list[tuple[Instant | None, Iterable[Member], str]] = [
         (row.at, row.members, row.source) for row in case.generations
     ]
@@ -123,9 +123,9 @@ def _recorded(case: Case) -> list[Change]:
             before = owner.get(member.instance_id)
             if before is not None and before != member.member_id:
                 text = f"instance {member.instance_id}: member {before} became {member.member_id}"
-                found.append(Change(member.instance_id, at, Evidence(text, source, at)))
+                changes.append(Change(member.instance_id, at, Evidence(text, source, at)))
             owner[member.instance_id] = member.member_id
-    return found
+    return changes
 
 
 def _fought_over(case: Case, changes: list[Change]) -> list[str]:

@@ -130,14 +130,14 @@ def _severity(someone_is_there: bool, is_sure: bool) -> Severity:
 
 
 def _evidence(case: Case, behind: list[Track]) -> list[Evidence]:
-    found = []
+    evidence = []
     for way in behind[: MOST_EVIDENCE // 3]:
-        found += evidence_of(*way.points[-1:], way.end, name=way.name)
+        evidence += evidence_of(*way.points[-1:], way.end, name=way.name)
     state = case.described
     if state is not None:
         text = f"group is {state.state} with {counted(len(state.members), 'member')}"
-        found.append(Evidence(text, state.source, state.at))
-    return found
+        evidence.append(Evidence(text, state.source, state.at))
+    return evidence
 
 
 def _remedies(case: Case, there: tuple[Member, ...] | None) -> list[Remedy]:

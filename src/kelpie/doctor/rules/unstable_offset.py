@@ -56,7 +56,7 @@ def judge(case: Case) -> Judgement:
     fate = fate_of(transaction, case.cluster.now, seen_before=seen is not None)
     if fate is Fate.WELL and (age is None or age < patience):
         return ABSENT
-    since = min((it for it in (seen, transaction.last_written) if it is not None), default=None)
+    since = min((at for at in (seen, transaction.last_written) if at is not None), default=None)
     return _found(case, unstable, transaction, fate if fate is not Fate.WELL else Fate.AWAITED, since)
 
 

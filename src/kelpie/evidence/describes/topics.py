@@ -46,17 +46,19 @@ def is_topic_line(line: str) -> bool:
 def read_topic_line(line: str, context: Context, number: int) -> None:
     """The head of a topic yields its settings, a partition its view."""
     values = _values(line)
-    topic, found = values["Topic"], context.output.found
+    topic, observations = values["Topic"], context.output.found
     topic_id = _topic_id(values.get("TopicId", ""))
     if topic_id is not None:
         context.output.topic_ids[topic_id] = topic
     if _NUMBER.match(values.get("Partition", "")) and "Leader" in values:
-        found.partitions.append(_view(topic, values, context.source(number)))
+        observations.partitions.append(_view(topic, values, context.source(number)))
     elif "PartitionCount" in values:
         of = f"topic {topic}"
-        found.settings.append(Setting(of, "partitions", values["PartitionCount"], context.source(number)))
+        observations.settings.append(
+            Setting(of, "partitions", values["PartitionCount"], context.source(number))
+        )
         for name, value in _CONFIG.findall(values.get("Configs", "")):
-            found.settings.append(Setting(of, name, value, context.source(number)))
+            observations.settings.append(Setting(of, name, value, context.source(number)))
 
 
 def _values(line: str) -> dict[str, str]:

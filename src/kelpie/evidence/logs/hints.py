@@ -26,9 +26,9 @@ class Layout:
         match = self.pattern.match(line)
         if match is None:
             return None
-        found = {name: text for name, text in match.groupdict().items() if text is not None}
-        time = found.get("time") or _put_together(found)
-        return Head(time, found.get("level", "").upper(), found.get("logger", ""), found["message"])
+        parts = {name: text for name, text in match.groupdict().items() if text is not None}
+        time = parts.get("time") or _put_together(parts)
+        return Head(time, parts.get("level", "").upper(), parts.get("logger", ""), parts["message"])
 
     def fits(self, name: str) -> bool:
         return fnmatchcase(name, self.files) or fnmatchcase(name.rpartition("/")[2], self.files)

@@ -120,13 +120,13 @@ class LogReader:
             table = TABLE
         trace = "\n".join(map(_bounded, entry.trace)) if entry.trace else ""
         message = Message(who, text, trace, head)
-        found = table.find(message) if table is not None else None
-        if found is None:
-            found = self._other(entry, message)
-        self.reading.unknown += not found
+        meaning = table.find(message) if table is not None else None
+        if meaning is None:
+            meaning = self._other(entry, message)
+        self.reading.unknown += not meaning
         facts = self._facts(entry, message)
-        stamp = self._time(entry, needed=bool(found))
-        for each in found or ():
+        stamp = self._time(entry, needed=bool(meaning))
+        for each in meaning or ():
             self._event(each, facts, entry, stamp)
 
     def _time(self, entry: Entry, *, needed: bool) -> Stamp | None:
@@ -231,26 +231,26 @@ class LogReader:
         return self.clock.read(self.last_time)
 
     def finish(self) -> None:
-        reading, found = self.reading, self.reading.found
+        reading, observations = self.reading, self.reading.found
         events = [
             replace(event, at=None if stamp is None else stamp.at + self._offset(stamp))
             for event, stamp in self._events
         ]
-        found.events = with_pauses(self.groups.attribute(events), limits_of(self.settings))
+        observations.events = with_pauses(self.groups.attribute(events), limits_of(self.settings))
         last = self.last()
         reading.first = None if self.first is None else self.first.at + self._offset(self.first)
         reading.last = None if last is None else last.at + self._offset(last)
         if self.first is not None and self.clock.fixed(self.first) is None:
             reading.missing = self.first.float
-        found.settings = list(dict.fromkeys(self.settings))
+        observations.settings = list(dict.fromkeys(self.settings))
         if self.broker is not None:
-            found.add(properties.observe(self.broker, self.broker_source, release=self.release))
-            found.brokers = [replace(broker, at=reading.last) for broker in found.brokers]
+            observations.add(properties.observe(self.broker, self.broker_source, release=self.release))
+            observations.brokers = [replace(broker, at=reading.last) for broker in observations.brokers]
         for group, where in self.groups.named.items():
-            found.known_groups.setdefault(group, where)
+            observations.known_groups.setdefault(group, where)
         for kind, count in self.left_out.items():
             reason = f"{count} further lines of the kind {kind.value} were left out."
-            found.unasked.append(Unasked("file", reading.name, reason, source=reading.name))
+            observations.unasked.append(Unasked("file", reading.name, reason, source=reading.name))
 
 
 def _shifted(at: Instant | None, by: int | None) -> Instant | None:

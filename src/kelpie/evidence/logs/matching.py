@@ -111,8 +111,8 @@ class Pattern:
         match = self.regex.match(message.text)
         if match is None:
             return None
-        found = self._found(match.groups(), message)
-        return [found] if self.then is None else self.then(found, message)
+        facts = self._found(match.groups(), message)
+        return [facts] if self.then is None else self.then(facts, message)
 
     def _found(self, values: Sequence[str | None], message: Message) -> Found:
         fields: dict[str, str | int] = {}
@@ -250,14 +250,14 @@ class Table:
         """What the message means. None: nobody knows it; empty: it is known, and means nothing here."""
         word = message.text.partition(" ")[0]
         for pattern in self._by_word.get(word, ()):
-            found = pattern.find(message)
-            if found is not None:
-                return found
+            meaning = pattern.find(message)
+            if meaning is not None:
+                return meaning
         for pattern in self._anywhere:
             if message.text.startswith(pattern.beginning):
-                found = pattern.find(message)
-                if found is not None:
-                    return found
+                meaning = pattern.find(message)
+                if meaning is not None:
+                    return meaning
         return None
 
 
