@@ -55,7 +55,7 @@ class Case:
     known_from: tuple[str, ...] = ()
     """Where this group is known from: "listed by broker 1", "an earlier survey", "clients/app.log" …"""
     listed: bool | None = None
-    """Whether a broker lists it now. None: nobody could be asked who would know."""
+    """Whether a broker lists it now. None: the broker that would know did not answer."""
     answers: tuple[CoordinatorAnswer, ...] = ()
     states: tuple[GroupState, ...] = ()
     generations: tuple[Generation, ...] = ()
@@ -73,7 +73,7 @@ class Case:
 
     @cached_property
     def offsets_partition(self) -> TopicPartition | None:
-        """Where it lives. None: in ZooKeeper, or nobody knows how many partitions the offsets topic has."""
+        """Its partition of the offsets topic. None: it is in ZooKeeper, or their number is unknown."""
         if self.states and all(state.kind == ZOOKEEPER for state in self.states):
             return None
         return self.cluster.home_of(self.group)

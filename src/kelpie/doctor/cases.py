@@ -1,4 +1,4 @@
-"""From observations to cases: one for every group that anybody knows of, on one view of the cluster.
+"""From observations to cases: one for every known group, on one view of the cluster.
 
 One pass over each kind of row. Rows of a group are ordered by time, those without a time first.
 """
@@ -38,7 +38,7 @@ def build(
     groups: Iterable[str] | None = None,
     bootstrap: str = "",
 ) -> tuple[ClusterView, list[Case]]:
-    """Cases of these groups, or of all that anybody knows of, by name.
+    """Cases of these groups, or of all known ones, by name.
 
     Without `now`, it is the end of what was seen.
     """
@@ -57,7 +57,7 @@ def build_case(
     listings: Iterable[Listing] = (),
     history_from: Instant | None = None,
 ) -> Case:
-    """One group's case, of its own rows and those listings that may name it, on a cluster built before.
+    """The case of one group, from its rows and the listings that may name it, on a given cluster.
 
     For who has more groups than fit into memory: it is the case that `build` makes of all rows together.
     `history_from`: since when records of the group's offsets partition are known.
@@ -144,7 +144,7 @@ class _Material:
         )
 
     def _told_at(self, group: str) -> Instant:
-        """When the coordinator told all that is committed: what it left out then is not there any more."""
+        """When the coordinator listed all committed offsets: what it left out did not exist then."""
         told = (row.at for row in self.answers.get(group, ()) if row.asked == "OffsetFetch" and not row.error)
         return max((at for at in told if at is not None), default=-1)
 
@@ -225,7 +225,7 @@ def _as_committed(row: Commit) -> Committed:
 
 
 def _history_from(observations: Observations, count: int | None) -> dict[int | str, Instant]:
-    """Since when records are known, by offsets partition; by group when nobody knows how many there are."""
+    """Since when records are known, by offsets partition; by group if their number is unknown."""
     first: dict[str, Instant] = {}
     for rows in (observations.commits, observations.generations):
         for row in rows:

@@ -1,4 +1,4 @@
-"""What was said when somebody asked for a group: who its coordinator is, and what that one answered."""
+"""Answers about a group: which broker is its coordinator, and what the coordinator said."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

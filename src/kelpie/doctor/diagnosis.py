@@ -1,4 +1,4 @@
-"""All rules on all cases; and what belongs together: one cause, and everyone whom it hits."""
+"""All rules on all cases, and incidents: findings with the same cause."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -48,9 +48,9 @@ class Diagnosis:
     """Worst first."""
     open: tuple[Open, ...]
     unlisted: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Groups that somebody knows of and no broker lists now, each with where it is known from."""
+    """Known groups that no broker lists now, each with where it is known from."""
     unheard_of: tuple[str, ...] = ()
-    """Groups that somebody asked for by name, and that nobody knows."""
+    """Groups that the user named, and that no broker or file knows."""
     unasked: tuple[Unasked, ...] = ()
     """What could not be asked, about the cluster and about single groups."""
 

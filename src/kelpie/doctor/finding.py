@@ -59,7 +59,7 @@ class Finding:
     summary: str
     """One sentence with names and numbers: "Group billing-1 has no coordinator: …"."""
     why: str
-    """What follows from it, for whom."""
+    """The consequences."""
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...] = ()
     cause: str = ""
@@ -88,7 +88,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Undetermined:
-    """Nobody can say, and this is what would have to be known."""
+    """The rule cannot decide; `missing` is what it lacks."""
 
     missing: tuple[str, ...]
 

@@ -35,7 +35,7 @@ class GenerationChange(NamedTuple):
 
 
 def generation_changes(case: Case) -> list[GenerationChange]:
-    """By time, of the teller that knows most."""
+    """By time, from the source with most generations."""
     return max((_by_broker(case), _by_records(case.generations), _by_clients(case)), key=len)
 
 
@@ -99,7 +99,7 @@ def _by_broker(case: Case) -> list[GenerationChange]:
 
 
 def _by_clients(case: Case) -> list[GenerationChange]:
-    """Each member tells of each generation; the first to do so counts."""
+    """Each member logs each generation; the first line counts."""
     changes: list[GenerationChange] = []
     for event in said(case, EventKind.JOINED):
         if event.at is None or event.generation is None:
@@ -138,7 +138,7 @@ def runs(found: Sequence[GenerationChange], gap_ms: int) -> list[list[Generation
 
 
 def unassigned_ms(case: Case, since: Instant, until: Instant) -> int | None:
-    """How long nobody had an assignment: from the beginning of a rebalance until the leader's assignment.
+    """How long no member had an assignment: from the start of a rebalance to the leader's assignment.
 
     None when no log of the coordinator tells.
     """

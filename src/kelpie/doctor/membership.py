@@ -24,14 +24,14 @@ _BROKER, _CONTROLLER = "broker:", "controller:"
 
 
 class Timeouts(NamedTuple):
-    """Of the members, in ms; None if nobody knows. Where they differ, the longest counts, as in Kafka."""
+    """Of the members, in ms; None if unknown. Where they differ, the longest counts, as in Kafka."""
 
     session_ms: int | None
     rebalance_ms: int | None
 
 
 def timeouts(case: Case) -> Timeouts:
-    """Records of the offsets topic tell them; descriptions of classic groups do not."""
+    """Records of the offsets topic have them; descriptions of classic groups do not."""
     rows = [row.members for row in reversed(case.generations) if row.members][:1]
     rows += [state.members for state in reversed(case.states) if state.members][:1]
     there = [member for members in rows for member in members]
@@ -54,7 +54,7 @@ def person_of(member: Member) -> str:
 
 
 def person_in(event: Event) -> str:
-    """Whom a line is about; the file, if the line names nobody."""
+    """The client that a line is about; the file, if the line names none."""
     if event.instance_id:
         return event.instance_id
     if event.member:
@@ -72,7 +72,7 @@ def people(names: Iterable[str], most: int = 4) -> str:
 
 
 def rosters(case: Case) -> list[tuple[Member, ...]]:
-    """Everybody that was seen together, in records and in descriptions."""
+    """The members of each generation and of each description."""
     return [*(row.members for row in case.generations), *(state.members for state in case.states)]
 
 
@@ -133,7 +133,7 @@ def had_coordinator(case: Case, at: Instant | None, within_ms: int) -> bool:
 
 
 def _coordinators(case: Case) -> set[int]:
-    """The brokers that lead its partition, or led it; those that could, if nobody ever saw a leader."""
+    """The brokers that lead its partition, or led it; if no leader was ever seen, its replicas."""
     partition = case.offsets_partition
     if partition is None:
         return set()
@@ -144,7 +144,7 @@ def _coordinators(case: Case) -> set[int]:
 
 
 def nobody_left(case: Case) -> bool:
-    """Whether the records of the group, from a time on, show that whoever came has stayed.
+    """Whether the records show that every member that joined has stayed.
 
     The member ids of each generation are among those of the next, down to the group as it is now.
     """

@@ -7,7 +7,7 @@ from kelpie.doctor.positions import NOISE, Rhythm, Track, lag
 from kelpie.model.time import Instant
 
 SURE_MS = 60_000
-"""Whoever is silent for less may be busy with a large batch, or be restarted: that is told a grade lower."""
+"""A shorter silence may be a large batch or a restart, and gets a lower severity."""
 
 
 class PositionProgress(Enum):
@@ -66,7 +66,7 @@ def tracks_of(case: Case) -> list[Track]:
 
 
 def silence_ms(case: Case, pace: Rhythm) -> int | None:
-    """How long it has committed nothing at all. None: nobody has read its history."""
+    """How long it has committed nothing at all. None: its history was not read."""
     last = pace.last if pace.last is not None else case.history_from
     return None if last is None else max(0, case.cluster.now - last)
 

@@ -112,7 +112,7 @@ def topic_setting(cluster: ClusterView, topic: str, name: str) -> str | None:
 
 
 def keep_longer(cluster: ClusterView, topic: str) -> Remedy:
-    """Twice as long as now: never less than somebody has set."""
+    """Twice as long as now, so never shorter than configured."""
     now = topic_setting(cluster, topic, "retention.ms") or ""
     if not now.isdigit():
         return Remedy(
@@ -126,7 +126,7 @@ def keep_longer(cluster: ClusterView, topic: str) -> Remedy:
 
 
 def abort(cluster: ClusterView, transaction: OpenTransaction) -> list[Remedy]:
-    """End a transaction that nobody will end: for brokers since 3.0, and for older ones."""
+    """Abort a hanging transaction: for brokers since 3.0, and for older ones."""
     begin = f"{tool(cluster, 'kafka-transactions.sh')} abort --topic {quoted(transaction.topic)}"
     where = f"{begin} --partition {transaction.partition}"
     return [

@@ -10,7 +10,7 @@ prove, never a guess: what they do not prove is None.
   record prove anything (`NOISE`): a transaction's marker is an offset that nobody reads.
 - "Unread since" needs no threshold on lag: it is the first moment from which on the rows prove that there was
   something to read and that the position did not move.
-- Patience comes from the group's own rhythm: how often it commits, whoever its clients are.
+- Patience comes from the group's own rhythm: how often it commits, with any client.
 """
 
 from bisect import bisect_right
@@ -28,7 +28,7 @@ from kelpie.observations.positions import NO_OFFSET
 NOISE = 1
 """A lag of so many records proves nothing."""
 AUTO_COMMIT_MS = 5_000
-"""What all clients do if nobody says otherwise (auto.commit.interval.ms)."""
+"""The default of all clients (auto.commit.interval.ms)."""
 MISSED = 3
 """So many commits must be missing before silence means something."""
 LEAST_PATIENCE_MS = 2_000
@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
 
 def readable_end(offset: int, end: LogEnds) -> int:
-    """How far a group at this offset can read; NO_OFFSET when nobody knows."""
+    """How far a group at this offset can read; NO_OFFSET if unknown."""
     if NO_OFFSET in (end.stable, end.latest):
         return end.latest
     return end.latest if offset > end.stable else end.stable
@@ -68,10 +68,10 @@ class Track:
 
     name: TopicPartition
     offset: int
-    """Where it stands; NO_OFFSET: nothing is committed, or nobody knows."""
+    """Its position; NO_OFFSET: nothing is committed, or it is unknown."""
     points: tuple[Point, ...]
     ends: tuple[LogEnds, ...]
-    """Those that tell where the log ended."""
+    """Those with the end of the log."""
     now: Instant
 
     @property
@@ -94,7 +94,7 @@ class Track:
 
     @property
     def standing(self) -> tuple[Point, ...]:
-        """The points since which it has not moved: commits of the same offset again and again, or looks."""
+        """The points since it last moved: repeated commits of the same offset, or surveys."""
         run: list[Point] = []
         for point in reversed(self.points):
             if point.offset != self.offset:
@@ -104,7 +104,7 @@ class Track:
 
     @property
     def standing_since(self) -> Instant | None:
-        """It has not moved since then, or longer. None: no row tells a time."""
+        """It has not moved since then, or longer. None: no row has a time."""
         run = self.standing
         return run[0].at if run else None
 
@@ -141,7 +141,7 @@ class Track:
 
 
 def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
-    """By time, those that tell where the log ended.
+    """By time, those with the end of the log.
 
     A look back (where did the log end an hour ago?) that finds the first record of the log tells nothing:
     what was there then may have been deleted since. Tools tell no last stable offset: where it stood still
@@ -160,7 +160,7 @@ def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
 
 
 def _held(ends: Iterable[LogEnds]) -> Iterator[LogEnds]:
-    """With the last stable offset where a look does not tell it and two looks before saw it held back."""
+    """Fills in the last stable offset where a row lacks it and the two rows before had the same one."""
     last: LogEnds | None = None
     is_held = False
     for end in ends:
@@ -198,7 +198,7 @@ class Rhythm:
 
     @property
     def usual_ms(self) -> int:
-        """Nine gaps of ten are not longer. With too few of them: what clients do if nobody says otherwise."""
+        """Nine gaps of ten are not longer. With too few gaps: the default of all clients."""
         if not self.is_known:
             return AUTO_COMMIT_MS
         ordered = sorted(self.gaps)
@@ -226,7 +226,7 @@ def rate(points: Sequence[tuple[Instant, int]]) -> float | None:
 
 
 class Written(NamedTuple):
-    """When a record was written: not before, not after; as good as can be told in between."""
+    """When a record was written: the earliest and latest possible time, and an estimate in between."""
 
     after: Instant | None
     before: Instant | None
@@ -247,7 +247,7 @@ def written(offset: int, ends: Sequence[LogEnds]) -> Written:
 
 
 def lag_ms(track: Track) -> tuple[int, bool] | None:
-    """How old the next record to read is, and whether it may be older than that. None: nobody knows."""
+    """How old the next record to read is, and whether it may be older than that. None: unknown."""
     left = track.lag
     if left is None:
         return None

@@ -30,7 +30,7 @@ class BlastRadius:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """All incidents of one code: they are told together."""
+    """All incidents of one code: reports show them together."""
 
     code: str
     name: str
@@ -94,7 +94,7 @@ def _is_a_risk(chapter: Chapter) -> bool:
 
 
 def verdict(diagnosis: Diagnosis) -> str:
-    """One line: how bad, what, whom, why."""
+    """One line: severity, fault, groups, cause."""
     worst = diagnosis.worst
     if diagnosis.unheard_of and worst in (None, Severity.NOTICE):
         return _unheard_of(diagnosis)

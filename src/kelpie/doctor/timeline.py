@@ -1,4 +1,4 @@
-"""An incident in the order of time: what was lost when, whom it hit, and who was already ill before."""
+"""An incident in order of time: losses, the groups hit, and the groups with earlier findings."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What becomes of an open transaction: will somebody end it? For the rules on transactions."""
+"""Whether an open transaction will end, and who will end it."""
 
 from enum import Enum
 
@@ -13,7 +13,7 @@ UNKNOWN_STATE = "?"
 """The transaction coordinator could not be asked."""
 OPEN_STATES = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 _CLEANUP_MS = 10_000
-"""Coordinators look for transactions that are over their time this often."""
+"""So often coordinators abort transactions whose timeout has passed."""
 _SETTLED_MS = 500
 """What was written less than this ago may have ended between two questions."""
 _LONG_MS = 60_000
@@ -35,7 +35,7 @@ class Fate(Enum):
 
 
 def open_in(cluster: ClusterView, name: TopicPartition) -> list[OpenTransaction]:
-    """Those that the last look saw, the oldest first; earlier looks may have seen some that have ended."""
+    """Those that the last survey saw, the oldest first; others may have ended since."""
     rows = cluster.transactions.get(name, ())
     last = max((row.at for row in rows if row.at is not None), default=None)
     newest = [row for row in rows if row.at is None or row.at == last]
@@ -43,7 +43,7 @@ def open_in(cluster: ClusterView, name: TopicPartition) -> list[OpenTransaction]
 
 
 def fate_of(transaction: OpenTransaction, now: Instant, *, seen_before: bool) -> Fate:
-    """`seen_before`: an earlier look saw it open, at the same place."""
+    """`seen_before`: an earlier survey saw it open at the same offset."""
     age = open_ms(transaction, now)
     if transaction.state == "":
         return Fate.FORGOTTEN if seen_before or (age or 0) >= _SETTLED_MS else Fate.WELL
@@ -57,7 +57,7 @@ def fate_of(transaction: OpenTransaction, now: Instant, *, seen_before: bool) ->
 
 
 def open_ms(transaction: OpenTransaction, now: Instant) -> int | None:
-    """At least so long: from its last record until somebody saw it open. None: nobody knows."""
+    """It was open for at least so long: from its last record until it was seen open. None: unknown."""
     if transaction.last_written is None:
         return None
     seen = now if transaction.at is None else min(now, transaction.at)

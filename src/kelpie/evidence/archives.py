@@ -107,7 +107,7 @@ def is_archive(head: bytes) -> Kind | None:
 
 
 def unpack(path: Path, name: str, kind: Kind, room: Path, budget: Budget) -> Iterator[Packed | Unasked]:
-    """The files of an archive. What cannot be had of it is told; what came before that stands."""
+    """The files of an archive. A damaged archive yields the files before the damage, and a reason."""
     try:
         if kind is Kind.ZIP:
             yield from _zip(path, name, room, budget)
@@ -175,7 +175,7 @@ def _zip(path: Path, name: str, room: Path, budget: Budget) -> Iterator[Packed |
 
 
 def _zip_time(member: zipfile.ZipInfo) -> Instant | None:
-    """Zip keeps local time of an unknown zone; what it writes when nobody knows is 1980."""
+    """Zip stores local time of an unknown zone, and 1980 for an unknown time."""
     if member.date_time[0] <= 1980:
         return None
     return timegm((*member.date_time, 0, 0, 0)) * 1000

@@ -1,4 +1,4 @@
-"""Logs whose lines have a time of day, or a day without a year, and nothing in them that tells the rest.
+"""Logs whose lines have a time of day, or a day without a year, and nothing that completes it.
 
 Other files of the same incident know the date: the day, or the year, is taken on which such a log lies among
 them. Failing that, the time of the file, if files have kept theirs.
@@ -20,7 +20,7 @@ _MOST_DAYS = 800
 def settle_dates(
     readings: Sequence[LogReading], modified: Mapping[str, Instant | None], history: Observations
 ) -> None:
-    """Shifts dateless logs to their date; one whose date nobody knows loses its times."""
+    """Shifts dateless logs to their date; one whose date is unknown loses its times."""
     dateless = [reading for reading in readings if reading.missing is not Float.FIXED]
     if not dateless:
         return

@@ -34,7 +34,7 @@ _OTHER_WORD = 1
 
 
 class Stretch(NamedTuple):
-    """From when, and until when, something was so. None: nobody knows."""
+    """From when, and until when, something was so. None: unknown."""
 
     begin: Instant | None = None
     end: Instant | None = None
@@ -94,7 +94,7 @@ def date_outputs(
 def without_time(
     outputs: Iterable[Dated], readings: Sequence[LogReading], modified: Mapping[str, Instant | None]
 ) -> list[Dated]:
-    """Those of which only history can tell when they were made."""
+    """The outputs that only history can date."""
     logs = {reading.name: reading for reading in readings}
     trusted = file_times_tell(readings, modified)
     return [dated for dated in outputs if _exact(dated, logs, trusted) is None]

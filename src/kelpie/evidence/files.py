@@ -132,7 +132,7 @@ def _milliseconds(seconds: float) -> Instant | None:
 
 
 def _names(roots: Sequence[Path]) -> list[str]:
-    """The end of each path, as much as tells it from the others: disks of brokers are all called data."""
+    """The end of each path, long enough to be unique: disks of brokers are all called data."""
     whole = [root.absolute().parts for root in roots]
     for length in range(1, max(map(len, whole), default=1)):
         names = ["/".join(parts[-length:]) for parts in whole]

@@ -10,7 +10,7 @@ _SAME_TIME_MS = 300_000
 
 
 def join_states(outputs: Iterable[Dated]) -> None:
-    """Within a batch, one row per group; it is left in the output that tells most."""
+    """Leaves one row per group and batch, in the output that says most."""
     rows: dict[tuple[object, str], list[tuple[Dated, GroupState]]] = {}
     for dated in outputs:
         for state in dated.output.found.states:

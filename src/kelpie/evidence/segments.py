@@ -41,15 +41,15 @@ _UNKNOWN_PARTITION = -1
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One file, and what its path tells of it."""
+    """One file, and what its path says of it."""
 
     file: EvidenceFile
     topic: str
     partition: int
-    """-1: nothing tells."""
+    """-1: unknown."""
     base_offset: int
     disk: str
-    """The folder, or the broker in a flat name, that tells replicas apart."""
+    """The folder, or the broker in a flat name, that distinguishes replicas."""
     broker: int | None
 
 
@@ -68,7 +68,7 @@ def is_segment(head: bytes) -> bool:
 
 
 def describe_segment(file: EvidenceFile, disks: Mapping[str, int]) -> Segment:
-    """What the path of a segment tells. `disks` says which folder is whose, from meta.properties."""
+    """What the path of a segment says. `disks`: folder → node id, from meta.properties."""
     folders = file.folder.split("/") if file.folder else []
     base = _BASE_OFFSET.search(file.base)
     topic, partition, disk = "", _UNKNOWN_PARTITION, file.folder
@@ -105,7 +105,7 @@ def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) ->
             _read_offsets_partition(name, ordered, topic_names, observations)
         else:
             observations.ends += [_end_of(name, replica, observations) for replica in ordered]
-    # The last one counts: where no times tell, it shall be the replica that goes furthest.
+    # The last one counts: without times, that must be the longest replica.
     observations.ends.sort(key=lambda end: (end.topic, end.partition, end.at or -1, end.latest))
     return observations
 
@@ -152,7 +152,7 @@ def _read_offsets_partition(
 
 
 def _skim(content: memoryview, partition: OffsetsPartition) -> int:
-    """Goes over what another replica has told already: only where it ends, and when."""
+    """Skips what another replica has shown already; only its end and the end's time are read."""
     newest = -1
     try:
         for batch in read_batches(content, crc=False):
@@ -190,7 +190,7 @@ def _ends(name: TopicPartition, replica: Sequence[Segment], next_offset: int, ne
 
 
 def _repeated(placed: Placed, seen: set[object]) -> bool:
-    """Whether another replica has told this. Sources differ, so they do not count."""
+    """Whether another replica has shown this row. Sources differ, so they are not compared."""
     row = placed.row
     if isinstance(row, Unasked):
         return False
@@ -234,7 +234,7 @@ def _content(file: EvidenceFile, found: Observations) -> memoryview:
 
 
 def _holds_offsets(head: bytes) -> bool:
-    """Whether the first records are of the offsets topic: for files whose path does not tell."""
+    """Whether the first records are of the offsets topic: for files whose path does not say it."""
     try:
         batch = next(read_batches(head), None)
         keys = [decode_key(record.key) for record in islice(batch.records(), 10)] if batch is not None else []

@@ -1,4 +1,4 @@
-"""How a file is told of that cannot be read."""
+"""The reason given for a file that cannot be read."""
 
 UNREADABLE = "It cannot be read"
 """How the reason begins."""

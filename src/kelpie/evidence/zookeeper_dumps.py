@@ -61,7 +61,7 @@ class NoDump(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What is known of a node. `data` is None if nobody looked, or if it has none."""
+    """What is known of a node. `data` is None if it has none, or was not read."""
 
     data: str | None = None
     modified: Instant | None = None
@@ -235,7 +235,7 @@ def _offsets(tree: _Tree, group: str, at: Instant | None, source: str) -> Iterat
 
 
 def _state(tree: _Tree, group: str, at: Instant | None, source: str) -> GroupState | None:
-    """Who is there, and what each owns. None: nobody looked."""
+    """Members, and what each owns. None: they were not read."""
     base = f"/consumers/{group}"
     if not tree.has(f"{base}/ids"):
         return None
@@ -337,7 +337,7 @@ def _note_stat(dump: Dump, path: str, name: str, value: str) -> None:
     node = dump.nodes.setdefault(path, Node())
     if name != "mtime":
         return
-    # "Mon Nov 16 05:10:40 UTC 2026"; of other zones only the name is there, which tells no time.
+    # "Mon Nov 16 05:10:40 UTC 2026"; other zones appear by name only, which is ambiguous.
     words = value.split()
     if len(words) == 6 and words[4] in _UTC:
         with suppress(ValueError):

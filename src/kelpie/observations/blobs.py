@@ -8,7 +8,7 @@ Read = tuple[tuple[str, ...] | None, tuple[TopicPartition, ...] | None]
 
 
 def read_blobs(subscription: bytes, assignment: bytes) -> Read:
-    """Topics and partitions; None for what is not there, or is a client's own affair."""
+    """Topics and partitions; None if the bytes are missing or not in the consumer protocol."""
     try:
         subscribed = tuple(decode_subscription(subscription)[1].topics) if subscription else None
         assigned = tuple(partitions_in(assignment))

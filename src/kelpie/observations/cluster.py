@@ -13,7 +13,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker, and whether it is there. `alive` is None when nothing tells."""
+    """A broker, and whether it is alive; `alive` is None if that is unknown."""
 
     node_id: int
     host: str = ""
@@ -21,9 +21,9 @@ class Broker:
     rack: str | None = None
     alive: bool | None = None
     reason: str = ""
-    """Why it is thought to be dead, or why nobody knows."""
+    """Why it is considered dead, or why that is unknown."""
     release: str = ""
-    """What its API versions betray: "0.9", "2.8", "4.x"."""
+    """Concluded from its API versions: "0.9", "2.8", "4.x"."""
     at: Instant | None = None
     source: str = ""
 
@@ -89,7 +89,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """Something that nobody could be asked, and why: part of every answer.
+    """A question that no broker or file could answer, and why.
 
     `kind` is broker, group, partition, topic, history, settings or file; `name` says which one.
     """

@@ -29,7 +29,7 @@ class Observations:
     events: list[Event] = field(default_factory=list)
     unasked: list[Unasked] = field(default_factory=list)
     known_groups: dict[str, str] = field(default_factory=dict)
-    """Groups that somebody knows of, and from where: an earlier survey, a log, a topic, a disk."""
+    """Known groups, and from where: an earlier survey, a log, a topic, a disk."""
 
     def __repr__(self) -> str:
         """How many rows of each kind. All of them would be megabytes, and asyncio prints results of tasks."""

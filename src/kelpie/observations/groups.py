@@ -26,7 +26,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What is not known is None, or -1 for times: DescribeGroups tells no timeouts, records do."""
+    """Unknown values are None, or -1 for times: DescribeGroups has no timeouts, records have them."""
 
     member_id: str
     client_id: str = ""
@@ -61,7 +61,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of a group, from its record in the offsets topic, or as far as logs tell.
+    """A generation of a group, from its record in the offsets topic or from logs.
 
     Not every generation leaves a record, and a group that was removed begins again at 0.
     """

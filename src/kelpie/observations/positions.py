@@ -85,7 +85,7 @@ class OpenTransaction(NamedTuple):
     transactional_id: str = ""
     coordinator_epoch: int = -1
     state: str = ""
-    """What the transaction coordinator says; empty when nobody knows: then the transaction hangs."""
+    """As the transaction coordinator says; empty if it does not know the transaction, which then hangs."""
     timeout_ms: int = -1
     at: Instant | None = None
     source: str = ""

@@ -130,7 +130,7 @@ class Store:
     def _open(self) -> Iterator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not self.path.exists():
-            # Names of groups are nobody else's business.
+            # Other users must not read the names of groups.
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(self.path, timeout=_PATIENCE_S, isolation_level=None)) as database:
             database.execute("BEGIN IMMEDIATE")

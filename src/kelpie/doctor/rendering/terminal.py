@@ -1,4 +1,4 @@
-"""A diagnosis for a person at a terminal: the verdict first, then whom it hits, then finding by finding.
+"""A diagnosis for a person at a terminal: the verdict, the groups that are hit, then each finding.
 
 80 columns; commands stay on one line, so that they can be pasted. Colour is an ornament: nothing is said
 by it alone. Whatever others wrote (names, log lines) is made harmless first.
@@ -254,7 +254,7 @@ def _place(it: Evidence) -> str:
 
 
 def _remedies(findings: Sequence[Finding]) -> Iterator[str]:
-    """Advice once, with the commands of everyone whom it concerns; what to do first comes first for all."""
+    """Each advice once, with the commands for all groups; first steps come first."""
     commands: dict[str, dict[str, None]] = {}
     for step in range(max((len(finding.remedies) for finding in findings), default=0)):
         for remedy in (finding.remedies[step] for finding in findings if step < len(finding.remedies)):

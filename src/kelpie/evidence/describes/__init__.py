@@ -96,6 +96,6 @@ def _end(line: str, context: Context, number: int) -> None:
 
 
 def _is_plain_list(lines: list[str], name: str) -> bool:
-    """`kafka-consumer-groups --list` prints names and nothing else: only the file's name betrays it."""
+    """`kafka-consumer-groups --list` prints names and nothing else: only the file's name identifies it."""
     named = [line for line in lines if line.strip()]
     return bool(named) and bool(_LIST_NAME.search(name)) and all(_ONE_WORD.match(line) for line in named)

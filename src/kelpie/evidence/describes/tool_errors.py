@@ -6,7 +6,7 @@
              timed out at 1794776373922 after 35607 attempt(s)
 
 In the last form the tool has asked thousands of times within its time limit. Answers that fast are error 15:
-FindCoordinator has no other one that is worth a retry. With a few tries only, nobody has answered.
+FindCoordinator has no other retriable error. After few tries, no broker had answered at all.
 """
 
 import re

@@ -18,7 +18,7 @@ _ENDINGS = re.compile(r"(?i)(?:\.(?:log|txt|out|err|json|\d+|before|during|after
 
 
 class Groups:
-    """What a file tells about groups, as it is read."""
+    """What a file says about groups, collected while it is read."""
 
     def __init__(self) -> None:
         self.sure: dict[str, str] = {}
@@ -27,7 +27,7 @@ class Groups:
         """The same of one that other words gave away, when none had been named yet."""
         self.of_client: dict[str, str] = {}
         self.instances: set[str] = set()
-        """Clients of librdkafka whose group a line told; their other lines are not asked."""
+        """Clients of librdkafka whose group is known; their other lines are not searched."""
 
     @property
     def named(self) -> dict[str, str]:
@@ -53,7 +53,7 @@ class Groups:
         self.instances.add(instance)
 
     def go_on(self, later: "Groups") -> bool:
-        """What a later part of the same file told, read on its own. False: both must be read together."""
+        """Adds what a later part of the same file says. False: both parts must be read together."""
         for instance in later.instances:
             if self.of_client.get(instance, later.of_client[instance]) != later.of_client[instance]:
                 return False
@@ -67,7 +67,7 @@ class Groups:
         return True
 
     def attribute(self, events: Iterable[Event]) -> list[Event]:
-        """Events, with the group where the file tells it."""
+        """Events, with the group where the file names it."""
         only = self.only()
         return [self._with_group(event, only) for event in events]
 
@@ -77,7 +77,7 @@ class Groups:
         return next(iter(named.items())) if len(named) == 1 else None
 
     def of(self, client: str, only: tuple[str, str] | None) -> tuple[str, str] | None:
-        """The group of a client, and what told it."""
+        """The group of a client, and the source."""
         group = self.of_client.get(client)
         return only if group is None else (group, f"other lines of {client}")
 

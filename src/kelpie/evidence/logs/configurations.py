@@ -29,7 +29,7 @@ def read_dump(lines: Iterable[str]) -> dict[str, str]:
 
 
 def settings_of_group(dump: dict[str, str], source: str) -> list[Setting]:
-    """What a consumer was told, as settings of its group."""
+    """The configuration of a consumer, as settings of its group."""
     group = dump.get("group.id", "")
     if group in ("", "null"):
         return []

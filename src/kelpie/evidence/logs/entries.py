@@ -25,7 +25,7 @@ class Entry:
     trace: list[str] = field(default_factory=list)
 
     def add(self, line: str) -> None:
-        """A line without a head that follows; of so many that nobody could read them all, the first."""
+        """Adds a line without a head that belongs to the entry; beyond a limit, such lines are dropped."""
         length = len(self.trace)
         if length < _LONGEST_TRACE or (length < _LONGEST_DUMP and self._is_dump()):
             self.trace.append(line)
@@ -45,16 +45,16 @@ class Entries:
     """Goes through the lines of one file; `heads` and `lines` count."""
 
     def __init__(self, layout: Layout | None = None) -> None:
-        """`layout`: the one that somebody has described; it is found out if nobody has."""
+        """`layout`: the one that the user described; None: it is recognised."""
         self._layout = layout
         self.lines = 0
         self.heads = 0
         self.wrapper = ""
-        """Who puts something in front of the lines; nobody, if empty."""
+        """The wrapper that puts something in front of the lines; empty: none."""
 
     @property
     def is_plain(self) -> bool:
-        """Lines have stood for themselves for so long that nobody looks for wrappers any more."""
+        """So many lines came without a wrapper that none is looked for any more."""
         return not self.wrapper and self.heads > _HEADS_TO_TRUST
 
     def read(self, lines: Iterable[str]) -> Iterator[Entry]:
@@ -78,7 +78,7 @@ class Entries:
             elif not inner.strip():
                 continue
             else:
-                # Nobody has given lines a head so far: then each is a message.
+                # No line has had a head so far, so each line is a message.
                 head = Head("", "", "", inner)
                 time = time or (current.time if current is not None else "")
             if current is not None:

@@ -25,7 +25,7 @@ _GROUP = re.compile(r"Not authorized to access group: (\S+)")
 
 
 def find_exception(message: Message) -> Sequence[Found] | None:
-    """What an exception tells, in the message or in the lines that belong to it."""
+    """What an exception says, in the message or in the lines that belong to it."""
     text = f"{message.text}\n{message.trace}" if message.trace else message.text
     if "Exception" not in text:
         return None

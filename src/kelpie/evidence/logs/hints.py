@@ -1,4 +1,4 @@
-"""What somebody knows of logs that they do not tell themselves: the zone of times, an unusual layout."""
+"""What the user says about logs: the zone of their times, an unusual layout."""
 
 import re
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ _BY_ERROR: dict[object, Kind] = {
 
 
 def _refused(found: Found, _: Message) -> Sequence[Found]:
-    """The fatal errors of joining, each a trouble of its own."""
+    """The fatal errors of joining, each with its own meaning."""
     reason = str(found.fields.get("reason", ""))
     if "incompatible" in reason or "supported protocols" in reason:
         return [replace(found, fields={**found.fields, "error": ErrorCode.INCONSISTENT_GROUP_PROTOCOL.value})]
@@ -51,7 +51,7 @@ def _refused(found: Found, _: Message) -> Sequence[Found]:
 
 
 def _leaving(found: Found, _: Message) -> Sequence[Found]:
-    """From 2.4 to 2.8 the reason of leaving is the only word about a poll that came too late."""
+    """From 2.4 to 2.8 only the reason for leaving says that a poll came too late."""
     reason = str(found.fields.get("reason", ""))
     if reason.startswith(_POLL_TIMEOUT) and len(reason) > len(_POLL_TIMEOUT):
         return [replace(found, kind=Kind.POLL_INTERVAL_EXCEEDED), found]

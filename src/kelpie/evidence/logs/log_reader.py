@@ -68,10 +68,10 @@ class LogReading:
     first: Instant | None = None
     last: Instant | None = None
     missing: Float = Float.FIXED
-    """YEAR or DATE: its lines lack that, and nothing in it tells: all its times are off by one amount."""
+    """YEAR or DATE: its lines lack that, and so all its times are off by the same amount."""
 
     def shift(self, by: int | None) -> None:
-        """Sets the times of a dateless log right. None: nobody knows; then it has none."""
+        """Corrects the times of a dateless log. None: the date is unknown, and the log loses its times."""
         self.missing = Float.FIXED
         self.first, self.last = _shifted(self.first, by), _shifted(self.last, by)
         self.found.events = [replace(event, at=_shifted(event.at, by)) for event in self.found.events]
@@ -79,7 +79,7 @@ class LogReading:
 
 
 class LogReader:
-    """Reads one file, entry by entry; what only the end of the file tells is done at the end.
+    """Reads one file, entry by entry; what only the end of the file can decide is done at the end.
 
     `most` bounds how many events of a kind are kept.
     """
@@ -130,7 +130,7 @@ class LogReader:
             self._event(each, facts, entry, stamp)
 
     def _time(self, entry: Entry, *, needed: bool) -> Stamp | None:
-        """Most lines mean nothing, and then nobody asks when they were written; but see `Clock.read`."""
+        """Most lines mean nothing, and their times are not read; but see `Clock.read`."""
         if not entry.time:
             return None
         self.last_time = entry.time

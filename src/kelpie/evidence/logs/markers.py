@@ -1,4 +1,4 @@
-"""What a line must contain to mean anything: words to look for in bytes, before anybody takes it apart.
+"""What a line must contain to mean anything: words to search in bytes, before the line is parsed.
 
 Few lines of a log mean anything. A line without any of these words changes nothing of what `reading` tells:
 no template fits it, and it names no group, no version, no settings. Some words matter only until something is
@@ -31,7 +31,7 @@ class Why(IntFlag):
     INSTANCE = 4
     """It may name the group of an instance of librdkafka."""
     MOMENT = 8
-    """It may betray the zone of the file's times."""
+    """It may show the zone of the file's times."""
     GUESS = 16
     """It may give a group away, if none has been named so far."""
 

@@ -88,7 +88,7 @@ class Pattern:
     kind: EventKind
     beginning: str
     longest: str
-    """The longest fixed part of the template: cheaper to look for than the whole."""
+    """The longest fixed part of the template: cheaper to search than the whole."""
     regex: re.Pattern[str]
     names: tuple[str, ...]
     """Of its holes; none twice."""
@@ -247,7 +247,7 @@ class Table:
                 self._anywhere.append(pattern)
 
     def find(self, message: Message) -> Sequence[Found] | None:
-        """What the message means. None: nobody knows it; empty: it is known, and means nothing here."""
+        """What the message means. None: it is unknown; empty: it is known and has no meaning here."""
         word = message.text.partition(" ")[0]
         for pattern in self._by_word.get(word, ()):
             meaning = pattern.find(message)

@@ -18,7 +18,7 @@ _SENSIBLE = re.compile(r"[0-9]{1,12}$")
 Client = tuple[str | None, str | None, str | None]
 """Its group, its id, and its name among the instances of librdkafka."""
 Returns = Mapping[Client, Instant | None]
-"""When a client was back; None: it was, and nobody knows when."""
+"""When a client was back; None: it was back at an unknown time."""
 
 
 def with_pauses(
@@ -41,7 +41,7 @@ def with_pauses(
 
 
 def limits_of(settings: Iterable[Setting]) -> dict[str, str]:
-    """By group: after which pause a client is taken for dead, as far as files tell."""
+    """By group: after which pause a client counts as dead, as far as it is known."""
     return {
         setting.of.removeprefix("group "): setting.value
         for setting in settings

@@ -83,7 +83,7 @@ class Clock:
         return Stamp(at, stamp.float)
 
     def betray(self, stamp: Stamp, message: str) -> bool:
-        """Whether a message names its own moment, and has told what is missing in the times."""
+        """Whether a message names a full time, and so completes the times of the log."""
         if stamp.float is Float.FIXED:
             return False
         match = _BETRAYED.search(message)
@@ -98,7 +98,7 @@ class Clock:
         return True
 
     def fixed(self, stamp: Stamp | None) -> Instant | None:
-        """The time as it is known in the end. None: the date is missing, and nothing tells it."""
+        """The final time. None: the date is missing and cannot be found."""
         if stamp is None:
             return None
         if stamp.float is Float.FIXED:

@@ -26,7 +26,7 @@ _LARGEST_JSON = 1 << 20
 
 class Wrapped(NamedTuple):
     time: str
-    """Empty: this wrapper tells none."""
+    """Empty: this wrapper has none."""
     line: str
 
 
