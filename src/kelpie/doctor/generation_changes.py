@@ -1,8 +1,8 @@
-"""The generations of a group, one after the other: when each began, who came and who went.
+"""The generations of a group in order: when each began, which members joined and which left.
 
-Three tellers, and the one that knows most counts: the coordinator's log, the records of the offsets topic,
-the logs of consumers. Generations are numbers that only compare within one life of a group: one that was
-removed begins again at 0. Not every generation leaves a record.
+Three sources have generations: the coordinator's log, records of the offsets topic, logs of consumers. The
+one with most generations counts. A group that was removed begins again at generation 0. Not every generation
+leaves a record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _GOING = (EventKind.MEMBER_LEFT, EventKind.MEMBER_EXPIRED)
 
 
 class GenerationChange(NamedTuple):
-    """One new generation, or the end of the last member."""
+    """A new generation, or the moment at which the group became empty."""
 
     at: Instant
     generation: int

@@ -1,16 +1,17 @@
-"""Files as witnesses: what logs, tools' outputs, configurations and log segments say, without any cluster.
+"""Readers of files: logs, outputs of tools, configurations, log segments, snapshots. No cluster is asked.
 
     from kelpie.evidence import read_evidence
     observations = read_evidence(["incident/"])
 
 folder      everything below some paths; what each file is; what could not be used
-files       finding files in folders and archives (`archives`), whoever made them
+files       finds files in folders and archives (`archives`)
 segments    log segments off disks of brokers
 logs/       logs of clients and brokers
 describes/  outputs of Kafka's tools
 properties  configurations of brokers
 dating      when an output was made; `dateless`: on which day a log was written
-surveys     snapshots that `kelpie collect` took (`collected`: their format; `looks`: which of them count)
+snapshots   those that `kelpie collect` took (`snapshot_files`: their format; `snapshot_choice`: which count)
+assembly    what the doctor and the pipeline share in putting evidence together
 zookeeper_dumps  what Kafka keeps in ZooKeeper
 joining     states and members of a group, described by two commands, as one row
 """

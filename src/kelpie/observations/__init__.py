@@ -1,8 +1,8 @@
 """What was seen of a cluster and its groups: by a survey, in the offsets topic, in files. No judgement yet.
 
-Everything that can be observed becomes one of these rows, whoever saw it; `Observations` holds them all,
-and the doctor makes cases of it. Every row says when it was true (`at`, None if nobody knows) and where
-it is from (`source`, in words that lead a person there: "broker 1 (10.0.0.1:9092)", "clients/app.log:42",
+Everything that can be observed becomes one of these rows; `Observations` holds them all, and the doctor
+makes cases of them. Every row says when it was true (`at`, None if unknown) and where it is from (`source`,
+as a person would look it up: "broker 1 (10.0.0.1:9092)", "clients/app.log:42",
 "segments/broker-2/__consumer_offsets-25/00000000000000000000.log@1204").
 
 Rows that come by the hundred thousand are tuples, the others dataclasses. All are immutable.

@@ -6,8 +6,8 @@ later buffer may need: transactions that are still open, and the members of KIP-
 streams: a row is handed out as soon as it is certain.
 
 - Transactional commits count when their commit marker is there; aborted ones never, open ones not yet.
-- A null key, an unreadable record, a record type that is not for us: that record only. A torn end or a wrong
-  checksum: the rest of that buffer. Both are told, as `Unasked` rows of kind "file".
+- A null key, an unreadable record or an unused record type: that record is skipped. A torn end or a wrong
+  checksum: the rest of that buffer is skipped. Both give `Unasked` rows of kind "file".
 - Kafka 0.9 wrote no times beside its records. Where a record has none of its own, `at` is the time of the
   newest commit before it in the same partition, and None if there is none.
 """

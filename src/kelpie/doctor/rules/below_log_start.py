@@ -11,14 +11,14 @@ that is left as well; none ends the consumer with an exception.
 How it decides: the committed offset is smaller than the earliest offset of the
 partition. The difference is how many offsets are lost; in compacted topics and
 with transactions there may be fewer records. Without a survey, a client's log
-that tells of an offset out of range and of a reset to a higher one.
+that shows an offset out of range and a reset to a higher one.
 
 What to do: lose no more: keep records for longer (retention.ms,
 retention.bytes) until the group has caught up. Then say where it goes on,
 rather than leave that to the reset policy.
 
-When it is wrong: somebody deleted records on purpose that this group need not
-read. If nobody in the group subscribes to the topic any more, it is only a
+When it is wrong: records were deleted on purpose that this group need not
+read. If no member of the group subscribes to the topic any more, it is only a
 notice; the offset stays until offsets.retention.minutes have passed.
 
 Reproduce: kelpie lab run below-log-start

@@ -5,7 +5,7 @@ What it sees: a committed offset that lies behind the last record of the log.
 Why it matters: records that the group has read are gone: an unclean election
 cut the log off, a disk was lost, or the topic was deleted and created anew. A
 consumer that starts there is refused (OFFSET_OUT_OF_RANGE) and goes where
-auto.offset.reset says. Worse, if nobody starts: once the log has grown past the
+auto.offset.reset says. Worse, if no consumer starts: once the log has grown past the
 offset, the group goes on there, and what was written in between is never read.
 
 How it decides: the committed offset is larger than the end of the log (the high
@@ -17,7 +17,7 @@ What to do: set the offset yourself before the log grows past it: to the end of
 the log after a truncation, to the beginning if the topic is a new one. Find out
 who elected an unclean leader, or deleted the topic.
 
-When it is wrong: an offset that somebody set to a place that does not exist yet.
+When it is wrong: an offset was set by hand to a place that does not exist yet.
 While a new leader does not yet know its high watermark, brokers say so (error
 78), and the rule waits.
 

@@ -12,7 +12,7 @@ off, so nothing is compacted, or the disk is slow.
 How it decides: the coordinator answered error 14 (COORDINATOR_LOAD_IN_PROGRESS)
 when it was last asked for the group; or its log says that it began to load the
 partition and has not said since that it is done. Kafka before 2.0 answers 16
-while it loads, which KLP103 tells of.
+while it loads, which KLP103 reports.
 
 What to do: wait. If it does not end, look at the size of the partition on disk
 and whether the log cleaner of that broker is alive ("Starting the log cleaner"

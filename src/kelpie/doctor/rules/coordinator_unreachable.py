@@ -4,7 +4,7 @@ What it sees: the brokers agree on the group's coordinator and say that it is
 alive, and no connection to it comes about from here.
 
 Why it matters: a consumer at the same place has the same trouble. It finds its
-coordinator, cannot connect, looks again, is told the same, for ever. Records of
+coordinator, cannot connect, asks again, gets the same answer, for ever. Records of
 other brokers' partitions it could read; it never gets so far.
 
 How it decides: the leader of the group's partition of __consumer_offsets is
@@ -15,7 +15,7 @@ and then failed to connect to it, while others say that it is alive.
 What to do: compare the address that the broker advertises (advertised.listeners)
 with one that can be reached from the consumer's host: localhost, a name of a
 container network, or another port are the usual mistakes. Else a firewall, or a
-broker that hangs. If it died a moment ago, the next look shows KLP101 instead:
+broker that hangs. If it died a moment ago, the next run shows KLP101 instead:
 controllers take 6 to 18 s to notice.
 
 When it is wrong: the doctor runs where consumers do not, behind another

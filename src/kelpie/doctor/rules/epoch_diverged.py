@@ -20,7 +20,7 @@ part: the finding has the numbers. Some records will be read twice only if the
 lost ones are sent again.
 
 When it is wrong: commits made by tools and in transactions carry no leader
-epoch (-1); for those it cannot be told.
+epoch (-1); for those it stays unknown.
 
 Reproduce: kelpie lab run epoch-diverged
 """

@@ -12,11 +12,11 @@ How it decides: the last stable offset is smaller than the end of the log, a
 producer's transaction is open at it (DescribeProducers), and its coordinator
 knows nothing of that transaction, is done with it, or should have ended it long
 ago by its timeout. A transaction that its coordinator still waits for is only a
-notice, and only if two looks saw it at the same place, or its last record is a
+notice, and only if two surveys saw it at the same place, or its last record is a
 minute old: it ends with its timeout.
-Where brokers cannot tell of producers (before 2.8), a last stable offset that
+Where brokers cannot describe producers (before 2.8), a last stable offset that
 stood still for longer than transaction.max.timeout.ms is as good. Kafka's own
-tools tell no last stable offset: where one was run last, that of the looks before
+tools print no last stable offset: where one was run last, that of earlier surveys
 counts, if it stood still between them. Groups whose offset is behind the last
 stable offset read uncommitted records and are not concerned.
 

@@ -8,8 +8,8 @@ others go on. In a rolling change of partition.assignment.strategy every new
 member is refused until the last old one is gone: the group runs with fewer and
 fewer members.
 
-How it decides: a consumer's log says so. No request tells it afterwards: the
-coordinator keeps no record of whom it refused.
+How it decides: a consumer's log says so. No request shows it afterwards: the
+coordinator keeps no record of members that it refused.
 
 What to do: change assignors in two steps: first deploy all members with both the
 old and the new one, then with the new one alone. A group of Kafka Connect and a

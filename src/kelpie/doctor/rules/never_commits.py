@@ -5,13 +5,13 @@ the group has no committed offset anywhere.
 
 Why it matters: whenever a partition changes hands, its new owner starts where
 auto.offset.reset says: it skips records (latest, the default) or reads all of
-them again (earliest). Lag cannot be told, by no tool.
+them again (earliest). No tool can compute its lag.
 
 How it decides: the coordinator answers that nothing is committed, no commit is
 in the history of the offsets topic as far as it is kept, and members have been
 there for longer than their session timeout (45 s where it is not known), while a
 record that came in after them has been waiting for as long, or for 15 s. Clients
-commit every 5 s if nobody says otherwise.
+commit every 5 s by default.
 
 What to do: set enable.auto.commit=true, or commit after processing. If the
 application keeps its offsets elsewhere, with its results, all is well: then it

@@ -14,7 +14,7 @@ not among it, though it is assigned, or of a topic that members subscribe to. It
 is a warning when the group commits in other partitions of the topic, and for
 longer than a few commits: then this one was added, or is not read. It is a
 notice while a group is new, where the records are older than the group, and
-where nobody is in the group.
+where the group has no members.
 
 What to do: before the consumers start, set the offset in the partition: to the
 beginning to read what is there. For topics that grow, choose

@@ -12,7 +12,7 @@ doctor, or in a log of the group's own clients. The latter is critical, the
 former a warning: with the consumers' own credentials it may be allowed.
 
 What to do: a consumer needs Read on its group and Describe and Read on its
-topics; the doctor needs Describe on groups and topics (a look changes nothing).
+topics; the doctor needs Describe on groups and topics (it changes nothing).
 The finding has the commands.
 
 When it is wrong: Kafka hides topics that one may not describe: they look

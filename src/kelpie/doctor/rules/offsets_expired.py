@@ -5,20 +5,20 @@ because they were too old.
 
 Why it matters: when its consumers come back, they start where auto.offset.reset
 says: latest, the default, skips everything that has come since; earliest reads
-all that is kept once more. Nobody logs it.
+all that is kept once more. No client logs it.
 
 How it decides: the history in the offsets topic has a commit and then its
 removal, and between them lies at least the retention of offsets
 (offsets.retention.minutes, 7 days by default, or what the commit itself asked
 for). A removal before its time was made by hand, or came with the deletion of
-the topic, and is not reported. Since 2.1 offsets expire only while nobody is in
+the topic, and is not reported. Since 2.1 offsets expire only while no member is in
 the group, or for topics that it no longer subscribes to.
 
 What to do: set the offsets back to where they were: the finding has the
 numbers. If the group may be silent for so long, raise offsets.retention.minutes
 above its longest pause.
 
-When it is wrong: offsets that somebody deleted by hand after the retention had
+When it is wrong: offsets that were deleted by hand after the retention had
 passed look the same.
 
 Reproduce: kelpie lab run offsets-expired

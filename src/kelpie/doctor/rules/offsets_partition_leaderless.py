@@ -3,7 +3,7 @@
 What it sees: the partition of __consumer_offsets that the group lives on has no
 leader, or one that is dead.
 
-Why it matters: its leader is the group's coordinator. Without it nobody in the
+Why it matters: its leader is the group's coordinator. Without it no member of the
 group can join, fetch committed offsets or commit; consumers wait without an
 error in their logs, and Kafka's tools leave the group out of lists. It does not
 heal by itself: only when a replica comes back.
@@ -15,7 +15,7 @@ error 15 in answer to FindCoordinator is as good: from every broker that could
 be asked, or to the group's own clients, again and again, with nothing found
 since. An outage that is over is a notice, with its beginning and end. Where no
 group is known that lives on such a partition, the partitions are named: without
-their leader nobody can list the groups on them.
+their leader no broker can list the groups on them.
 
 What to do: start the brokers that hold a replica; once one is back that was in
 sync, it leads again and nothing is lost. If they are gone for good, move the

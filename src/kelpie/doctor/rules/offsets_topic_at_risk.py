@@ -9,7 +9,7 @@ coordinator (KLP101), and nothing else in the cluster need be wrong. Below
 min.insync.replicas the groups can still read, and every commit fails already.
 
 How it decides: for each living broker, which partitions have it alone in sync;
-the group's names are hashed to see whom the loss would hit. With one replica by
+the group's names are hashed to see which the loss would hit. With one replica by
 configuration (offsets.topic.replication.factor=1, the default of many quick
 starts) that is so on the best of days: a warning, or a notice if there is only
 one broker anyway.

@@ -3,13 +3,13 @@
 What it sees: a partition of a topic that the group reads has no leader, or one
 that is dead.
 
-Why it matters: nobody can read it or write to it. The group's other partitions
+Why it matters: no client can read it or write to it. The group's other partitions
 go on, so the group looks alive and lag does not even grow: producers cannot
 write either. Consumers log at most a warning about metadata.
 
 How it decides: a broker's metadata shows leader -1 for the partition, or a
 leader that is not alive. The partitions are those that are assigned to members,
-those of topics that they subscribe to, or, with nobody there, those with
+those of topics that they subscribe to, or, without members, those with
 committed offsets. It is critical when none of them can be read, else a warning.
 
 What to do: start one of the brokers that hold a replica; nothing is lost then.

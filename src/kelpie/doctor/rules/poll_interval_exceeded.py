@@ -4,7 +4,7 @@ What it sees: a member left the group, or was taken for lost by its own client,
 because its application did not call poll() for longer than max.poll.interval.ms.
 
 Why it matters: its partitions stop until the rebalance ends, and what it was
-working on is done again, by whoever gets them. If each batch takes that long, it
+working on is done again, by the member that gets them. If each batch takes that long, it
 never ends.
 
 How it decides: the consumer's own log says so (Java: "consumer poll timeout has

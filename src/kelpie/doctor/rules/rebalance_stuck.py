@@ -5,20 +5,20 @@ What it sees: the group is in a rebalance that does not end.
 Why it matters: members that have rejoined wait, and read nothing. The coordinator
 waits for the missing ones as long as the longest max.poll.interval.ms in the
 group (5 minutes by default, often much longer), then throws them out. If it waits
-for the leader's assignment, everybody waits for one.
+for the leader's assignment, all members wait for one.
 
-How it decides: looks at the group, or the coordinator's log, show that one and
+How it decides: surveys of the group, or the coordinator's log, show that one and
 the same rebalance lasts longer than the longest session in the group: by then,
-whoever is dead has been removed, and whoever polls has rejoined. New members that
+dead members have been removed, and members that poll have rejoined. New members that
 keep coming in (a first start, with group.initial.rebalance.delay.ms) are not
 stuck until the rebalance timeout has passed as well. Members that were in the
 last generation and have not said that they rejoin are named.
 
 What to do: look at those members: something in their poll loop takes long, or
-hangs. A thread dump tells. Restarting the one that hangs ends the rebalance.
+hangs. A thread dump shows it. Restarting the one that hangs ends the rebalance.
 
 When it is wrong: two rebalances right after each other that look like one,
-because nobody has read the history in between.
+because the history in between was not read.
 
 Reproduce: kelpie lab run rebalance-stuck
 """

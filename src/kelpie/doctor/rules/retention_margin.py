@@ -6,7 +6,7 @@ it: records will be deleted before it has read them.
 Why it matters: data is lost then, without an error until the group is refused
 (KLP303). Until then it can be helped.
 
-How it decides, for each partition, over the looks that there are:
+How it decides, for each partition, over all surveys:
 - The next record to read is so old, the topic keeps records for so long
   (retention.ms), and the group reads slower than producers write: from the rates
   follows when it is reached, at the earliest. Brokers delete whole segments, so

@@ -3,19 +3,19 @@
 What it sees: the group's committed offset went back, and has not come to where
 it was since.
 
-Why it matters: everything in between is read and processed once more. If nobody
-meant it, look for duplicates downstream.
+Why it matters: everything in between is read and processed once more. If it was not
+meant, look for duplicates downstream.
 
 How it decides: in the history of commits (or between two surveys) an offset is
 followed by a smaller one, and the highest one has not been reached again. A
 commit without a leader epoch after commits that had one was made by a tool
 (kafka-consumer-groups --reset-offsets, kelpie reset), otherwise by a consumer
-that was told to seek, or by one that did not know that it had lost the
+that called seek, or by one that did not know that it had lost the
 partition. Offsets that were removed in between (KLP302, or deleted by hand)
 begin anew. A log that ends before the highest offset, or whose leader epoch went
 back, is another log (KLP304), and nothing is read again.
 
-What to do: nothing, if it was meant. If not, and nobody has started consuming
+What to do: nothing, if it was meant. If not, and no member has started consuming
 yet, set the offset back to where it was.
 
 When it is wrong: a topic that was created anew and has grown past the old

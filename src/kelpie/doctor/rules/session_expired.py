@@ -3,7 +3,7 @@
 What it sees: the coordinator removed a member because it did not hear from it for
 a whole session.
 
-Why it matters: until then its partitions were read by nobody: that takes a whole
+Why it matters: until then its partitions were not read: that takes a whole
 session.timeout.ms, and a rebalance after it. If it was still alive, it goes on
 working on partitions that others have got, and its commits are refused (KLP210).
 

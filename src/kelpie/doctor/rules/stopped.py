@@ -1,9 +1,9 @@
 """KLP310 stopped
 
 What it sees: the group used to commit, has not for longer than usual, and
-records wait for it. Nobody is in it, or those who are there are silent.
+records wait for it. It has no members, or its members are silent.
 
-Why it matters: nobody reads. Offsets of a group that stays empty expire after
+Why it matters: its records are not read. Offsets of a group that stays empty expire after
 offsets.retention.minutes (7 days by default), and records after the retention of
 their topic, whichever comes first.
 
@@ -13,8 +13,8 @@ such a pause has not come up more than once before, and at least two records
 wait. With members in the group, they must have been waiting for as long,
 too. A single commit proves no rhythm: then members that were there must show
 that it ever ran. Without the history of commits, two surveys show the same if
-nobody is in the group. Within the first minute it is told a grade lower: whoever is
-restarted looks the same.
+the group has no members. Within the first minute its severity is lower: a
+restart looks the same.
 
 What to do: start its consumers; or delete the group if it is not needed any
 more. If members are there, look into their logs.

@@ -1,6 +1,6 @@
 """KLP307 unstable-offset
 
-What it sees: the group's committed offset cannot be told, because a transaction
+What it sees: the group's committed offset is not known, because a transaction
 that commits it is neither committed nor aborted.
 
 Why it matters: consumers that ask for stable offsets (all of Java's since 2.5)
@@ -8,10 +8,10 @@ hear UNSTABLE_OFFSET_COMMIT when they start or take a partition over, and ask
 again and again without a line in the log: they get no position, and no records.
 
 How it decides: the coordinator answered error 88, and it is not only for a
-moment: two looks saw it; or the transaction in the group's partition of
+moment: two surveys saw it; or the transaction in the group's partition of
 __consumer_offsets has been open for longer than three of the group's usual
 pauses between commits, or its coordinator does not know it or is done with it.
-Client logs that tell of it for as long are as good.
+Client logs that show it for as long are as good.
 
 What to do: start the producer with its transactional id again: that ends the
 transaction. Otherwise it ends with its timeout (transaction.timeout.ms, 1 minute

@@ -4,7 +4,7 @@ What it sees: consumers whose commits are refused because they are not members o
 the group any more, or are of an old generation.
 
 Why it matters: a zombie has gone on working after it was thrown out. What it read
-meanwhile is not committed and is done again by whoever has its partitions now:
+meanwhile is not committed and is done again by the member that has its partitions now:
 records are processed twice. That the commit is refused is Kafka's protection; the
 work that was done twice stays done.
 
@@ -13,7 +13,7 @@ How it decides: a consumer's log shows a commit that failed with UNKNOWN_MEMBER_
 STALE_MEMBER_EPOCH (113), or that failed because the consumer is "not part of an
 active group". REBALANCE_IN_PROGRESS (27) is what members hear that commit at the
 wrong moment; it counts only for one that was thrown out before. Refused commits
-leave no trace in the cluster, so without such logs nobody can say.
+leave no trace in the cluster, so without such logs it stays undetermined.
 
 What to do: find out why it was thrown out: mostly poll() came late (KLP203), or its
 session ended (KLP204). Commit before the batch grows long, and make processing
