@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import (
 
 from kelpie.client.properties import settings_of
 from kelpie.pipeline.committing import FLUSH_S, PATIENCE_S, Committer
-from kelpie.pipeline.progress import progress_of
+from kelpie.pipeline.query_progress import progress_of
 
 _log = logging.getLogger(__name__)
 _QUERY = "{query}"
@@ -48,8 +48,10 @@ class CommitOffsets(StreamingQueryListener):
         """Raises BadSettings."""
         if not group:
             raise ValueError("a group must have a name")
-        own = {name.removeprefix("kafka."): value for name, value in (properties or {}).items()}
-        self._committer = Committer(settings_of(own, bootstrap), patience_s=patience_s, flush_s=flush_s)
+        client_properties = {name.removeprefix("kafka."): value for name, value in (properties or {}).items()}
+        self._committer = Committer(
+            settings_of(client_properties, bootstrap), patience_s=patience_s, flush_s=flush_s
+        )
         self._group, self._query = group, query
         self._lock = threading.Lock()
         self._owners: dict[str, str] = {}
@@ -86,7 +88,7 @@ class CommitOffsets(StreamingQueryListener):
         progress = progress_of(event.progress)
         if not self._is_mine(progress.query, progress.name):
             return
-        tell = self._committer.told.tell
+        tell = self._committer.logged.tell
         if not progress.offsets:
             tell(progress.query, "sources", logging.INFO, f"{progress} reads no topic of Kafka.")
             return

@@ -1,4 +1,4 @@
-"""Commits the progress of queries, in a thread of its own: whoever offers it never waits.
+"""Commits the progress of queries in a thread of its own: the caller never waits.
 
 - Each batch once, never backwards: what is stored says of which query and batch it is (in the metadata of the
   commit), and is read before the first commit, and before one is repeated whose answer did not come. When
@@ -19,7 +19,7 @@ from kelpie.client.settings import Settings
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed
 from kelpie.pipeline.group_offsets import CommitDelayed, CommitRefused, GroupOffsets
-from kelpie.pipeline.progress import Progress, mark_of
+from kelpie.pipeline.query_progress import QueryProgress, mark_of
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ _Key = tuple[str, str]
 """Group and query."""
 
 
-class Told:
-    """What was logged, so that it is not logged again."""
+class LoggedOnce:
+    """Remembers what was logged, so that it is not logged again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,11 +74,11 @@ class Committer:
     def __init__(
         self, settings: Settings, *, patience_s: float = PATIENCE_S, flush_s: float = FLUSH_S
     ) -> None:
-        self.told = Told()
+        self.logged = LoggedOnce()
         self._settings = settings
         self._patience_s, self._flush_s = patience_s, flush_s
         self._lock = threading.Condition()
-        self._waiting: dict[_Key, Progress] = {}
+        self._waiting: dict[_Key, QueryProgress] = {}
         """The newest progress that was not taken up yet."""
         self._busy: set[_Key] = set()
         self._running: set[str] = set()
@@ -95,7 +95,7 @@ class Committer:
         with self._lock:
             self._running.discard(run)
 
-    def offer(self, group: str, progress: Progress) -> None:
+    def offer(self, group: str, progress: QueryProgress) -> None:
         with self._lock:
             key = group, progress.query
             before = self._waiting.get(key)
@@ -129,14 +129,14 @@ class Committer:
 
     # What the thread asks.
 
-    def take(self) -> list[tuple[_Key, Progress]]:
+    def take(self) -> list[tuple[_Key, QueryProgress]]:
         """What nobody works on."""
         with self._lock:
             mine = [key for key in self._waiting if key not in self._busy]
             self._busy.update(mine)
             return [(key, self._waiting.pop(key)) for key in mine]
 
-    def newest(self, key: _Key, progress: Progress) -> Progress:
+    def newest(self, key: _Key, progress: QueryProgress) -> QueryProgress:
         """What has come since for somebody who works on it."""
         with self._lock:
             return self._waiting.pop(key, progress)
@@ -191,7 +191,7 @@ class _Work:
     def __init__(self, settings: Settings, committer: Committer) -> None:
         self._kafka = GroupOffsets(settings)
         self._committer = committer
-        self._tell = committer.told.tell
+        self._tell = committer.logged.tell
         self._standings: dict[_Key, _Standing] = {}
         self._end = End()
 
@@ -216,13 +216,13 @@ class _Work:
                 task.cancel()
             await self._kafka.close()
 
-    async def _see_to(self, key: _Key, progress: Progress) -> None:
+    async def _see_to(self, key: _Key, progress: QueryProgress) -> None:
         try:
             await self._commit(key, progress, self._standings.setdefault(key, _Standing()))
         finally:
             self._committer.done(key)
 
-    async def _commit(self, key: _Key, progress: Progress, standing: _Standing) -> None:
+    async def _commit(self, key: _Key, progress: QueryProgress, standing: _Standing) -> None:
         """Until it is done, refused, or too late."""
         group, _ = key
         began, pause, attempts = time.monotonic(), _FIRST_PAUSE_S, 0
@@ -252,13 +252,13 @@ class _Work:
                 if attempts > _QUIET_ATTEMPTS:
                     took = time.monotonic() - began
                     _log.info("%s is committed, after %d attempts in %.1f s.", progress, attempts, took)
-                self._committer.told.forget(group, "refused", "given up", "waiting")
+                self._committer.logged.forget(group, "refused", "given up", "waiting")
                 return
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
             progress = self._committer.newest(key, progress)
 
-    async def _once(self, group: str, progress: Progress, standing: _Standing) -> None:
+    async def _once(self, group: str, progress: QueryProgress, standing: _Standing) -> None:
         if standing.batch >= progress.batch:
             return
         stored: Mapping[TopicPartition, Committed] = {}
@@ -276,7 +276,7 @@ class _Work:
         standing.batch, standing.offsets = progress.batch, dict(progress.offsets)
 
     def _due(
-        self, group: str, progress: Progress, stored: Mapping[TopicPartition, Committed]
+        self, group: str, progress: QueryProgress, stored: Mapping[TopicPartition, Committed]
     ) -> dict[TopicPartition, int]:
         """What is not stored yet, and would not take the group back."""
         due = {}

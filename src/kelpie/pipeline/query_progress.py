@@ -1,4 +1,4 @@
-"""How far a streaming query has read Kafka, as its progress tells it."""
+"""How far a streaming query has read Kafka, from the progress that Spark reports."""
 
 import json
 import re
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 _MARK = re.compile(r"spark query ([0-9a-f-]{36}) batch (\d+)")
 _KAFKA = re.compile(r"Kafka\w*\[")
-"""How Spark's Kafka source describes itself: KafkaV2[Subscribe[orders]]. Others have such offsets as well."""
+"""How Spark's Kafka source describes itself: KafkaV2[Subscribe[orders]]. Others have such offsets, too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """A batch that is done."""
+class QueryProgress:
+    """A batch that is complete."""
 
     query: str
     """Its id, which it keeps as long as it has its checkpoint."""
@@ -29,31 +29,31 @@ class Progress:
 
     @property
     def mark(self) -> str:
-        """What is stored beside a commit."""
+        """The metadata of its commits."""
         return f"spark query {self.query} batch {self.batch}"
 
     def __str__(self) -> str:
         return f"Batch {self.batch} of query {self.name or self.query}"
 
 
-def progress_of(told: "StreamingQueryProgress") -> Progress:
-    return Progress(str(told.id), told.name, int(told.batchId), _offsets(told.sources))
+def progress_of(progress: "StreamingQueryProgress") -> QueryProgress:
+    return QueryProgress(str(progress.id), progress.name, int(progress.batchId), _offsets(progress.sources))
 
 
 def mark_of(metadata: str) -> tuple[str, int]:
-    """Query and batch of a stored commit; nothing, if it is somebody else's."""
-    found = _MARK.fullmatch(metadata)
-    return (found[1], int(found[2])) if found else ("", -1)
+    """Query and batch of a stored commit; ("", -1) if Kelpie did not write it."""
+    match = _MARK.fullmatch(metadata)
+    return (match[1], int(match[2])) if match else ("", -1)
 
 
 def _offsets(sources: Iterable[Any]) -> dict[TopicPartition, int]:
-    found: dict[TopicPartition, int] = {}
+    offsets: dict[TopicPartition, int] = {}
     for source in sources:
         if _KAFKA.match(source.description):
             for name, offset in _read(source.endOffset):
-                # A query may read a topic twice: what only one of them has read is not done.
-                found[name] = min(offset, found.get(name, offset))
-    return found
+                # A query may read a topic twice: only what both sources have read is complete.
+                offsets[name] = min(offset, offsets.get(name, offset))
+    return offsets
 
 
 def _read(text: str | None) -> Iterable[tuple[TopicPartition, int]]:
