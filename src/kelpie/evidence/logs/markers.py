@@ -11,7 +11,7 @@ Texts in JSON may be written with escapes, so that a word is not to be seen in t
 from enum import IntFlag
 from functools import cache
 
-from kelpie.evidence.logs import exceptions, librdkafka, reading
+from kelpie.evidence.logs import exceptions, librdkafka, log_reader
 from kelpie.evidence.logs.configurations import BROKER_DUMP, CONSUMER_DUMP
 from kelpie.evidence.logs.entries import ALONE
 from kelpie.evidence.logs.times import MOMENTS
@@ -48,7 +48,7 @@ def markers() -> dict[str, Why]:
         "for group ": Why.GUESS,
     }
     found |= dict.fromkeys(MOMENTS, Why.MOMENT)
-    words = [pattern.longest for pattern in reading.TABLE.patterns]
+    words = [pattern.longest for pattern in log_reader.TABLE.patterns]
     for tag, table in librdkafka.TABLES.items():
         words += [
             pattern.longest if len(pattern.longest) >= _SHORTEST else f"|{tag}|" for pattern in table.patterns
