@@ -1,6 +1,6 @@
 """How long to wait before the next attempt: twice as long after each failure, up to a limit.
 
-Kafka's clients draw a fifth more or less by lot. Here nothing is drawn, so that every run can be had again.
+Kafka's clients add a random fifth. Here nothing is random, so that every run can be repeated.
 """
 
 from kelpie.model.time import Instant

@@ -1,8 +1,8 @@
-"""The records of one partition's part of a fetch, handed out piece by piece.
+"""The records that a fetch returned for one partition, delivered piece by piece.
 
-A fetch begins with the batch that holds the offset asked for, so records before it are passed over. Control
-batches are never handed out. For readers of committed records the broker lists the transactions that were
-aborted; what their producers wrote is passed over, from a transaction's first offset to its ABORT marker.
+A fetch begins with the batch that contains the requested offset, so records before that offset are skipped.
+Control batches are never delivered. With read_committed the broker lists aborted transactions; the records of
+their producers are skipped, from a transaction's first offset to its ABORT marker.
 """
 
 from collections import deque
@@ -34,22 +34,22 @@ class CompletedFetch:
         self._batch: Batch | None = None
         self._broken: Malformed | None = None
         self.next_offset = start
-        """Where to go on once all that was taken so far is done."""
+        """The offset after the last record that was taken."""
         self.epoch: int | None = None
-        """The leader epoch of the last batch that was begun."""
+        """The leader epoch of the current batch."""
         self.is_done = False
         self.size = len(fetched.records)
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether there were bytes, but not one whole batch: the record is larger than was asked for.
+        """Whether there were bytes but no complete batch: the record exceeds max.partition.fetch.bytes.
 
-        Brokers send a first batch whole since 0.10.1. Known when it is done.
+        Since 0.10.1 brokers send the first batch completely. Known when all batches were read.
         """
         return self.is_done and self._batch is None and self._batches.torn is not None
 
     def take(self, most: int) -> list[ConsumedRecord]:
-        """The next records, or none when it is done. Raises Malformed once all before it is taken."""
+        """The next records, or none at the end. Raises Malformed when all records before it were taken."""
         taken: list[ConsumedRecord] = []
         while len(taken) < most and not self.is_done:
             try:
@@ -70,7 +70,7 @@ class CompletedFetch:
         return taken
 
     def _open_next(self) -> None:
-        """Close the batch under way, and begin the next that holds records for us."""
+        """Go on to the next batch."""
         self._close()
         batch = next(self._batches, None)
         if batch is None:
@@ -86,7 +86,7 @@ class CompletedFetch:
 
     def _close(self) -> None:
         if self._batch is not None:
-            # Compaction may have taken the last records: what counts is where the batch ends.
+            # Compaction may have removed the last records: the end of the batch counts.
             self.next_offset = max(self.next_offset, self._batch.header.last_offset + 1)
 
     def _is_aborted(self, header: BatchHeader, batch: Batch) -> bool:

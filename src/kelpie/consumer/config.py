@@ -1,4 +1,4 @@
-"""What a consumer is told before it starts. Names and defaults are Kafka 4's, save where noted."""
+"""The settings of a consumer. Names and defaults are those of Kafka 4, except where noted."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -16,19 +16,19 @@ class IsolationLevel(IntEnum):
 class GroupProtocol(StrEnum):
     CLASSIC = "classic"
     CONSUMER = "consumer"
-    """The newer one, of KIP-848."""
+    """KIP-848."""
 
 
 class BadConfig(ValueError):
-    """A setting that cannot be; the text says which, and what could."""
+    """A setting that is not allowed; the text says which one, and what is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConfig:
-    """Either `topics`, which the group shares out, or `partitions`, which this consumer takes by itself.
+    """Either `topics`, whose partitions the group assigns, or `partitions`, which this consumer chooses.
 
-    With `partitions` a group may be given as well: then offsets are read from it, and committed on demand,
-    but it is not joined.
+    With `partitions` a group may be given too: then its offsets are read, and committed on demand, but it is
+    not joined.
     """
 
     group_id: str | None = None
@@ -38,7 +38,7 @@ class ConsumerConfig:
     group_instance_id: str | None = None
     group_protocol: GroupProtocol = GroupProtocol.CLASSIC
     assignors: tuple[str, ...] = ("range", "cooperative-sticky")
-    """The first one that all members have is used. Members are cooperative only if all of these are."""
+    """The group uses the first that all members have. A member is cooperative only if all of these are."""
     group_remote_assignor: str | None = None
     session_timeout_ms: int = 45_000
     """Kafka 0.9 allows 30 s at most (group.max.session.timeout.ms)."""
@@ -49,7 +49,7 @@ class ConsumerConfig:
     """False: positions are not checked after a change of leader, as by clients before 2.1 (KIP-320)."""
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     enable_auto_commit: bool = False
-    """Kafka's default is True; here nothing is committed unless it is asked for."""
+    """Kafka's default is True; here commits are on demand."""
     auto_commit_interval_ms: int = 5_000
     max_poll_records: int = 500
     fetch_min_bytes: int = 1
@@ -58,7 +58,7 @@ class ConsumerConfig:
     max_partition_fetch_bytes: int = 1_048_576
     check_crcs: bool = True
     allow_auto_create_topics: bool = False
-    """Kafka's default is True. Brokers before 0.11 create what they are asked for, so all are asked there."""
+    """Kafka's default is True. Brokers before 0.11 create any named topic; so they are asked for all."""
     request_timeout_ms: int = 30_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
@@ -90,7 +90,7 @@ class ConsumerConfig:
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether members keep what they own while they join: only if every assignor can do with that."""
+        """Whether the member keeps its partitions while it joins: only if every assignor allows that."""
         return all(ASSIGNORS[name].is_cooperative for name in self.assignors)
 
 

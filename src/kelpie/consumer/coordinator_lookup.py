@@ -13,9 +13,9 @@
 | any other error                         | poll raises it                                                  |
 | no answer                               | back off, look again, at another broker                         |
 
-15 is the only way to hear that there is none: the offsets partition of the group has no leader, or the topic
-is missing and being created. 16 is what others get from a broker that is the coordinator no longer; whoever
-hears it, or 15, or loses the connection, calls `lost`.
+15 means that there is no coordinator: the offsets partition of the group has no leader, or the topic is being
+created. Other requests get 16 from a broker that is no longer the coordinator. A part that gets 15 or 16, or
+loses the connection, calls `lost`.
 """
 
 from kelpie.consumer.backoff import Backoff
@@ -37,10 +37,10 @@ class CoordinatorLookup:
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self._token: int | None = None
         self.coordinator: BrokerNode | None = None
-        """Where it is, if it is known."""
+        """None: not known."""
 
     def ready(self, effects: Effects) -> BrokerNode | None:
-        """The coordinator, if it is known and can be reached. If not, what must be done for it is done."""
+        """The coordinator, if it is known and can be reached. If not, the lookup goes on."""
         nodes = self._requests.nodes
         if self.coordinator is not None:
             if not nodes.is_unavailable(self.coordinator, effects.now):
@@ -62,37 +62,37 @@ class CoordinatorLookup:
         return None
 
     def lost(self, effects: Effects, node: BrokerNode | None = None) -> None:
-        """It is no coordinator, or cannot be reached. `place`: where that was heard; it may be old news."""
+        """`node` is not the coordinator, or cannot be reached. Ignored if it is not the known coordinator."""
         if self.coordinator is not None and node in (None, self.coordinator):
             self.coordinator = None
             self._backoff.failed(effects.now)
 
     def deadline(self, now: Instant) -> Instant | None:
-        """When to look again, for whoever needs the coordinator."""
+        """When to look again, if a part needs the coordinator."""
         if self.coordinator is not None or self._requests.is_pending(self._token):
             return None
         if not self._backoff.over(now):
             return self._backoff.until
         return self._requests.nodes.next_free(now)
 
-    def _on_answer(self, effects: Effects, found: FoundCoordinator) -> str | Failed:
-        if found.error == ErrorCode.NONE:
-            # The address stands in the answer; metadata may not have it yet.
-            self.coordinator = BrokerNode(found.node_id, found.host, found.port, for_group=True)
+    def _on_answer(self, effects: Effects, answer: FoundCoordinator) -> str | Failed:
+        if answer.error == ErrorCode.NONE:
+            # The address is in the answer; metadata may not have it yet.
+            self.coordinator = BrokerNode(answer.node_id, answer.host, answer.port, for_group=True)
             self._backoff.succeeded()
-            return f"Broker {found.node_id} coordinates the group; it gets a connection of its own."
-        meaning = info(found.error).meaning
+            return f"Broker {answer.node_id} coordinates the group; it gets a connection of its own."
+        meaning = info(answer.error).meaning
         wait_ms = self._backoff.failed(effects.now)
-        if info(found.error).retriable:
+        if info(answer.error).retriable:
             self._metadata.outdated()
             return Failed(f"{meaning} It is looked for again in {wait_ms} ms.")
         kind = ProblemKind.UNEXPECTED
-        if found.error == ErrorCode.GROUP_AUTHORIZATION_FAILED:
+        if answer.error == ErrorCode.GROUP_AUTHORIZATION_FAILED:
             kind = ProblemKind.NOT_AUTHORISED
         text = (
-            f"The coordinator of group {self._group_id} cannot be found: {describe(found.error)}. {meaning}"
+            f"The coordinator of group {self._group_id} cannot be found: {describe(answer.error)}. {meaning}"
         )
-        effects.fail(Problem(kind, text, found.error))
+        effects.fail(Problem(kind, text, answer.error))
         return Failed(f"{meaning} The consumer gives up.")
 
     def _on_failure(self, effects: Effects, failure: Failure) -> str | Failed:

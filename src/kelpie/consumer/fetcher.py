@@ -9,9 +9,9 @@
 | 29 TOPIC_AUTHORIZATION_FAILED                   | poll raises it                                       |
 | 2 CORRUPT_MESSAGE, and any other                | poll raises it                                       |
 
-What arrives counts only if the partition is still assigned, still FETCHING, and still at the offset that was
-asked for. Records of a partition that is paused or about to be revoked are kept back. A position moves when
-records are handed out, not when they arrive.
+An answer counts only if the partition is still assigned, still FETCHING, and still at the offset of the
+request. Records of a partition that is paused or about to be revoked are not delivered. A position moves when
+records are delivered, not when they arrive.
 """
 
 from collections.abc import Mapping
@@ -71,18 +71,16 @@ class Fetcher:
         self._under_way: dict[BrokerNode, int] = {}
         self._kept: dict[TopicPartition, CompletedFetch] = {}
         self._not_before: dict[TopicPartition, Instant] = {}
-        self.answers = 0
-        """Partitions that a fetch was answered for without an error, so far."""
 
-    # Handing out.
+    # Delivery.
 
     def take(self, effects: Effects, most: int) -> list[ConsumedRecord]:
-        """Records for the application. What was handed out moves the positions."""
+        """Records for the application. Their delivery moves the positions."""
         taken: list[ConsumedRecord] = []
         for partition, kept in tuple(self._kept.items()):
             state = self._assignment.get(partition)
             if state is None or state.position is None or state.fetch_state is not FetchState.FETCHING:
-                del self._kept[partition]  # Taken away, or sent elsewhere, since it was fetched.
+                del self._kept[partition]  # Revoked, or at another position, since the fetch.
                 continue
             if state.position.offset != kept.next_offset:
                 del self._kept[partition]
@@ -107,7 +105,7 @@ class Fetcher:
     def _epoch(kept: CompletedFetch, before: FetchPosition) -> int | None:
         return kept.epoch if kept.next_offset > before.offset else before.epoch
 
-    # Asking.
+    # Requests.
 
     def advance(self, effects: Effects) -> None:
         wanted: dict[BrokerNode, dict[TopicPartition, tuple[int, int | None]]] = {}
@@ -162,7 +160,7 @@ class Fetcher:
         if fetched.error:
             self._later(effects, wanted)
             return Failed(f"{info(fetched.error).meaning} It is fetched again.")
-        told: list[str] = []
+        sentences: list[str] = []
         failed = False
         size = 0
         for partition, (offset, _) in wanted.items():
@@ -176,10 +174,9 @@ class Fetcher:
             if state.position.offset != offset:
                 continue
             if row.error:
-                told.append(f"{partition}: {self._refused(effects, partition, offset, row)}")
+                sentences.append(f"{partition}: {self._refused(effects, partition, offset, row)}")
                 failed = True
                 continue
-            self.answers += 1
             self._not_before.pop(partition, None)
             state.high_watermark, state.last_stable_offset = row.high_watermark, row.last_stable_offset
             state.log_start_offset = row.log_start_offset
@@ -187,8 +184,9 @@ class Fetcher:
                 size += len(row.records)
                 self._keep(partition, offset, row)
         if not failed:
-            told.append("The records wait for a poll." if size else "Nothing new; it is fetched again.")
-        return Failed(" ".join(told)) if failed else " ".join(told)
+            sentences.append("The records wait for a poll." if size else "Nothing new; it is fetched again.")
+        text = " ".join(sentences)
+        return Failed(text) if failed else text
 
     def _keep(self, partition: TopicPartition, offset: int, row: FetchedPartition) -> None:
         config = self._requests.config

@@ -1,11 +1,11 @@
-"""What the consumer knows of topics and their leaders, and when it asks anew.
+"""The consumer's metadata: topics and their leaders, and when the consumer asks for them again.
 
-It asks when it starts, when a topic is added, when a part of the consumer has found its knowledge to be wrong
-(`outdated`), and when it is old; one request at a time, and never sooner than retry.backoff.ms after an
-answer. While the answer lacks something that is wanted (a topic, a leader), it asks less and less often.
+It asks when it starts, when a topic is added, when a part of the consumer has found the metadata to be wrong
+(`outdated`), and when metadata.max.age.ms is over; one request at a time, and never sooner than
+retry.backoff.ms after an answer. While a topic or a leader is missing, it asks less and less often.
 
-Of two answers about a partition the one with the higher leader epoch is believed, whichever came first: a
-broker that lags behind must not lead back to a former leader (KIP-320). A topic of another id is another one.
+Of two answers about a partition the one with the higher leader epoch counts, whichever came first: a broker
+that lags behind must not bring back a former leader (KIP-320). A topic with another id is another topic.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _FATAL: dict[int, ProblemKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads a partition, by the newest that is known."""
+    """The leader of a partition and its epoch, by the newest answer."""
 
     node_id: int | None
     epoch: int | None
@@ -50,11 +50,11 @@ class ConsumerMetadata:
         self._asked: frozenset[str] = frozenset()
         self._fresh_until: Instant = 0
         self.answers = 0
-        """How many answers have come: whoever waits for news compares it."""
+        """How many answers have come."""
         self.topics: dict[str, TopicFacts] = {}
         self._epochs: dict[TopicPartition, int] = {}
 
-    # What others ask.
+    # For the other parts of the consumer.
 
     def leader(self, partition: TopicPartition) -> Leader:
         topic = self.topics.get(partition.topic)
@@ -65,35 +65,33 @@ class ConsumerMetadata:
         return {name: len(self.topics[name].partitions) for name in topics if name in self.topics}
 
     def knows(self, topics: frozenset[str]) -> bool:
-        """Whether an answer about all of these has come, be it that they do not exist."""
+        """Whether an answer about all of these topics has come, even if they do not exist."""
         return topics <= self.topics.keys()
 
     def name_of(self, topic_id: bytes) -> str | None:
-        found = (name for name, facts in self.topics.items() if facts.topic_id == topic_id)
-        return next(found, None)
+        names = (name for name, facts in self.topics.items() if facts.topic_id == topic_id)
+        return next(names, None)
 
     def id_of(self, topic: str) -> bytes | None:
         facts = self.topics.get(topic)
         return None if facts is None else facts.topic_id
 
-    # What others tell.
-
     def outdated(self) -> None:
         self._wanted = True
 
     def follow(self, others: frozenset[str]) -> None:
-        """Topics of the group that this member does not read itself: its leader must know them too."""
+        """Also ask for topics of the group that this member does not read: the group's leader needs them."""
         self._others = others - self._own
         if not self.knows(self._others):
             self._wanted = True
 
     def seen(self, partition: TopicPartition, epoch: int | None) -> None:
-        """A leader epoch seen elsewhere. A newer one means that what is known here is out of date."""
+        """A leader epoch from another answer. A newer one means that the metadata is out of date."""
         if epoch is not None and epoch > self._epochs.get(partition, epoch):
             self._epochs[partition] = epoch
             self._wanted = True
 
-    # What it does.
+    # Asking.
 
     def advance(self, effects: Effects) -> None:
         due = self._wanted or effects.now >= self._fresh_until
@@ -124,18 +122,16 @@ class ConsumerMetadata:
         self._requests.nodes.update(facts.brokers)
         self.topics = {name: self._newest(name, topic) for name, topic in facts.topics.items()}
         self.answers += 1
-        self._wanted = False  # Whoever found it out of date while this was on its way has news now.
+        self._wanted = False  # This answer is newer than any complaint about the metadata.
         self._fresh_until = effects.now + self._max_age_ms
         self._raise_what_is_fatal(effects)
         lacking = self._lacking()
         if lacking:
             return self._retry(effects, f"{lacking}.")
         self._backoff.succeeded()
-        self._backoff.until = (
-            effects.now + self._requests.config.retry_backoff_ms
-        )  # Not more often, in any case.
+        self._backoff.until = effects.now + self._requests.config.retry_backoff_ms  # Never more often.
         if self._asked != self._own | self._others:
-            self._wanted = True  # More is wanted since it was asked.
+            self._wanted = True  # More topics were added since the request.
         return "The brokers are known, and who leads which partition."
 
     def _on_failure(self, effects: Effects, failure: Failure) -> str | Failed:
@@ -175,7 +171,7 @@ class ConsumerMetadata:
                 effects.fail(Problem(kind, text, topic.error))
 
     def _lacking(self) -> str:
-        """What is wanted and not there, in words; empty when all is."""
+        """The topics and leaders that are missing, in words; empty when none is."""
         absent = [name for name, topic in sorted(self.topics.items()) if topic.error]
         if absent:
             return f"{', '.join(absent)}: {describe(self.topics[absent[0]].error)}"

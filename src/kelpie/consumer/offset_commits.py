@@ -1,4 +1,4 @@
-"""Committing offsets: OffsetCommit, of the coordinator, one request at a time.
+"""Commits: OffsetCommit, sent to the coordinator, one request at a time.
 
 | error of a partition                   | what follows                                                    |
 |----------------------------------------|-----------------------------------------------------------------|
@@ -10,9 +10,9 @@
 | 82 FENCED_INSTANCE_ID                  | refused: another process has this group.instance.id             |
 | 12, 28, 29, 30, and any other          | refused                                                         |
 
-An automatic commit never raises anything: what can be tried again is tried soon, all else at the next
-interval. It commits what has been handed out, and is sent from polls, as in Kafka, so a consumer that does
-not poll does not commit either.
+An automatic commit raises no error: after an error that may pass it is retried soon, else at the next
+interval. It commits the positions of delivered records, and is sent in polls, as in Kafka: a consumer that
+does not poll does not commit.
 """
 
 from collections import deque
@@ -74,7 +74,7 @@ class _Commit:
     offsets: Offsets
     automatic: bool
     until: Instant
-    """It is not tried again after this."""
+    """It is not retried after this."""
 
 
 class OffsetCommits:
@@ -100,11 +100,11 @@ class OffsetCommits:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing waits to be committed."""
+        """Whether no commit is pending."""
         return not self._waiting
 
     def commit(self, effects: Effects, offsets: Offsets | None = None, limit_ms: int | None = None) -> int:
-        """Commit these, or all positions. Its end is an event with the id given here."""
+        """Commit these, or all positions. The event at its end has the id that this returns."""
         self._last_id += 1
         if offsets is None:
             offsets = self._consumed()
@@ -113,14 +113,14 @@ class OffsetCommits:
         return self._last_id
 
     def commit_before_leaving(self, effects: Effects, limit_ms: int) -> None:
-        """With automatic commits: what was handed out, before the partitions are given up."""
+        """If commits are automatic: commit the positions, before partitions are given up."""
         offsets = self._consumed()
         if self._automatic and offsets:
             self._last_id += 1
             self._add(effects, _Commit(self._last_id, offsets, automatic=True, until=effects.now + limit_ms))
 
     def polled(self, effects: Effects) -> None:
-        """A poll is under way: perhaps an automatic commit is due."""
+        """In a poll: an automatic commit may be due."""
         if not self._automatic:
             return
         interval = self._requests.config.auto_commit_interval_ms
@@ -177,7 +177,7 @@ class OffsetCommits:
         if commit.offsets:
             self._waiting.append(commit)
         else:
-            effects.emit(OffsetsCommitted(commit.commit_id, {}))  # Nothing to commit is committed at once.
+            effects.emit(OffsetsCommitted(commit.commit_id, {}))  # There is nothing to send.
 
     def _send(self, effects: Effects, node: BrokerNode, commit: _Commit, committer: Identity) -> None:
         question = AskToCommit(

@@ -178,12 +178,12 @@ class Probe:
         name = self._target.group if self._target.group is not None else self._scratch
         assert name is not None
         finder = await find_coordinator(self._settings, self._nodes.memory, name, self._patience_s)
-        place = finder.coordinator
-        if place is not None:
-            self._forgive("offsets-partition", f"A moment later broker {place.node_id} led it.")
-            said = (f"It is broker {place.node_id} at {place.address}.",)
+        node = finder.coordinator
+        if node is not None:
+            self._forgive("offsets-partition", f"A moment later broker {node.node_id} led it.")
+            said = (f"It is broker {node.node_id} at {node.address}.",)
             self._add(ProbeChapter("coordinator", title, ChapterStatus.OK, said, steps=finder.steps))
-            return place
+            return node
         last = next((step for step in reversed(finder.steps) if step.failed), None)
         why = "No broker has told it." if last is None else f"{last.answer}. {last.follows}"
         if finder.problem is not None:
@@ -222,7 +222,7 @@ class Probe:
         return True
 
     async def _describe(
-        self, connection: Connection, place: BrokerNode, group: str
+        self, connection: Connection, node: BrokerNode, group: str
     ) -> tuple[GroupDescription, ConsumerStep]:
         """The description of the group. While the coordinator loads or moves, it is asked again."""
         loop = asyncio.get_running_loop()
@@ -242,7 +242,7 @@ class Probe:
                 took_ms = int((loop.time() - begun) * 1000)
                 answer = question.tell(description)
                 step = ConsumerStep(
-                    begun_at, StepKind.DESCRIBE, str(place), str(question), answer, took_ms, "", times=times
+                    begun_at, StepKind.DESCRIBE, str(node), str(question), answer, took_ms, "", times=times
                 )
                 return description, step
             await asyncio.sleep(_AGAIN_S)
@@ -339,8 +339,8 @@ class Probe:
                 failures.append(error)
         raise failures[0] if failures else Unreachable("The cluster names no broker.")
 
-    async def _connect(self, place: BrokerNode) -> Connection:
-        address = Address(place.host, place.port)
+    async def _connect(self, node: BrokerNode) -> Connection:
+        address = Address(node.host, node.port)
         return await open_connection(address, self._settings, memory=self._nodes.memory)
 
     def _forgive(self, name: str, said: str) -> None:
@@ -366,11 +366,11 @@ def _offsets_partition(
     title: str, name: str, number: int, topic: TopicFacts, facts: ClusterFacts
 ) -> ProbeChapter:
     rows = topic.partitions[number]
-    place = f"{name} belongs to partition {number} of {len(topic.partitions)} of {OFFSETS_TOPIC}"
+    node = f"{name} belongs to partition {number} of {len(topic.partitions)} of {OFFSETS_TOPIC}"
     replicas = ", ".join(map(str, rows.replicas)) or "none"
     isr = ", ".join(map(str, rows.isr)) or "none"
     if rows.leader is not None and rows.leader in facts.brokers:
-        said = f"{place}. Broker {rows.leader} leads it; replicas {replicas}, in sync {isr}."
+        said = f"{node}. Broker {rows.leader} leads it; replicas {replicas}, in sync {isr}."
         return ProbeChapter("offsets-partition", title, ChapterStatus.OK, (said,))
     leader = "No broker" if rows.leader is None else f"Broker {rows.leader}, which is not there,"
     if not rows.replicas:  # Kafka 0.9 names only replicas that are alive.
@@ -382,7 +382,7 @@ def _offsets_partition(
         if dead:
             why += f" Not among the brokers of the cluster: {', '.join(map(str, dead))}."
         needed = f"a leader for {OFFSETS_TOPIC}-{number}: one of brokers {replicas} back in service"
-    return ProbeChapter("offsets-partition", title, ChapterStatus.FAILED, (f"{place}.",), why, needed)
+    return ProbeChapter("offsets-partition", title, ChapterStatus.FAILED, (f"{node}.",), why, needed)
 
 
 def _group_told(group: str, description: GroupDescription, topics: tuple[str, ...]) -> str:

@@ -353,12 +353,8 @@ class ClassicMembership:
             wait_ms = 0
         when = f"in {wait_ms} ms" if wait_ms else "at once"
         # Since Kafka 2.2 a new member gets its id this way: that is no failure.
-        failed = refusal.adopt is None
-        return (
-            Failed(f"{refusal.meaning} It joins again {when}.")
-            if failed
-            else f"{refusal.meaning} It joins again {when}."
-        )
+        text = f"{refusal.meaning} It joins again {when}."
+        return Failed(text) if refusal.adopt is None else text
 
     def _raise(self, effects: Effects, problem: Problem) -> str | Failed:
         self.state = JoinState.UNJOINED

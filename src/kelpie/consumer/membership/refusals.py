@@ -11,9 +11,9 @@
 | 82 FENCED_INSTANCE_ID            | poll raises it, always  | the same                | the same            |
 | 23, 24, 26, 30, 35, 81, others   | poll raises it          | poll raises it          | poll raises it      |
 
-(a) Kafka 4's coordinator answers so while it loads; Java's client has no branch for it and raises an error.
-    Here it joins again, as the client does for JoinGroup.
-(b) Coordinators that load answer heartbeats as if all were well.
+(a) Kafka 4's coordinator answers this while it loads. Java's client raises an error; this one joins again, as
+    after JoinGroup.
+(b) A coordinator that loads answers heartbeats with 0.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class GroupRefusal:
     error: int
     retry: Retry
     reason: str = "the coordinator refused it"
-    """What the next join gives as its reason."""
+    """The reason that the next JoinGroup gives."""
     kind: ProblemKind = ProblemKind.UNEXPECTED
     rediscover: bool = False
     forget_generation: bool = False
@@ -90,7 +90,7 @@ OF_MEMBERSHIP: dict[int, GroupRefusal] = {
         _E.FENCED_INSTANCE_ID,
     )
 }
-"""What any request of a member may be refused for."""
+"""Refusals that any request of a member may get."""
 
 
 def of_join(joined: Joined) -> GroupRefusal:

@@ -1,4 +1,4 @@
-"""Committed offsets for partitions that have just been assigned: OffsetFetch, of the coordinator.
+"""Committed offsets of partitions that have just been assigned: OffsetFetch, sent to the coordinator.
 
 | error of the group                | what follows                                                     |
 |-----------------------------------|------------------------------------------------------------------|
@@ -15,7 +15,7 @@
 | 3, 29, and any other              | poll raises it                                                   |
 | before v2: 14; 15, 16; 22, 25     | ask again; find the coordinator; join again                      |
 
-−1 may mean three things, and the answer does not tell them apart: the group is new, the topic is new to it,
+−1 has three possible reasons, and the answer does not tell which: the group is new, the topic is new to it,
 or its offsets have expired.
 """
 
@@ -63,10 +63,10 @@ class CommittedPositions:
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self._token: int | None = None
         self.absent: set[TopicPartition] = set()
-        """Partitions for which the coordinator has said that nothing is committed."""
+        """Partitions without a committed offset, by the coordinator's answer."""
 
     def refresh(self, effects: Effects) -> bool:
-        """Whether the coordinator has told of every partition that has just been assigned."""
+        """Whether the coordinator has answered for every partition that has just been assigned."""
         initializing = self._assignment.in_state(FetchState.INITIALIZING)
         self.absent &= set(initializing)
         wanted = [partition for partition in initializing if partition not in self.absent]
@@ -123,7 +123,7 @@ class CommittedPositions:
         for partition, row in sorted(rows.items()):
             state = self._assignment.get(partition)
             if state is None or state.fetch_state is not FetchState.INITIALIZING:
-                gone.append(partition)  # Taken away, or sought elsewhere, while the answer was on its way.
+                gone.append(partition)  # Revoked, or at another position, since the request.
             elif row.offset < 0:
                 self.absent.add(partition)
                 absent.append(partition)
@@ -132,12 +132,14 @@ class CommittedPositions:
                 position = FetchPosition(row.offset, row.epoch, self._metadata.leader(partition))
                 state.seek_unvalidated(position, PositionOrigin.COMMITTED)
                 taken.append(f"{partition} at {row.offset}")
-        told = [f"It goes on with {', '.join(taken[:8])}{' …' if len(taken) > 8 else ''}."] if taken else []
+        sentences = (
+            [f"It goes on with {', '.join(taken[:8])}{' …' if len(taken) > 8 else ''}."] if taken else []
+        )
         if absent:
-            told.append(f"Nothing is committed for {listed(absent)}: auto.offset.reset decides.")
+            sentences.append(f"Nothing is committed for {listed(absent)}: auto.offset.reset decides.")
         if gone:
-            told.append(f"{listed(gone)} no longer concerns it.")
-        return " ".join(told)
+            sentences.append(f"{listed(gone)} no longer concerns it.")
+        return " ".join(sentences)
 
     def _refused(
         self,
@@ -162,7 +164,7 @@ class CommittedPositions:
 
     @staticmethod
     def _is_retriable(error: int) -> bool:
-        """Whether asking again may help. A topic that does not exist counts as hopeless, as in Kafka."""
+        """Whether a retry may help. A topic that does not exist is not retried, as in Kafka."""
         if error in _OF_MEMBERSHIP:
             return True
         return info(error).retriable and error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

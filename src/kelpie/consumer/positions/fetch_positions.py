@@ -1,13 +1,13 @@
-"""Taking up positions: updateFetchPositions, in its order.
+"""Positions of all partitions, in the order of Kafka's updateFetchPositions.
 
-1. Positions are checked where the leader has changed (validation.py).
+1. Positions are validated where the leader has changed (position_validation.py).
 2. If all partitions have a position, that is all.
-3. Committed offsets are asked for, for partitions that have just been assigned (committed.py). This needs the
-   coordinator; until it has answered, nothing further is done.
-4. What is still without a position goes to the reset policy; with the policy none, poll raises it.
-5. The leaders are asked where the policy begins (reset.py).
+3. The coordinator is asked for the committed offsets of new partitions (committed_positions.py). Nothing more
+   happens before it has answered.
+4. The reset policy decides for partitions without a committed offset; with the policy none, poll raises it.
+5. The leaders are asked for the offsets of the policy (position_resets.py).
 
-Kafka 0.9 did the same, one partition after the other, and waited for each.
+Kafka 0.9 did the same, one partition after the other.
 """
 
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
@@ -44,7 +44,7 @@ class FetchPositions:
         self._committed = (
             None if lookup is None else CommittedPositions(requests, metadata, lookup, assignment, membership)
         )
-        """None: no group, so nothing is committed."""
+        """None: there is no group."""
         self._resets = PositionResets(requests, metadata, assignment)
 
     def update(self, effects: Effects) -> None:
@@ -57,7 +57,7 @@ class FetchPositions:
         self._resets.advance(effects)
 
     def reset(self, partition: TopicPartition) -> bool:
-        """The position is of no use (out of range); whether there is a policy that finds another."""
+        """The position is out of range. Whether the reset policy gives another one."""
         state = self._assignment.get(partition)
         policy = self._requests.config.auto_offset_reset
         return state is not None and policy.resets and state.reset(policy)
@@ -80,7 +80,7 @@ class FetchPositions:
             return
         if not policy.resets:
             if self._committed is not None:
-                self._committed.absent.clear()  # The next poll asks again: someone may have committed.
+                self._committed.absent.clear()  # The next poll asks again: there may be a commit by then.
             text = (
                 f"Nothing is committed for {listed(left)}, and auto.offset.reset is none, so nobody says "
                 "where to begin."

@@ -1,9 +1,9 @@
 """The state of one partition that the consumer reads, as in Kafka's SubscriptionState.
 
-INITIALIZING       just assigned: nobody has said where to begin
+INITIALIZING       just assigned: its first offset is not known
 FETCHING           it has a position, and is fetched from there
-AWAIT_RESET        the position is to come from the reset policy
-AWAIT_VALIDATION   it has a position, but the leader has changed since: is what was read still in its log?
+AWAIT_RESET        the reset policy will give the position
+AWAIT_VALIDATION   it has a position, but the leader has changed: the new log may lack records that were read
 
 | from             | may become                                       | has a position | is fetched |
 |------------------|--------------------------------------------------|----------------|------------|
@@ -12,8 +12,8 @@ AWAIT_VALIDATION   it has a position, but the leader has changed since: is what 
 | AWAIT_RESET      | FETCHING, AWAIT_RESET                            | no             | no         |
 | AWAIT_VALIDATION | FETCHING, AWAIT_RESET, AWAIT_VALIDATION          | yes            | no         |
 
-Nothing returns to INITIALIZING. A transition that is not in the table does not happen, and that is no error:
-an answer may come when its question no longer matters.
+No partition returns to INITIALIZING. A transition that is not in the table does not happen. That is no error:
+an answer may come late.
 """
 
 from enum import Enum

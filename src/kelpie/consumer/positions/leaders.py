@@ -1,4 +1,4 @@
-"""Which leader to ask about which partition."""
+"""The leaders of partitions."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ def by_leader(
 ) -> dict[BrokerNode, list[TopicPartition]]:
     """Partitions by the broker that leads them.
 
-    One without a leader waits for metadata, one whose leader has just failed for the back-off.
+    A partition without a leader waits for metadata. If the leader has just failed, it waits for the back-off.
     """
     grouped: dict[BrokerNode, list[TopicPartition]] = {}
     later = []
@@ -27,7 +27,7 @@ def by_leader(
         if node is None:
             metadata.outdated()
         elif requests.nodes.is_unavailable(node, effects.now):
-            metadata.outdated()  # Perhaps another one leads by now.
+            metadata.outdated()  # Another broker may be the leader by now.
             later.append(partition)
         else:
             grouped.setdefault(node, []).append(partition)

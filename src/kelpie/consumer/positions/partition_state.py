@@ -1,4 +1,4 @@
-"""One partition that the consumer reads: where it stands, and what may be done with it."""
+"""The state of one assigned partition: its position, and whether it may be fetched."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,13 +11,13 @@ from kelpie.model.time import Instant
 
 @dataclass(frozen=True, slots=True)
 class FetchPosition:
-    """The next record to read."""
+    """The offset of the next record to read."""
 
     offset: int
     epoch: int | None = None
-    """Of the record before it: by this a truncated log is noticed."""
+    """The leader epoch of the record before it: by this a truncated log is noticed."""
     leader: Leader = NO_LEADER
-    """Who led the partition when the position was taken up, or last checked."""
+    """The leader when the position was taken up, or last validated."""
 
     @property
     def can_be_checked(self) -> bool:
@@ -25,7 +25,7 @@ class FetchPosition:
 
 
 class PositionOrigin(StrEnum):
-    """What said where to begin."""
+    """Where a position comes from."""
 
     COMMITTED = "committed"
     RESET = "reset"
@@ -38,13 +38,13 @@ class TopicPartitionState:
         self.fetch_state = FetchState.INITIALIZING
         self.position: FetchPosition | None = None
         self.began: tuple[int, PositionOrigin] | None = None
-        """The offset at which it last took up a position, and what said so."""
+        """The last position that was taken up, and where it came from."""
         self.unusable: int | None = None
-        """The offset at which it could not go on before that, if it was reset for this reason."""
+        """The position before a reset: the offset that could not be used."""
         self.policy: ResetPolicy | None = None
-        """Of AWAIT_RESET: by which policy."""
+        """In AWAIT_RESET: the policy."""
         self.not_before: Instant = 0
-        """Resets and checks are not tried before this."""
+        """No reset or validation before this time."""
         self.paused = False
         self.being_revoked = False
         self.high_watermark: int | None = None
@@ -58,7 +58,7 @@ class TopicPartitionState:
     def seek_unvalidated(
         self, position: FetchPosition, origin: PositionOrigin = PositionOrigin.SOUGHT
     ) -> bool:
-        """Take up a position that may be of another leader's time: it is checked if it can be."""
+        """Take up a position that another leader may have given: it is validated if it has an epoch."""
         return self.seek_validated(position, origin) and self._validate(position)
 
     def seek_validated(self, position: FetchPosition, origin: PositionOrigin = PositionOrigin.SOUGHT) -> bool:
@@ -82,7 +82,7 @@ class TopicPartitionState:
         return True
 
     def meet_leader(self, leader: Leader) -> bool:
-        """The leader as it is known now. Whether the position must be checked with it."""
+        """The current leader by the metadata. Whether the position must be validated with it."""
         if self.fetch_state is FetchState.AWAIT_RESET or leader.node_id is None:
             return False
         if self.position is not None and self.position.leader != leader:
@@ -95,7 +95,7 @@ class TopicPartitionState:
             self.not_before = 0
 
     def consumed(self, position: FetchPosition) -> None:
-        """Records up to here have been handed to the application."""
+        """Records up to this position were delivered to the application."""
         assert self.fetch_state is FetchState.FETCHING, f"records consumed in {self.fetch_state}"
         self.position = position
 

@@ -1,4 +1,4 @@
-"""Where the reset policy begins: ListOffsets, of the leaders, one request for each.
+"""Positions by the reset policy: ListOffsets, one request to each leader.
 
 | error of a partition                      | what follows                                              |
 |-------------------------------------------|-----------------------------------------------------------|
@@ -8,9 +8,9 @@
 | 29 TOPIC_AUTHORIZATION_FAILED             | poll raises it                                            |
 | any other: 3, 5, 6, 9, 56, 74, 75, 78, …  | ask for metadata, and again after the back-off            |
 
-An answer counts only if the partition is still assigned and still waits for this very policy. A partition
-without a leader waits for metadata. Latest is the high watermark, or, for readers of committed records, the
-last stable offset.
+An answer counts only if the partition is still assigned and still waits for the same policy. A partition
+without a leader waits for metadata. "latest" is the high watermark or, with read_committed, the last stable
+offset.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ class PositionResets:
             assert state.policy is not None
             policies[partition] = state.policy
             wanted[partition] = (state.policy.timestamp(effects.now), self._metadata.leader(partition).epoch)
-        # Until the answer comes, or can come no more, these are not asked for again.
+        # These are not asked for again before the request has ended.
         self._assignment.not_before(partitions, effects.now + config.request_timeout_ms)
         self._requests.send(
             effects,
@@ -93,30 +93,28 @@ class PositionResets:
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             text = f"{listed(forbidden)} cannot be read: {describe(error)}. {info(error).meaning}"
             effects.fail(Problem(ProblemKind.NOT_AUTHORISED, text, error, tuple(forbidden)))
-        told = [f"It begins with {', '.join(begun[:8])}{' …' if len(begun) > 8 else ''}."] if begun else []
+        sentences = (
+            [f"It begins with {', '.join(begun[:8])}{' …' if len(begun) > 8 else ''}."] if begun else []
+        )
         if again:
-            told.append(
+            sentences.append(
                 f"{info(min(reasons)).meaning} {listed(again)}: asked again in "
                 f"{self._requests.config.retry_backoff_ms} ms, with new metadata."
             )
         if nothing:
-            told.append(f"{listed(nothing)}: no record is so young; it waits for one.")
+            sentences.append(f"{listed(nothing)}: no record is so young; it waits for one.")
         if forbidden:
-            told.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
-        failed = bool(again or forbidden)
-        return (
-            Failed(" ".join(told) or "It no longer matters.")
-            if failed
-            else " ".join(told) or "It no longer matters."
-        )
+            sentences.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
+        text = " ".join(sentences) or "It no longer matters."
+        return Failed(text) if again or forbidden else text
 
     def _begin(self, partition: TopicPartition, policy: ResetPolicy, row: ListedOffset) -> bool:
         state = self._assignment.get(partition)
         if state is None or state.fetch_state is not FetchState.AWAIT_RESET or state.policy != policy:
-            return False  # Taken away, sought elsewhere, or to be reset by another policy, in the meantime.
+            return False  # Revoked, or at another position, or waiting for another policy since the request.
         assert row.offset is not None
         self._metadata.seen(partition, row.epoch)
-        # Where an epoch begins says nothing of the record before it, so there is nothing to check.
+        # The answer says nothing of the record before this offset, so there is nothing to validate.
         position = FetchPosition(row.offset, None, self._metadata.leader(partition))
         return state.seek_unvalidated(position, PositionOrigin.RESET)
 

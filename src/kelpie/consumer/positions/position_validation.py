@@ -1,7 +1,7 @@
-"""Is what was read still there? After a change of leader, positions are checked (KIP-320).
+"""Validation of positions after a change of leader (KIP-320).
 
-A new leader may have lost the end of the log (an unclean election). OffsetForLeaderEpoch tells where, in its
-log, the epoch of the last record read ends:
+A new leader may have lost the end of the log (unclean election). OffsetForLeaderEpoch returns the end offset
+of the epoch of the last record that was read, in the log of the new leader:
 
 | answer                                    | what follows                                              |
 |-------------------------------------------|-----------------------------------------------------------|
@@ -13,7 +13,7 @@ log, the epoch of the last record read ends:
 | any other error: 3, 5, 6, 9, 56, 74, 75,… | ask for metadata, and again after the back-off            |
 | the broker is older than 2.3              | no check                                                  |
 
-An answer counts only if the position is still the one that was asked about.
+An answer counts only if the position is still that of the request.
 """
 
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ class PositionValidation:
         positions: Mapping[TopicPartition, FetchPosition],
         rows: Mapping[TopicPartition, EpochEnd],
     ) -> str | Failed:
-        told: list[str] = []
+        sentences: list[str] = []
         again, forbidden = [], []
         reasons: set[int] = set()
         for partition, position in positions.items():
@@ -90,21 +90,19 @@ class PositionValidation:
                 again.append(partition)
                 reasons.add(row.error)
             else:
-                told += self._compare(effects, partition, position, row)
+                sentences += self._compare(effects, partition, position, row)
         wait_ms = self._requests.config.retry_backoff_ms
         self._assignment.not_before(again + forbidden, effects.now + wait_ms)
         if again:
             self._metadata.outdated()
-            told.append(f"{info(min(reasons)).meaning} {listed(again)}: asked again in {wait_ms} ms.")
+            sentences.append(f"{info(min(reasons)).meaning} {listed(again)}: asked again in {wait_ms} ms.")
         if forbidden:
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             text = f"{listed(forbidden)} cannot be read: {describe(error)}. {info(error).meaning}"
             effects.fail(Problem(ProblemKind.NOT_AUTHORISED, text, error, tuple(forbidden)))
-            told.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
-        failed = bool(again or forbidden)
-        return (
-            Failed(" ".join(told) or "All is as it was.") if failed else " ".join(told) or "All is as it was."
-        )
+            sentences.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
+        text = " ".join(sentences) or "All is as it was."
+        return Failed(text) if again or forbidden else text
 
     def _compare(
         self, effects: Effects, partition: TopicPartition, asked: FetchPosition, row: EpochEnd

@@ -1,6 +1,6 @@
 """auto.offset.reset: where to begin when there is no committed offset, or it is out of range.
 
-earliest, latest, none, or by_duration:PT1H (KIP-1106, Kafka 4.0): the first record that is not older.
+earliest, latest, none, or by_duration:PT1H (KIP-1106, Kafka 4.0): the first record of the last hour.
 """
 
 import re
@@ -32,7 +32,7 @@ class ResetPolicy:
     duration_ms: int = 0
 
     def timestamp(self, now: Instant) -> int:
-        """What ListOffsets is asked for. A duration is counted from now, anew with each attempt."""
+        """The timestamp for ListOffsets. A duration counts back from now, in each attempt."""
         assert self.strategy is not Strategy.NONE, "a policy that never resets"
         if self.strategy is Strategy.EARLIEST:
             return EARLIEST_TIMESTAMP
@@ -51,7 +51,7 @@ class ResetPolicy:
 
     @classmethod
     def parse(cls, text: str) -> "ResetPolicy":
-        """Read what stands in a configuration. Raises ValueError."""
+        """Read a value of auto.offset.reset. Raises ValueError."""
         name, colon, duration = text.strip().partition(":")
         if colon and name == Strategy.BY_DURATION:
             return cls(Strategy.BY_DURATION, _milliseconds(duration))
@@ -64,15 +64,15 @@ class ResetPolicy:
 
 
 def _milliseconds(text: str) -> int:
-    found = _DURATION.fullmatch(text)
-    if found is None or not any(found.groups()):
+    match = _DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
         raise ValueError(
             f"{text!r} is no duration that counts back from now; write it as ISO 8601 does, as in PT1H or P7D"
         )
     days, hours, minutes, seconds = (
-        int(found[unit] or 0) for unit in ("days", "hours", "minutes", "seconds")
+        int(match[unit] or 0) for unit in ("days", "hours", "minutes", "seconds")
     )
-    part = int((found["part"] or "").ljust(3, "0")[:3])
+    part = int((match["part"] or "").ljust(3, "0")[:3])
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + part
 
 

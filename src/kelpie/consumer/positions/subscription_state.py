@@ -1,4 +1,4 @@
-"""The partitions that the consumer reads now, each with its state: Kafka's SubscriptionState."""
+"""The assigned partitions, each with its state: Kafka's SubscriptionState."""
 
 from collections.abc import Iterable, Iterator
 
@@ -17,7 +17,7 @@ class SubscriptionState:
         return tuple(self._states)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """From now on these. What was assigned already keeps its state."""
+        """Assign these. A partition that was assigned before keeps its state."""
         self._states = {
             partition: self._states.get(partition) or TopicPartitionState()
             for partition in dict.fromkeys(partitions)
@@ -36,7 +36,7 @@ class SubscriptionState:
         return [partition for partition, state in self._states.items() if state.fetch_state is wanted]
 
     def due(self, wanted: FetchState, now: Instant) -> list[TopicPartition]:
-        """Those in this state for which an attempt may be made."""
+        """The partitions in this state whose back-off is over."""
         return [
             partition
             for partition, state in self._states.items()
@@ -53,7 +53,7 @@ class SubscriptionState:
         return all(state.fetch_state.has_position for state in self._states.values())
 
     def positions(self) -> dict[TopicPartition, FetchPosition]:
-        """Where each stands; those without a position are left out."""
+        """The position of each partition that has one."""
         return {
             partition: state.position
             for partition, state in self._states.items()
@@ -61,7 +61,7 @@ class SubscriptionState:
         }
 
     def revoking(self, partitions: Iterable[TopicPartition]) -> None:
-        """Nothing of these is handed out any more: they are about to be given up."""
+        """Deliver no more records of these: they are about to be given up."""
         for partition in partitions:
             if partition in self._states:
                 self._states[partition].being_revoked = True

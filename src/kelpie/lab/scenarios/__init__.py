@@ -1,8 +1,8 @@
 """Named scenarios, one file each: NAME, a docstring that says what happens, and `async def run(stage)`.
 
-A scenario builds a cluster on its stage, does something to it, says what it sees, and states what it expects.
-It has failed when something that it expected did not happen. At `stage.calm` and `stage.incident` somebody
-may look at the cluster: stage.py says how.
+A scenario builds a cluster on its stage, changes something, reports what it sees, and states what it expects.
+It fails when something that it expects does not happen. At `stage.calm` and `stage.incident` an observer can
+examine the cluster: see stage.py.
 """
 
 import importlib
@@ -23,7 +23,7 @@ class Scenario:
     description: str
     run: Callable[[Stage], Awaitable[None]]
     personas: tuple[str, ...]
-    """Those that it makes sense for; the first is what it runs with if nobody says otherwise."""
+    """The releases that it can run with; the first one is the default."""
 
     @property
     def summary(self) -> str:
@@ -32,11 +32,11 @@ class Scenario:
 
 def scenarios() -> dict[str, Scenario]:
     """All scenarios, by name."""
-    found: dict[str, Scenario] = {}
+    by_name: dict[str, Scenario] = {}
     for module_info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{module_info.name}")
         name = getattr(module, "NAME", None)
         if name is not None:
             description = inspect.getdoc(module) or ""
-            found[name] = Scenario(name, description, module.run, tuple(module.PERSONAS))
-    return dict(sorted(found.items()))
+            by_name[name] = Scenario(name, description, module.run, tuple(module.PERSONAS))
+    return dict(sorted(by_name.items()))

@@ -161,12 +161,12 @@ async def _look_for_coordinator(stage: Stage, cluster: Cluster, group: _Group) -
         return answer.error == unavailable if group.is_hit else answer.node_id == _SURVIVOR
 
     answer = await stage.until(lambda: _find(stage, cluster, group.name), is_settled)
-    heard = (
+    text = (
         f"coordinator is broker {answer.node_id}"
         if answer.error == 0
         else f"error_code={answer.error}, node_id={answer.node_id}, host={answer.host!r}, port={answer.port}"
     )
-    stage.expect(is_settled(answer), f"{group.name}: {heard}")
+    stage.expect(is_settled(answer), f"{group.name}: {text}")
 
 
 async def _go_on(stage: Stage, cluster: Cluster, group: _Group) -> None:

@@ -156,9 +156,10 @@ class JavaLog:
             file.write(f"[{at},{now % 1000:03}] {level} {self._start}{text} ({_LOGGER})\n")
 
 
-def _node(found: FoundCoordinator) -> str:
+def _node(coordinator: FoundCoordinator) -> str:
     """A coordinator as the client names it: another id, so that it gets a connection of its own."""
-    return f"{found.host}:{found.port} (id: {2**31 - 1 - found.node_id} rack: null isFenced: false)"
+    connection_id = 2**31 - 1 - coordinator.node_id
+    return f"{coordinator.host}:{coordinator.port} (id: {connection_id} rack: null isFenced: false)"
 
 
 def _listed(assignment: bytes) -> str:

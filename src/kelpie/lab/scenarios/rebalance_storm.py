@@ -42,13 +42,13 @@ async def run(stage: Stage) -> None:
         first.generation >= quiet + _RESTARTS,
         f"generation {first.generation}: {first.generation - quiet} rebalances",
     )
-    storm = stage.actor(_go_on(stage, cluster, third))
+    storm = stage.actor(_restart_until_cancelled(stage, cluster, third))
     await stage.incident(cluster, finds={"KLP201": [_GROUP]})
     storm.cancel()
 
 
-async def _go_on(stage: Stage, cluster: Cluster, third: Application) -> None:
-    """The restarts do not stop while somebody looks."""
+async def _restart_until_cancelled(stage: Stage, cluster: Cluster, third: Application) -> None:
+    """Go on with the restarts while an observer examines the cluster."""
     try:
         while True:
             await third.close()

@@ -1,12 +1,12 @@
-"""Where a scenario plays: it tells the audience what happens, and counts what should have happened.
+"""What a scenario runs on: it prints what happens, and keeps what should have happened and did not.
 
-A scenario shows its fault to whoever wants to look at it:
+A scenario shows its fault to an observer:
 
     await stage.calm(cluster)                                              # all is well
     await stage.incident(cluster, finds={"KLP203": ["slow-group"]})        # the fault is there
 
-At both the stage calls its observer, if it has one, and the scenario waits until the observer is done. What
-must go on meanwhile (members that send heartbeats, a producer) plays in the background: `stage.actor(…)`.
+Both call the observer of the stage, if there is one, and the scenario waits for it. What must go on meanwhile
+(a producer, restarts of a member) runs in the background: `stage.actor(…)`.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _PATIENCE_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point of a scenario at which somebody may look at the cluster."""
+    """A point of a scenario at which an observer can examine the cluster."""
 
     cluster: Cluster
     logs: Path
@@ -49,11 +49,11 @@ class Moment:
     clock: Callable[[], Instant]
     """The scenario's time in milliseconds since 1970."""
     finds: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What a doctor should find: for each code exactly these groups. Empty when all is well."""
+    """What the doctor should find: for each code exactly these groups. Empty when all is well."""
     seconds_of_history: float = 0.0
-    """How long the fault must be watched to be told: look, wait so long, look again, then judge."""
+    """The doctor must survey the cluster, wait so long, and survey it again."""
     needs_logs: bool = False
-    """No request tells this fault: only the logs do."""
+    """The fault can be seen in the logs only."""
 
     @property
     def is_calm(self) -> bool:
@@ -64,10 +64,10 @@ Observer = Callable[[Moment], Awaitable[None]]
 
 
 class Stage:
-    """What a scenario gets. All that it opens is closed at the end.
+    """What a scenario gets. Everything that it opens is closed at the end.
 
     - `observer`: called at every moment that the scenario shows.
-    - `logs`: where the logs go; if left out, to a folder that is gone at the end.
+    - `logs`: the folder for logs; if left out, a temporary one.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Stage:
                 raise end
 
     async def cluster(self, brokers: int, **options: "Any") -> Cluster:
-        """A cluster of the persona that the audience chose, which logs. Options are those of `Cluster`."""
+        """A cluster of the chosen release, with logs. Options are those of `Cluster`."""
         environment = self.environment
         given = {"network": environment.network, "wall": environment.wall, "rng": environment.rng}
         options = {"log_folder": self.logs, **given, **options}
@@ -125,15 +125,15 @@ class Stage:
         return await open_connection(settings.bootstrap[0], settings, memory=self.memory)
 
     def at_end(self, tidy: Callable[[], Awaitable[None]]) -> None:
-        """Something to be done when the scenario is over, before what was opened earlier is closed."""
+        """Call this when the scenario is over, before what was opened earlier is closed."""
         self._open.push_async_callback(tidy)
 
-    def actor(self, plays: Coroutine[object, object, None]) -> "asyncio.Task[None]":
-        """Somebody who goes on in the background, until it is done, or cancelled, or the scenario ends.
+    def actor(self, main: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+        """Run a coroutine in the background, until it ends, is cancelled, or the scenario ends.
 
-        An actor that raises fails the scenario at its end.
+        If it raises, the scenario fails at its end.
         """
-        task = asyncio.get_running_loop().create_task(plays)
+        task = asyncio.get_running_loop().create_task(main)
         self._actors.append(task)
         return task
 
@@ -146,7 +146,7 @@ class Stage:
         self._logs.mkdir(parents=True, exist_ok=True)
         return self._logs
 
-    # Moments that somebody may look at.
+    # Moments for the observer.
 
     async def calm(self, cluster: Cluster, after_s: float = 0.0) -> None:
         """All is well: a doctor should find nothing that is worth a warning."""
@@ -166,7 +166,7 @@ class Stage:
         `finds`: for each code exactly these groups. `after_s`: how long the fault must last before an
         observer can tell it.
         """
-        assert finds, "an incident that nobody could find is none"
+        assert finds, "an incident without findings"
         moment = self._moment(cluster)
         moment = replace(moment, finds=finds, seconds_of_history=seconds_of_history, needs_logs=needs_logs)
         await self._show(moment, after_s)
@@ -179,10 +179,10 @@ class Stage:
             await asyncio.sleep(after_s)
             await self._observer(moment)
 
-    # What the audience hears.
+    # What is printed.
 
     def step(self, text: str) -> None:
-        """The next thing that is done."""
+        """What is done next."""
         self._steps += 1
         start = f"{self._steps}. "
         blank = "\n" if self._steps > 1 else ""
@@ -191,20 +191,20 @@ class Stage:
         )
 
     def say(self, text: str) -> None:
-        """Something that is seen."""
+        """What is seen."""
         self._tell(textwrap.fill(text, WIDTH, initial_indent="   ", subsequent_indent="     "))
 
     def expect(self, came: object, text: str) -> None:
-        """Something that must be so."""
+        """What must be so."""
         self.say(f"{'ok' if came else 'NOT SO'}: {text}")
         if not came:
             self.failures.append(text)
 
-    async def until(self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
-        """Look again and again until it is as wanted; after a while, what was seen last."""
+    async def until(self, read: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
+        """Read a value until it is as wanted; after a time limit, the last value."""
         deadline = asyncio.get_running_loop().time() + self._patience_s
         while True:
-            seen = await look()
-            if wanted(seen) or asyncio.get_running_loop().time() > deadline:
-                return seen
+            value = await read()
+            if wanted(value) or asyncio.get_running_loop().time() > deadline:
+                return value
             await asyncio.sleep(0.05)

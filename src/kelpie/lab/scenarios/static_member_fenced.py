@@ -48,7 +48,7 @@ async def run(stage: Stage) -> None:
 
 
 async def _fight(stage: Stage, cluster: Cluster, owner: Application) -> None:
-    """Whoever is fenced is started again."""
+    """Restart each process that is fenced."""
     fighters = [owner, _member(stage, cluster, "app-0b", _INSTANCE)]
     fighters[1].start()
     try:

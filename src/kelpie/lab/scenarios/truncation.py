@@ -1,4 +1,4 @@
-"""How a log is cut off: what the scenarios beyond-log-end and epoch-diverged share."""
+"""A log that is truncated: what the scenarios beyond-log-end and epoch-diverged share."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ PARTITION = TopicPartition(TOPIC, 0)
 
 
 async def cut_off(stage: Stage) -> Cluster:
-    """The group stands at 100, and the log of the new leader ends at 50."""
+    """Afterwards the group has committed 100, and the log of the new leader ends at 50."""
     cluster = await stage.cluster(3, config=QUICK_AND_SMALL)
     cluster.create_topic(TOPIC, assignment={0: (1, 2)})
     await produce(stage, cluster, TOPIC, 50)
@@ -43,6 +43,6 @@ async def cut_off(stage: Stage) -> Cluster:
 
 
 def _is_leaderless(state: Mapping[str, Any]) -> bool:
-    """The others take a moment to notice that a broker is dead."""
+    """The other brokers notice after a moment that a broker is dead."""
     leader: int = state["topics"][TOPIC][0]["leader"]
     return leader < 0
