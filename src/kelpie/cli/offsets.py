@@ -1,16 +1,17 @@
 """kelpie offsets recover: what every group had committed last, as far as any disk, tool or table knows."""
 
 import argparse
-import csv
-import io
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kelpie.cli.command import CommandError
+from kelpie.cli.text_table import text_table
 from kelpie.cli.witnesses import read_witnesses
+from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.repair import offsets_file
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.recovery import Recovered, recover
 from kelpie.repair.reset_targets import parse_time
@@ -90,11 +91,12 @@ def _data(row: Recovered) -> dict[str, object]:
 
 
 def _csv(rows: Iterable[Recovered], *, named: bool) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    offsets: dict[str, dict[TopicPartition, int]] = {}
     for row in rows:
-        writer.writerow([*([row.group] if named else []), row.topic, row.partition, row.offset])
-    return text.getvalue()
+        offsets.setdefault(row.group, {})[TopicPartition(row.topic, row.partition)] = row.offset
+    return "".join(
+        offsets_file.write(of_group, group if named else None) for group, of_group in offsets.items()
+    )
 
 
 def _table(rows: Sequence[Recovered]) -> str:
@@ -110,11 +112,7 @@ def _table(rows: Sequence[Recovered]) -> str:
         )
         for row in rows
     ]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    )
+    return text_table(cells)
 
 
 def _moment(at: Instant | None) -> str:

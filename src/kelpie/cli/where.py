@@ -1,11 +1,11 @@
 """kelpie where: from a group's name to its partition of the offsets topic, to the broker that leads it."""
 
 import argparse
-import unicodedata
 from collections.abc import Sequence
 
 from kelpie.cli.command import CommandError
 from kelpie.cli.offsets_topic import add_topic_options, topic_of
+from kelpie.cli.text_table import text_table
 from kelpie.cluster import ClusterView
 from kelpie.cluster.health import Health, health_of
 from kelpie.model.names import TopicPartition
@@ -42,9 +42,9 @@ def _run(arguments: argparse.Namespace) -> int:
         rows.append((harmless(group), str(java_hash(group)), str(home.partition), *row))
         healthy &= is_healthy
     if cluster.views:
-        _print_table([_HEAD, *rows])
+        print(text_table([_HEAD, *rows]))
     else:
-        _print_table([_HEAD[:3], *(row[:3] for row in rows)])
+        print(text_table([_HEAD[:3], *(row[:3] for row in rows)]))
     return 0 if healthy else 1
 
 
@@ -68,18 +68,3 @@ def _row(cluster: ClusterView, name: TopicPartition) -> tuple[tuple[str, ...], b
 
 def _nodes(nodes: Sequence[int]) -> str:
     return ",".join(map(str, nodes))
-
-
-def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        print("  ".join(cells).rstrip())
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal: wide letters take two, combining marks none."""
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
-        for sign in text
-    )

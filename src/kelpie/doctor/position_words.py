@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from kelpie.cluster import ClusterView
-from kelpie.cluster.commands import connecting
+from kelpie.cluster.commands import address, connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Remedy
 from kelpie.doctor.positions import Point
@@ -84,7 +84,7 @@ def _ends(row: LogEnds) -> str:
 
 def tool(cluster: ClusterView, name: str) -> str:
     """Kafka's own tool, led to this cluster."""
-    return f"{name} --bootstrap-server {quoted(cluster.bootstrap or 'BROKER:9092')}"
+    return f"{name} --bootstrap-server {quoted(address(cluster))}"
 
 
 def reset(case: Case, text: str, names: Iterable[TopicPartition], to: str) -> Remedy:

@@ -1,36 +1,15 @@
-"""Lines to paste: commands with this cluster's names in them."""
+"""Commands of a plan that also name a file of client properties."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 
-from kelpie.cluster import ClusterView
-from kelpie.model.names import TopicPartition
 from kelpie.repair.plan import ManualStep, Plan
 
 _ADDRESS = ("-b", "--bootstrap-server")
 
 
-def kelpie(command: str, cluster: ClusterView, *words: str) -> str:
-    """A command of ours: kelpie("reset", cluster, "billing", "--to-earliest")."""
-    return shlex.join(["kelpie", command, "-b", cluster.bootstrap or "BROKER:9092", *words])
-
-
-def kafka(tool: str, cluster: ClusterView, *words: str) -> str:
-    """One of Kafka's own."""
-    return shlex.join([f"{tool}.sh", "--bootstrap-server", cluster.bootstrap or "BROKER:9092", *words])
-
-
-def topics_option(partitions: Sequence[TopicPartition]) -> list[str]:
-    """As Kafka's tools take them: "orders:0,1", one for each topic."""
-    by_topic: dict[str, list[str]] = {}
-    for partition in sorted(partitions):
-        by_topic.setdefault(partition.topic, []).append(str(partition.partition))
-    return [f"{topic}:{','.join(numbers)}" for topic, numbers in by_topic.items()]
-
-
 def with_properties(plan: Plan, file: str) -> Plan:
-    """The same plan, whose commands reach the cluster with these client properties, too."""
+    """The same plan; its commands read these client properties too."""
 
     def way(given: ManualStep) -> ManualStep:
         return replace(given, lines=tuple(_with_properties(line, file) for line in given.lines))

@@ -6,12 +6,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kelpie.cluster import ClusterView
+from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.health import Health, health_of, living_in_sync
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import GroupState
-from kelpie.repair import commands
 from kelpie.repair.claims import Certainty, Claim, SettledOffset
 from kelpie.repair.log_ends import Ends
 from kelpie.repair.occupancy import Occupant, Use

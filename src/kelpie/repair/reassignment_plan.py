@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kelpie.client.admin.rows import Reassignment
-from kelpie.cluster import ClusterView
+from kelpie.cluster import ClusterView, commands
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.repair import commands
 from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, Step, Table
 from kelpie.repair.replica_placement import Placement, ReplicaMove, ReplicaMoves, as_json
 

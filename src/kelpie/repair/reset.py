@@ -11,11 +11,12 @@ from typing import Any, cast
 from kelpie.client.admin.groups import ABSENT
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
-from kelpie.cluster import ClusterView
+from kelpie.cluster import ClusterView, commands
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Observations
-from kelpie.repair import commands, offsets_file
+from kelpie.questions.question import by_topic
+from kelpie.repair import offsets_file
 from kelpie.repair.applying import Action, Repair
 from kelpie.repair.claims import Claim, ClaimKind, SettledOffset, settle
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
@@ -177,8 +178,9 @@ def _undo(cluster: ClusterView, group: str, file: Path, changing: Sequence[NewOf
     new = [offset.partition for offset in changing if offset.before is None]
     if len(new) < len(changing):
         lines.append(commands.kelpie("reset", cluster, group, "--from-file", str(file), "--apply"))
-    for topic in commands.topics_option(new):
-        words = ["--delete-offsets", "--group", group, "--topic", topic]
+    for topic, numbers in by_topic(sorted(new)).items():
+        option = f"{topic}:{','.join(map(str, numbers))}"
+        words = ["--delete-offsets", "--group", group, "--topic", option]
         lines.append(commands.kafka("kafka-consumer-groups", cluster, *words))
     text = "Put the offsets back that were there" if len(new) < len(changing) else "Delete the new offsets"
     if new and len(new) < len(changing):

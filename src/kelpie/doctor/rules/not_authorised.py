@@ -23,6 +23,7 @@ Reproduce: kelpie lab run not-authorised
 
 from collections.abc import Sequence
 
+from kelpie.cluster.commands import connecting
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import last_replies, lookup_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
@@ -142,7 +143,7 @@ def _grants(case: Case, topics: Sequence[str], *, reading: bool) -> list[Remedy]
         remedies.append(
             Remedy(
                 "Or look with the credentials that the consumers use.",
-                f"kelpie doctor -b {quoted(case.cluster.bootstrap or 'BROKER:9092')} "
+                f"kelpie doctor {connecting(case.cluster)}"
                 f"--command-config consumer.properties {quoted(case.group)}",
             )
         )
