@@ -22,7 +22,7 @@ demo: $(READY)
 # Most tests wait for brokers, so two files are run at a time, those on real Kafka first (tests/conftest.py).
 # WORKERS=0 runs them one after the other. Those that need Spark come afterwards: it leaves no time for others.
 WORKERS ?= 2
-PYTEST   = $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PYTEST   = $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 ON_SPARK = tests/pipeline tests/lab/spark_kafka
 test: $(READY)
 	$(PYTEST) $(addprefix --ignore ,$(ON_SPARK))

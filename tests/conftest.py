@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import Phase, is_hypothesis_test, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import Unavailable
@@ -39,9 +41,24 @@ _SHARED = ("tests/lab/clients/", "tests/lab/java/"), ("tests/lab/personas/", "te
 """Tests that share clusters of real Kafka, and therefore run in the same process."""
 
 
-def _group(item: pytest.Item) -> str:
-    file = item.nodeid.partition("::")[0]
+def _group(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
     return next((paths[0] for paths in _SHARED if file.startswith(paths)), file)
+
+
+class _ByGroup(LoadFileScheduling):
+    """Gives a process all tests of a group: of a file, or of files that share clusters.
+
+    xdist's own groups (--dist loadgroup) need a field of pytest's nodes that pytest 9.2 no longer has.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _group(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    return _ByGroup(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def _order(items: Sequence[pytest.Item]) -> tuple[bool, bool, int]:
@@ -55,8 +72,7 @@ def _order(items: Sequence[pytest.Item]) -> tuple[bool, bool, int]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-        groups.setdefault(_group(item), []).append(item)
+        groups.setdefault(_group(item.nodeid), []).append(item)
     in_order = sorted(groups.values(), key=_order)
     items[:] = chain.from_iterable(in_order)
 
