@@ -37,7 +37,18 @@ settings.register_profile("fuzz", phases=PHASES, deadline=None, max_examples=200
 settings.load_profile(os.environ.get("KELPIE_EXAMPLES", "kelpie"))
 
 
-_SHARED = ("tests/lab/clients/", "tests/lab/java/"), ("tests/lab/personas/", "tests/cli/test_probe.py")
+_SHARED = (
+    ("tests/lab/clients/", "tests/lab/java/"),
+    (
+        "tests/lab/personas/",
+        "tests/cli/test_probe.py",
+        "tests/client/admin/",
+        "tests/client/consumer/test_on_real.py",
+        "tests/client/test_survey_real.py",
+        "tests/evidence/test_history.py",
+        "tests/real/test_releases.py",
+    ),
+)
 """Tests that share clusters of real Kafka, and therefore run in the same process."""
 
 

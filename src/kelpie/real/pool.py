@@ -3,14 +3,11 @@ from collections.abc import Mapping
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import Unavailable
 
-_MOST_NODES = 7
-"""An idle broker of Kafka 4 takes 2 to 4 % of a core."""
-
 
 class Pool:
     """Clusters that outlive one test: the same request gets the same cluster.
 
-    When shared clusters have too many nodes together, those that nobody has asked for longest are closed.
+    A cluster of several brokers is closed when another cluster is opened: idle, it takes a tenth of a core.
 
     Settings are keywords with underscores for dots: Kafka's names hold no underscores.
     """
@@ -23,16 +20,14 @@ class Pool:
     def shared(self, version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
         """For tests that leave a cluster as whole as they found it. A broken one is replaced."""
         key = (version, brokers, *sorted((name, str(value)) for name, value in config.items()))
-        cluster = self._shared.pop(key, None)
-        if cluster is not None and not all(node.up for node in cluster.nodes.values()):
-            cluster.close()
-            cluster = None
-        if cluster is None:
-            cluster = self._open(version, brokers, config)
-        self._shared[key] = cluster  # At the end: the first is the one that was asked for longest ago.
-        while len(self._shared) > 1 and self._nodes() > _MOST_NODES:
-            self._shared.pop(next(iter(self._shared))).close()
-        return cluster
+        cluster = self._shared.get(key)
+        if cluster is not None and all(node.up for node in cluster.nodes.values()):
+            return cluster
+        for other, idle in list(self._shared.items()):
+            if other == key or idle.size > 1:
+                self._shared.pop(other).close()
+        self._shared[key] = self._open(version, brokers, config)
+        return self._shared[key]
 
     def fresh(self, version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
         """For tests that break things."""
@@ -48,9 +43,6 @@ class Pool:
         self.close_fresh()
         while self._shared:
             self._shared.popitem()[1].close()
-
-    def _nodes(self) -> int:
-        return sum(len(cluster.nodes) for cluster in self._shared.values())
 
     def _open(self, version: str, brokers: int, config: Mapping[str, object]) -> RealCluster:
         # A release that could not be fetched once is not fetched again for every test: that takes long.
