@@ -13,7 +13,6 @@ from kelpie.assignors.blobs import (
     assignment,
     member_of,
     subscription,
-    topics_in,
 )
 from kelpie.assignors.members import (
     NO_GENERATION,
@@ -36,5 +35,4 @@ __all__ = [
     "java_order",
     "member_of",
     "subscription",
-    "topics_in",
 ]

@@ -73,11 +73,6 @@ def member_of(name: str, member_id: str, instance_id: str | None, blob: bytes) -
     return MemberSubscription(member_id, tuple(read.topics), instance_id, owned, generation)
 
 
-def topics_in(blob: bytes) -> list[str]:
-    """The topics of a subscription. Raises Malformed."""
-    return list(consumer_protocol.decode_subscription(blob)[1].topics)
-
-
 def assignment(partitions: Iterable[TopicPartition]) -> bytes:
     message = consumer_protocol.Assignment(assigned_partitions=_rows(partitions))
     return consumer_protocol.encode(message, consumer_protocol.NEWEST)

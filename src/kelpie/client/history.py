@@ -1,11 +1,11 @@
 """The history in the offsets topic, read by Fetch from its leaders: commits, generations, removed groups.
 
-Each partition is read from near its end: windows of offsets, the newest first, until the bytes allowed are
-used up, or the time asked for, or the beginning is reached. Within a window records come in order, and the
-windows are put together before anything is made of them.
+Each partition is read backwards from its end, in windows of offsets. Reading stops when the allowed bytes are
+used up, or when the time asked for or the beginning is reached. The windows are put in order before their
+records are decoded.
 
-Nothing fails as a whole: a partition that has no leader, may not be read, or whose broker does not answer, is
-an `Unasked` row of kind "history"; so is what lies before the part that was read.
+Nothing fails as a whole. A partition that has no leader, may not be read, or whose broker does not answer is
+an `Unasked` row of kind "history"; so is the part of a partition that was not read.
 """
 
 import asyncio
@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from kelpie.client.admin.topics import best_views
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
-from kelpie.client.offsets_topic import EARLIEST, LATEST, ask_offsets, ask_records, ask_views
+from kelpie.client.offsets_topic import ask_offsets, ask_records, ask_views
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
 from kelpie.observations.offsets_topic import OffsetsPartition, Row, add_row
+from kelpie.questions.list_offsets import EARLIEST, LATEST
 from kelpie.wire.api.list_offsets import ListOffsetsRequest
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.records import read_batches
@@ -35,17 +36,17 @@ _GROWTH = 8
 _FETCH_BYTES = 1024 * 1024
 _LARGEST_BATCH = 64 * 1024 * 1024
 _NONE = -1
-"""In place of an offset: nothing is that new."""
+"""In place of an offset: there is no such record."""
 _NOT_ALLOWED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
-class _Refused(Exception):
-    """One partition's trouble, in words."""
+class _PartitionRefused(Exception):
+    """Why one partition cannot be read."""
 
 
 @dataclass(slots=True)
 class _Window:
-    """A stretch of a partition, whole batches in order."""
+    """Consecutive whole batches of a partition."""
 
     start: int
     pieces: list[bytes] = field(default_factory=list)
@@ -66,12 +67,11 @@ async def read_history(
 ) -> Observations:
     """Rows of the ends of offsets partitions: all of them, or those named, or those of the groups named.
 
-    `seen` is a survey: who leads which partition is taken from there, and asked if there is none. With
-    `groups` only rows of these come back. `since` spares what is older, where the broker can tell (0.10.1 and
-    later).
+    `seen` is a survey, which names the leaders; without it, brokers are asked. With `groups`, only rows of
+    these groups are returned. `since` leaves out what is older, where brokers know times (0.10.1 and later).
     """
-    found = Observations()
-    views = await _views(nodes, seen, found)
+    rows = Observations()
+    views = await _views(nodes, seen, rows)
     only = None if groups is None else frozenset(groups)
     wanted = _wanted(views, partitions, only)
     reader = _Reader(nodes, max_bytes_per_partition, since, only)
@@ -80,34 +80,23 @@ async def read_history(
         view = views.get(partition)
         if view is None or view.leader < 0:
             reason = "It has no leader." if view is not None else "No broker knows it."
-            found.unasked.append(Unasked("history", _name(partition), reason))
+            rows.unasked.append(Unasked("history", _name(partition), reason))
         else:
             by_leader[view.leader].append(partition)
-    read = await asyncio.gather(*(reader.leader(node, own) for node, own in by_leader.items()))
-    return found.add(*read)
+    read = await asyncio.gather(*(reader.leader(node, numbers) for node, numbers in by_leader.items()))
+    return rows.add(*read)
 
 
-async def _views(nodes: Nodes, seen: Observations | None, found: Observations) -> dict[int, PartitionView]:
-    """Who leads each offsets partition. To ask for it must not create it: old brokers are asked for all."""
-    rows = [] if seen is None else [row for row in seen.partitions if row.topic == OFFSETS_TOPIC]
-    if not rows:
-        try:
-            rows = await _ask_views(nodes)
-        except ClientError as error:
-            found.unasked.append(Unasked("history", OFFSETS_TOPIC, error.reason))
-    return {name.partition: view for name, view in best_views(rows).items()}
-
-
-async def _ask_views(nodes: Nodes) -> list[PartitionView]:
-    failure: ClientError | None = None
-    for node in list(nodes.brokers):
-        try:
-            return await ask_views(nodes, node, _broker(nodes, node))
-        except ClientError as error:
-            failure = error
-    if failure is not None:
-        raise failure
-    return []
+async def _views(nodes: Nodes, seen: Observations | None, rows: Observations) -> dict[int, PartitionView]:
+    """The leader of each offsets partition: from the survey, or asked."""
+    surveyed = [] if seen is None else [row for row in seen.partitions if row.topic == OFFSETS_TOPIC]
+    if surveyed:
+        return {name.partition: view for name, view in best_views(surveyed).items()}
+    try:
+        return await ask_views(nodes)
+    except ClientError as error:
+        rows.unasked.append(Unasked("history", OFFSETS_TOPIC, error.reason))
+        return {}
 
 
 def _wanted(
@@ -132,8 +121,8 @@ class _Reader:
         self._topic_names: dict[bytes, str] = {}
 
     async def leader(self, node: int, partitions: Sequence[int]) -> Observations:
-        """All partitions of one leader. The first answer that does not come ends it for the rest."""
-        found = Observations()
+        """All partitions of one leader. If the leader does not answer, none of them is read."""
+        rows = Observations()
         try:
             versions = await self._nodes.versions(node)
             begins = await self._ends(node, partitions, EARLIEST)
@@ -145,46 +134,46 @@ class _Reader:
                     elif isinstance(later, int):
                         begins[partition] = later
         except ClientError as error:
-            found.unasked += [Unasked("history", _name(it), error.reason) for it in partitions]
-            return found
-        turn = asyncio.Semaphore(_AT_ONCE)
+            rows.unasked += [Unasked("history", _name(partition), error.reason) for partition in partitions]
+            return rows
+        under_way = asyncio.Semaphore(_AT_ONCE)
 
         async def one(partition: int) -> Observations:
-            async with turn:
+            async with under_way:
                 return await self._partition(node, partition, begins[partition], ends[partition])
 
-        return found.add(*await asyncio.gather(*map(one, partitions)))
+        return rows.add(*await asyncio.gather(*map(one, partitions)))
 
     async def _ends(self, node: int, partitions: Sequence[int], timestamp: int) -> dict[int, int | str]:
         """Offsets by partition, or why there is none."""
-        told: dict[int, int | str] = dict.fromkeys(partitions, "The broker did not answer for it.")
-        for partition, it in (await ask_offsets(self._nodes, node, partitions, timestamp)).items():
-            told[partition] = _reason(it.error) if it.error else _NONE if it.offset is None else it.offset
-        return told
+        ends: dict[int, int | str] = dict.fromkeys(partitions, "The broker did not answer for it.")
+        for partition, row in (await ask_offsets(self._nodes, node, partitions, timestamp)).items():
+            ends[partition] = _reason(row.error) if row.error else _NONE if row.offset is None else row.offset
+        return ends
 
     async def _partition(self, node: int, partition: int, begin: int | str, end: int | str) -> Observations:
-        found = Observations()
-        source = f"{_broker(self._nodes, node)}, {_name(partition)}"
+        rows = Observations()
+        source = f"{self._nodes.name_of(node)}, {_name(partition)}"
         try:
             if isinstance(begin, str) or isinstance(end, str):
-                raise _Refused(begin if isinstance(begin, str) else end)
+                raise _PartitionRefused(begin if isinstance(begin, str) else end)
             windows = await self._windows(node, partition, begin, end)
         except ClientError as error:
-            found.unasked.append(Unasked("history", _name(partition), error.reason, source=source))
-            return found
-        except _Refused as refusal:
-            found.unasked.append(Unasked("history", _name(partition), str(refusal), source=source))
-            return found
+            rows.unasked.append(Unasked("history", _name(partition), error.reason, source=source))
+            return rows
+        except _PartitionRefused as refusal:
+            rows.unasked.append(Unasked("history", _name(partition), str(refusal), source=source))
+            return rows
         first = windows[-1].start if windows else end
         if first > begin:
             reason = f"Only its end was read: offsets {first} to {end} of {begin} to {end}."
-            found.unasked.append(Unasked("history", _name(partition), reason, source=source))
+            rows.unasked.append(Unasked("history", _name(partition), reason, source=source))
         reading = OffsetsPartition(self._topic_names)
         for window in reversed(windows):
             for piece in window.pieces:
                 for placed in reading.read(piece, source):
-                    self._add(found, placed.row, partition)
-        return found
+                    self._add(rows, placed.row, partition)
+        return rows
 
     async def _windows(self, node: int, partition: int, begin: int, end: int) -> list[_Window]:
         """The newest first."""
@@ -196,7 +185,7 @@ class _Reader:
             if window is None:
                 if windows:
                     break
-                length //= _GROWTH  # Not even the newest fit: then fewer of them.
+                length //= _GROWTH  # Not even the newest window fits: a smaller one.
                 continue
             windows.append(window)
             left -= window.size
@@ -227,19 +216,19 @@ class _Reader:
     async def _fetch(self, node: int, partition: int, offset: int, largest: int) -> bytes:
         data = await ask_records(self._nodes, node, partition, offset, largest)
         if data.error:
-            raise _Refused(_reason(data.error))
+            raise _PartitionRefused(_reason(data.error))
         return data.records
 
-    def _add(self, found: Observations, row: Row, partition: int) -> None:
+    def _add(self, rows: Observations, row: Row, partition: int) -> None:
         if isinstance(row, Unasked):
-            found.unasked.append(Unasked("history", _name(partition), row.reason, source=row.source))
+            rows.unasked.append(Unasked("history", _name(partition), row.reason, source=row.source))
             return
         if self._groups is None or row.group in self._groups:
-            add_row(found, row)
+            add_row(rows, row)
 
 
 def _whole(records: bytes, until: int) -> tuple[bytes, int | None]:
-    """The whole batches at the beginning, as far as they are wanted, and the offset behind them."""
+    """The whole batches at the beginning, up to an offset, and the offset behind them."""
     end, following = 0, None
     try:
         for batch in read_batches(records, crc=False):
@@ -247,7 +236,7 @@ def _whole(records: bytes, until: int) -> tuple[bytes, int | None]:
                 break
             end, following = batch.position + batch.size, batch.header.next_offset
     except Malformed:
-        end = len(records)  # Whoever reads the batches will say what is wrong.
+        end = len(records)  # The decoder of the batches will say what is wrong.
     return records[:end], following
 
 
@@ -259,8 +248,3 @@ def _reason(code: int) -> str:
 
 def _name(partition: int) -> str:
     return str(TopicPartition(OFFSETS_TOPIC, partition))
-
-
-def _broker(nodes: Nodes, node: int) -> str:
-    broker = nodes.brokers.get(node)
-    return f"broker {node}" if broker is None else f"broker {node} ({broker.address})"

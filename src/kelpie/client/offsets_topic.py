@@ -1,56 +1,70 @@
-"""The offsets topic, asked of brokers: who leads its partitions, where they begin and end, what they hold."""
+"""The offsets topic: the leaders of its partitions, their offsets, their records."""
 
+import asyncio
 from collections.abc import Sequence
 
-from kelpie.client.admin.topics import views_of
+from kelpie.client.admin.topics import best_views, views_of
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
 from kelpie.questions.fetch import AskRecords, FetchedPartition
 from kelpie.questions.list_offsets import AskOffsets, ListedOffset
+from kelpie.questions.metadata import AskMetadata
 from kelpie.wire.api.list_offsets import ListOffsetsRequest
-from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kelpie.wire.api.metadata import MetadataRequest
 
-LATEST, EARLIEST = -1, -2
 READ_COMMITTED = 1
-_CAN_FORBID_CREATION = 4
 _KNOWS_ISOLATION = 2
 
 
-async def ask_views(nodes: Nodes, node: int, source: str = "") -> list[PartitionView]:
-    """What one broker knows. To ask must not create the topic: old ones tell of all. Raises ClientError."""
-    version = (await nodes.versions(node)).pick(MetadataRequest)
-    response: MetadataResponse = await nodes.ask(node, _metadata(version), version)
-    return [
-        view
-        for topic in response.topics
-        if topic.name == OFFSETS_TOPIC
-        for view in views_of(topic, node, 0, source)
-    ]
+async def ask_views(nodes: Nodes) -> dict[int, PartitionView]:
+    """By partition: the view of the broker that knows the newest leader. Raises ClientError if none answers.
 
+    Asking does not create the topic: a broker before Kafka 2.1 is asked for all topics, so one such broker
+    must do.
+    """
+    views: list[PartitionView] = []
+    failures: list[ClientError] = []
 
-def _metadata(version: int) -> MetadataRequest:
-    if version >= _CAN_FORBID_CREATION:
-        named = [MetadataRequestTopic(name=OFFSETS_TOPIC)]
-        return MetadataRequest(topics=named, allow_auto_topic_creation=False)
-    return MetadataRequest(topics=[] if version == 0 else None)
+    async def ask(node: int) -> bool:
+        try:
+            version = (await nodes.versions(node)).pick(MetadataRequest)
+            response = await nodes.ask(node, AskMetadata((OFFSETS_TOPIC,)).request(version), version)
+        except ClientError as error:
+            failures.append(error)
+            return False
+        for topic in response.topics:
+            if topic.name == OFFSETS_TOPIC:
+                views.extend(views_of(topic, node, 0, nodes.name_of(node)))
+        return True
+
+    if nodes.memory.tells_versions is False:
+        for node in list(nodes.brokers):
+            if await ask(node):
+                break
+    else:
+        await asyncio.gather(*map(ask, nodes.brokers))
+    if failures and len(failures) == len(nodes.brokers):
+        raise failures[0]
+    return {name.partition: view for name, view in best_views(views).items()}
 
 
 async def ask_offsets(
     nodes: Nodes, node: int, partitions: Sequence[int], timestamp: int, *, isolation_level: int = 0
 ) -> dict[int, ListedOffset]:
-    """By partition, of those that the leader tells about. Raises ClientError.
+    """By partition: the offset at a timestamp, from its leader. Raises ClientError.
 
-    A leader that knows of no transactions is asked without regard to them.
+    A leader that knows no transactions (before 0.11) is asked without an isolation level.
     """
     knows = (await nodes.versions(node)).speaks(ListOffsetsRequest, at_least=_KNOWS_ISOLATION)
     question = AskOffsets(
         isolation_level if knows else 0,
-        {TopicPartition(OFFSETS_TOPIC, it): (timestamp, None) for it in partitions},
+        {TopicPartition(OFFSETS_TOPIC, number): (timestamp, None) for number in partitions},
         int(nodes.settings.request_timeout_s * 1000),
     )
-    return {name.partition: told for name, told in (await nodes.put(node, question)).items()}
+    return {name.partition: offset for name, offset in (await nodes.put(node, question)).items()}
 
 
 async def ask_records(
@@ -64,7 +78,7 @@ async def ask_records(
     limit_s: float | None = None,
     replica_id: int = -1,
 ) -> FetchedPartition:
-    """What is there now, from an offset on; an error if the leader says nothing. Raises ClientError."""
+    """The records from an offset on; an error if the broker does not answer for it. Raises ClientError."""
     name = TopicPartition(OFFSETS_TOPIC, partition)
     question = AskRecords(
         {name: (offset, None)},
@@ -75,5 +89,5 @@ async def ask_records(
         max_partition_bytes=most_bytes,
         replica_id=replica_id,
     )
-    told = await nodes.put(node, question, limit_s)
-    return told.partitions.get(name) or FetchedPartition(told.error or ErrorCode.UNKNOWN_SERVER_ERROR)
+    answer = await nodes.put(node, question, limit_s)
+    return answer.partitions.get(name) or FetchedPartition(answer.error or ErrorCode.UNKNOWN_SERVER_ERROR)

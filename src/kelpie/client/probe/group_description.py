@@ -1,11 +1,10 @@
-"""What the coordinator says of a group: DescribeGroups, or, of the newer protocol, ConsumerGroupDescribe."""
+"""The coordinator's description of a group: DescribeGroups, or ConsumerGroupDescribe (KIP-848)."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from kelpie.assignors import topics_in
+from kelpie.client.admin.groups import ABSENT, classic_state, consumer_state
 from kelpie.errors import ErrorCode, describe
-from kelpie.model.names import TopicPartition
+from kelpie.observations import GroupState
 from kelpie.questions.question import Question
 from kelpie.wire.api.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -13,10 +12,7 @@ from kelpie.wire.api.consumer_group_describe import (
 )
 from kelpie.wire.api.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, partitions_in
-from kelpie.wire.malformed import Malformed
-
-_NO_SUCH_GROUP = "Dead"
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +24,27 @@ class GroupDescription:
     protocol_type: str = PROTOCOL_TYPE
     members: int = 0
     topics: frozenset[str] = frozenset()
-    assigned: frozenset[TopicPartition] = frozenset()
 
     @property
     def exists(self) -> bool:
-        return self.state != _NO_SUCH_GROUP and self.error != ErrorCode.GROUP_ID_NOT_FOUND
+        return self.state != ABSENT and self.error != ErrorCode.GROUP_ID_NOT_FOUND
 
     @property
     def is_of_consumers(self) -> bool:
         return self.protocol_type in ("", PROTOCOL_TYPE)
+
+    @classmethod
+    def of(cls, group: GroupState) -> "GroupDescription":
+        topics = {topic for member in group.members for topic in member.subscribed or ()}
+        topics |= {name.topic for member in group.members for name in member.assigned or ()}
+        return cls(
+            group.error,
+            group.state,
+            group.protocol,
+            group.protocol_type,
+            len(group.members),
+            frozenset(topics),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +59,9 @@ class AskGroup(Question[GroupDescription]):
 
     def answer(self, response: DescribeGroupsResponse, version: int) -> GroupDescription:
         del version
-        if not response.groups:
-            return GroupDescription(ErrorCode.UNKNOWN_SERVER_ERROR)
-        (group,) = response.groups
-        topics: set[str] = set()
-        assigned: set[TopicPartition] = set()
-        if group.protocol_type == PROTOCOL_TYPE:
-            for member in group.members:
-                topics.update(_read(topics_in, member.member_metadata))
-                assigned.update(_read(partitions_in, member.member_assignment))
-        return GroupDescription(
-            group.error_code,
-            group.group_state,
-            group.protocol_data,
-            group.protocol_type,
-            len(group.members),
-            frozenset(topics),
-            frozenset(assigned),
-        )
+        for group in response.groups:
+            return GroupDescription.of(classic_state(group, -1, 0, ""))
+        return GroupDescription(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def tell(self, answer: GroupDescription) -> str:
         return describe(answer.error) if answer.error else answer.state
@@ -89,25 +82,9 @@ class AskConsumerGroup(Question[GroupDescription]):
 
     def answer(self, response: ConsumerGroupDescribeResponse, version: int) -> GroupDescription:
         del version
-        if not response.groups:
-            return GroupDescription(ErrorCode.UNKNOWN_SERVER_ERROR)
-        (group,) = response.groups
-        assigned = {
-            TopicPartition(row.topic_name, number)
-            for member in group.members
-            for row in member.assignment.topic_partitions
-            for number in row.partitions
-        }
-        topics = {topic for member in group.members for topic in member.subscribed_topic_names}
-        return GroupDescription(
-            group.error_code,
-            group.group_state,
-            group.assignor_name,
-            PROTOCOL_TYPE,
-            len(group.members),
-            frozenset(topics | {topic for topic, _ in assigned}),
-            frozenset(assigned),
-        )
+        for group in response.groups:
+            return GroupDescription.of(consumer_state(group, -1, 0, ""))
+        return GroupDescription(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def tell(self, answer: GroupDescription) -> str:
         return describe(answer.error) if answer.error else answer.state
@@ -137,10 +114,3 @@ class AskToDelete(Question[int]):
 
     def __str__(self) -> str:
         return f"DeleteGroups({self.group_id})"
-
-
-def _read(read: Any, blob: bytes) -> Any:
-    try:
-        return read(blob)
-    except Malformed:
-        return ()  # Another's client may put anything there.

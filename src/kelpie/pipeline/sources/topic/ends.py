@@ -8,20 +8,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kelpie.client.admin.topics import best_views
 from kelpie.client.client_errors import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
-from kelpie.client.offsets_topic import EARLIEST, LATEST, READ_COMMITTED, ask_offsets, ask_views
+from kelpie.client.offsets_topic import READ_COMMITTED, ask_offsets, ask_views
 from kelpie.client.settings import Settings
 from kelpie.errors import describe
-from kelpie.observations import OFFSETS_TOPIC, PartitionView
-from kelpie.wire.api.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
+from kelpie.model.names import TopicPartition
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.questions.list_offsets import EARLIEST, LATEST
+from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
 
 _FOR_CLIENTS = 2
 _MOST_EPOCHS = 100
@@ -64,7 +60,7 @@ def ask_epochs(settings: Settings) -> Epochs:
 
 async def _topic_ends(settings: Settings, tells_versions: bool | None) -> TopicEnds:
     async with await Nodes.open(settings, memory=Memory(tells_versions)) as nodes:
-        known = await views(nodes)
+        known = await ask_views(nodes)
         by_leader: dict[int, list[int]] = defaultdict(list)
         missing = {}
         for partition, view in known.items():
@@ -95,7 +91,7 @@ async def _topic_ends(settings: Settings, tells_versions: bool | None) -> TopicE
 async def _epochs(settings: Settings) -> Epochs:
     async with await Nodes.open(settings) as nodes:
         by_leader: dict[int, dict[int, int]] = defaultdict(dict)
-        for partition, view in (await views(nodes)).items():
+        for partition, view in (await ask_views(nodes)).items():
             if view.leader >= 0 and view.leader_epoch >= 0:
                 by_leader[view.leader][partition] = view.leader_epoch
         begins_by_partition: dict[int, list[tuple[int, int]]] = {}
@@ -103,9 +99,6 @@ async def _epochs(settings: Settings) -> Epochs:
         async def ask(leader: int, newest: Mapping[int, int]) -> None:
             try:
                 first = await offsets_of(nodes, leader, list(newest), EARLIEST)
-                version = (await nodes.versions(leader)).pick(
-                    OffsetForLeaderEpochRequest, at_least=_FOR_CLIENTS
-                )
                 wanted = {
                     partition: epoch
                     for partition, epoch in newest.items()
@@ -115,7 +108,7 @@ async def _epochs(settings: Settings) -> Epochs:
                 for _ in range(_MOST_EPOCHS):
                     # An epoch begins where the epoch before it ends.
                     asked = {partition: epoch - 1 for partition, epoch in heads.items() if epoch > 0}
-                    ends = await _ask_epoch_ends(nodes, leader, asked, version) if asked else {}
+                    ends = await _ask_epoch_ends(nodes, leader, asked) if asked else {}
                     for partition, epoch in list(heads.items()):
                         before, end = ends.get(partition, (-1, -1))
                         begin = int(first[partition])
@@ -133,48 +126,11 @@ async def _epochs(settings: Settings) -> Epochs:
         return {partition: sorted(begins) for partition, begins in begins_by_partition.items()}
 
 
-async def _ask_epoch_ends(
-    nodes: Nodes, node: int, epochs: Mapping[int, int], version: int
-) -> dict[int, tuple[int, int]]:
-    """By partition: the newest epoch up to the given one, and its end offset."""
-    asked = [
-        OffsetForLeaderPartition(partition=partition, leader_epoch=epoch)
-        for partition, epoch in epochs.items()
-    ]
-    request = OffsetForLeaderEpochRequest(
-        replica_id=-1, topics=[OffsetForLeaderTopic(topic=OFFSETS_TOPIC, partitions=asked)]
-    )
-    response: OffsetForLeaderEpochResponse = await nodes.ask(node, request, version)
-    return {
-        end.partition: (end.leader_epoch, end.end_offset)
-        for topic in response.topics
-        for end in topic.partitions
-        if not end.error_code
-    }
-
-
-async def views(nodes: Nodes) -> dict[int, PartitionView]:
-    """Each partition as the broker with the newest metadata sees it."""
-    answers: list[PartitionView] = []
-    failures: list[ClientError] = []
-
-    async def ask(node: int) -> bool:
-        try:
-            answers.extend(await ask_views(nodes, node))
-        except ClientError as error:
-            failures.append(error)
-            return False
-        return True
-
-    if nodes.memory.tells_versions is False:
-        for node in list(nodes.brokers):
-            if await ask(node):
-                break
-    else:
-        await asyncio.gather(*map(ask, nodes.brokers))
-    if failures and len(failures) == len(nodes.brokers):
-        raise failures[0]
-    return {name.partition: view for name, view in best_views(answers).items()}
+async def _ask_epoch_ends(nodes: Nodes, node: int, epochs: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """By partition: the newest epoch up to the one asked for, and where it ends."""
+    wanted = {TopicPartition(OFFSETS_TOPIC, number): (-1, epoch) for number, epoch in epochs.items()}
+    ends = await nodes.put(node, AskEpochEnds(wanted, _FOR_CLIENTS))
+    return {name.partition: (end.epoch, end.end_offset) for name, end in ends.items() if not end.error}
 
 
 async def offsets_of(

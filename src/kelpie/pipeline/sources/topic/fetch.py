@@ -13,15 +13,16 @@ import pyarrow as pa
 from kelpie.client.client_errors import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
-from kelpie.client.offsets_topic import EARLIEST, READ_COMMITTED, ask_records
+from kelpie.client.offsets_topic import READ_COMMITTED, ask_records, ask_views
 from kelpie.client.settings import Settings
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.decoding.pairs import Fetched, read_fetched
 from kelpie.pipeline.decoding.segment import Unread
-from kelpie.pipeline.sources.topic.ends import offsets_of, views
+from kelpie.pipeline.sources.topic.ends import offsets_of
 from kelpie.pipeline.sources.topic.rows import OffsetRange
 from kelpie.questions.fetch import FetchedPartition
+from kelpie.questions.list_offsets import EARLIEST
 
 PATIENCE_S = 60.0
 """How long a task waits for a leader."""
@@ -115,7 +116,7 @@ class _Fetching:
             self._nodes = await Nodes.open(self._settings, memory=self._memory)
         nodes = self._nodes
         if self._leader < 0:
-            view = (await views(nodes)).get(self._partition)
+            view = (await ask_views(nodes)).get(self._partition)
             self._leader = view.leader if view is not None else -1
         if self._leader < 0:
             self._trouble = "it has no leader"
