@@ -14,7 +14,7 @@ import pytest
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
 from kelpie.collect.collecting import Collector, Plan
-from kelpie.collect.landing import Refused
+from kelpie.collect.landing import LandingRefused
 from kelpie.evidence.snapshot_files import header_of, read_snapshot
 from kelpie.lab import SyncCluster, virtual_time
 from kelpie.lab.cluster import Cluster
@@ -149,7 +149,9 @@ def test_another_cluster_at_the_same_address_is_refused(tmp_path: Path) -> None:
         (first,) = collect(tmp_path, bootstrap)
     with (
         SyncCluster(1, port=port),
-        pytest.raises(Refused, match=rf"now cluster \S+; .* of cluster {first.cluster}\. They are not mixed"),
+        pytest.raises(
+            LandingRefused, match=rf"now cluster \S+; .* of cluster {first.cluster}\. They are not mixed"
+        ),
     ):
         collect(tmp_path, bootstrap)
     assert len(snapshots(tmp_path)) == 1
@@ -203,7 +205,7 @@ def test_a_limit_smaller_than_a_snapshot_ends_it_at_once_and_later_only_costs_th
     cluster: SyncCluster, tmp_path: Path
 ) -> None:
     """Nobody should find out days later that nothing was kept."""
-    with pytest.raises(Refused, match=r"--most-disk allows 100 in all"):
+    with pytest.raises(LandingRefused, match=r"--most-disk allows 100 in all"):
         collect(tmp_path, cluster.bootstrap_servers, most_bytes=100)
     assert snapshots(tmp_path) == []
     (first,) = collect(tmp_path, cluster.bootstrap_servers)

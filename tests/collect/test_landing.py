@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.collect.landing import SURVEY, Landing, Refused, TooLarge, clusters_at, name_of
+from kelpie.collect.landing import SURVEY, Landing, LandingRefused, TooLarge, clusters_at, name_of
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.snapshot_files import Header, pack
@@ -51,7 +51,9 @@ def test_a_second_collector_is_refused_and_a_dead_one_is_not_waited_for(tmp_path
     ) as other:
         assert other.stdout is not None
         process = other.stdout.readline().strip()
-        with pytest.raises(Refused, match=rf"Another kelpie collect \(process {process}\).* of cluster c "):
+        with pytest.raises(
+            LandingRefused, match=rf"Another kelpie collect \(process {process}\).* of cluster c "
+        ):
             Landing(tmp_path, "c").__enter__()
         with Landing(tmp_path, "d"):
             """Another cluster may share the folder."""
@@ -102,7 +104,7 @@ def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     """Where and why, in one line."""
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/kelpie")):
-        with pytest.raises(Refused, match=r"cannot be used: "):
+        with pytest.raises(LandingRefused, match=r"cannot be used: "):
             Landing(folder, "c").__enter__()
 
 

@@ -12,7 +12,7 @@ from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.client_errors import BadSettings
 from kelpie.collect.collecting import Collector, Plan, Round
-from kelpie.collect.landing import Refused, instant_of
+from kelpie.collect.landing import LandingRefused, instant_of
 from kelpie.model.words import moment
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     try:
         return asyncio.run(_collect(plan, _Page(arguments.into, arguments.every, quiet=arguments.quiet)))
-    except (Refused, BadSettings) as error:
+    except (LandingRefused, BadSettings) as error:
         raise CommandError(str(error)) from None
 
 

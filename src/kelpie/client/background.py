@@ -1,4 +1,4 @@
-"""Calls that block, off the loop, in threads that nobody has to wait for.
+"""Calls that block, in threads beside the loop; the end of the program does not wait for them.
 
 asyncio's own pool joins its threads when the loop ends, so a name server that does not answer would hold up
 the end of a program whose time limits have long passed.
@@ -31,7 +31,7 @@ async def in_background(call: Callable[[], T]) -> T:
             value = call()
         except Exception as error:
             failure = error
-        with suppress(RuntimeError):  # The loop may have ended; then nobody waits any more.
+        with suppress(RuntimeError):  # The loop may have ended; then the result is not needed.
             loop.call_soon_threadsafe(settle, value, failure)
 
     threading.Thread(target=run, name="kelpie-background", daemon=True).start()

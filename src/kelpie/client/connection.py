@@ -195,7 +195,7 @@ class Connection(asyncio.Protocol):
         for answer in waiting:
             if not answer.done():
                 answer.set_exception(failure)
-                answer.exception()  # Whoever waits gets it; nobody has to.
+                answer.exception()  # So that asyncio does not complain if the answer is not awaited.
 
     def _hint(self, error: Exception | None) -> str:
         cause = f" ({error})" if error is not None and str(error) else ""

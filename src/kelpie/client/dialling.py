@@ -36,10 +36,12 @@ async def dial(address: Address, limit_s: float) -> socket.socket:
 async def _resolve(address: Address) -> list[Resolved]:
     kind = socket.SOCK_STREAM
     try:
-        found = socket.getaddrinfo(*address, type=kind, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV)
+        resolved = socket.getaddrinfo(
+            *address, type=kind, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+        )
     except OSError:
-        found = await in_background(lambda: socket.getaddrinfo(*address, type=kind))
-    return list(dict.fromkeys((family, where) for family, _, _, _, where in found))
+        resolved = await in_background(lambda: socket.getaddrinfo(*address, type=kind))
+    return list(dict.fromkeys((family, where) for family, _, _, _, where in resolved))
 
 
 async def _first_of(

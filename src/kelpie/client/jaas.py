@@ -57,20 +57,20 @@ def _tokens(text: str) -> list[tuple[str, bool]]:
     tokens: list[tuple[str, bool]] = []
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             _wrong("a quotation mark is not closed")
-        at = found.end()
-        quoted = found["double"] if found["double"] is not None else found["single"]
+        at = match.end()
+        quoted = match["double"] if match["double"] is not None else match["single"]
         if quoted is not None:
             tokens.append((_OCTAL_OR_SIGN.sub(_unescape, quoted), True))
-        elif found["blank"] is None:
-            tokens.append((found["sign"] or found["word"], False))
+        elif match["blank"] is None:
+            tokens.append((match["sign"] or match["word"], False))
     return tokens
 
 
-def _unescape(found: re.Match[str]) -> str:
-    sign = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    sign = match[1]
     return chr(int(sign, 8)) if sign.isdigit() else _ESCAPES.get(sign, sign)
 
 

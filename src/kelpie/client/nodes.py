@@ -31,7 +31,7 @@ _BROKERS_ONLY = AskMetadata(()).request(version=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class AnnouncedBroker:
     """A broker, as the cluster announces it."""
 
     node_id: int
@@ -56,7 +56,7 @@ class Nodes:
         self.settings = settings
         self.counters = counters if counters is not None else Counters()
         self.memory = memory if memory is not None else Memory()
-        self.brokers: dict[int, Broker] = {}
+        self.brokers: dict[int, AnnouncedBroker] = {}
         """By node id: those that the cluster listed when it was last asked."""
         self.cluster_id: str | None = None
         self.controller_id: int | None = None
@@ -71,7 +71,7 @@ class Nodes:
     async def open(
         cls, settings: Settings, *, counters: Counters | None = None, memory: Memory | None = None
     ) -> "Nodes":
-        """Comes back with the first bootstrap address that answers. Raises NoBroker when none does."""
+        """Returns as soon as one bootstrap address answers. Raises NoBroker if none does."""
         nodes = cls(settings, counters=counters, memory=memory)
         try:
             await nodes._bootstrap()
@@ -134,7 +134,7 @@ class Nodes:
         return (await self.connection(node_id)).versions
 
     async def introductions(self) -> dict[Address, Introduction | ClientError]:
-        """What became of every bootstrap address; waits for those that are still being tried."""
+        """The outcome of each bootstrap address; waits for those that are still being tried."""
         await asyncio.wait(self._introductions.values())
         return {address: _outcome(task) for address, task in self._introductions.items()}
 
@@ -149,16 +149,16 @@ class Nodes:
             self._failures.pop(node_id, None)
 
     async def refresh(self) -> MetadataResponse:
-        """Asks any broker for the list of brokers, and goes by it from now on."""
+        """Asks any broker for the list of brokers, and uses it from now on."""
         response: MetadataResponse = await self.ask_any(_BROKERS_ONLY)
         await self.learn(response)
         return response
 
     async def learn(self, metadata: MetadataResponse) -> None:
-        """Goes by this list of brokers from now on. One that has moved is connected to anew."""
+        """Uses this list of brokers from now on. A broker with a new address is connected to again."""
         moved = []
         brokers = {
-            entry.node_id: Broker(entry.node_id, Address(entry.host, entry.port), entry.rack)
+            entry.node_id: AnnouncedBroker(entry.node_id, Address(entry.host, entry.port), entry.rack)
             for entry in metadata.brokers
         }
         for node_id, broker in brokers.items():
@@ -224,7 +224,7 @@ class Nodes:
             self._adopt(task.result())
 
     def _adopt(self, introduction: Introduction) -> None:
-        """A bootstrap address that a broker announces as its own is that broker; else, who knows."""
+        """A bootstrap address that a broker announces as its own is a connection to that broker."""
         connection = introduction.connection
         for broker in self.brokers.values():
             if broker.address == connection.address:
@@ -266,7 +266,7 @@ class Nodes:
             before = self._connections.get(node_id)
             self._connections[node_id] = task.result()
             if before is not None and before is not task.result():
-                self._replaced.append(before)  # Somebody may wait for an answer there.
+                self._replaced.append(before)  # An answer may still come on it.
 
 
 def _outcome(task: "asyncio.Task[Introduction]") -> Introduction | ClientError:

@@ -33,12 +33,12 @@ def trusted_certificates(path: str, password: Secret | None, setting: str = "ssl
     """The certificates of a trust store, as PEM. Raises BadSettings."""
     raw = _read(path, setting)
     if b"-----BEGIN" in raw:
-        found = _CERTIFICATE.findall(raw)
+        certificates = _CERTIFICATE.findall(raw)
     else:
-        found = _certificates_of_pkcs12(raw, path, password, setting)
-    if not found:
+        certificates = _certificates_of_pkcs12(raw, path, password, setting)
+    if not certificates:
         raise BadSettings(f"{setting}.location: {path} holds no certificate.")
-    return b"\n".join(found) + b"\n"
+    return b"\n".join(certificates) + b"\n"
 
 
 def own_key(path: str, password: Secret | None, setting: str = "ssl.keystore") -> OwnKey:

@@ -1,7 +1,7 @@
-"""Round after round. A round begins when the one before is over, and not before its time has come.
+"""Round after round. A round begins at its time, and not before the round before has ended.
 
-A round that finds nobody is kept as well: that nobody answered is what was seen. Which cluster it is must not
-change: what answers at the same addresses under another id is another cluster, and nothing is written for it.
+A round in which no broker answers is kept as well. The cluster must stay the same: if the same addresses
+answer with another cluster id, nothing is written.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from kelpie.client.admin.asking import Clock
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
 from kelpie.client.zookeeper import ZooKeeperError
-from kelpie.collect.landing import SURVEY, ZOOKEEPER, Landing, Own, Refused, TooLarge, clusters_at
-from kelpie.collect.survey import Look, Surveyor
+from kelpie.collect.landing import SURVEY, ZOOKEEPER, Landing, LandingRefused, Own, TooLarge, clusters_at
+from kelpie.collect.survey import Surveyor, SurveyRound
 from kelpie.collect.zookeeper import dump
 from kelpie.evidence import snapshot_files, zookeeper_dumps
 from kelpie.model.time import Instant
@@ -34,7 +34,7 @@ class Plan:
     zookeeper: str | None = None
     every_s: float = 30.0
     for_s: float | None = None
-    """None: until somebody says stop."""
+    """None: until it is stopped."""
     most_bytes: int | None = None
     limit_s: float = 120.0
     """For one round."""
@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Round:
-    """What a round did, for a person."""
+    """The report of a round, for a person."""
 
     at: Instant
     cluster: str = ""
@@ -54,7 +54,7 @@ class Round:
     took_s: float = 0.0
     deleted: list[Own] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
-    """What a person should know."""
+    """Remarks for a person."""
 
 
 Tell = Callable[[Round], None]
@@ -73,7 +73,7 @@ class Collector:
         self._written = 0
 
     async def run(self, stop: asyncio.Event) -> int:
-        """How many files were written. Raises Refused, BadSettings."""
+        """How many files were written. Raises LandingRefused, BadSettings."""
         loop = asyncio.get_running_loop()
         end = None if self._plan.for_s is None else loop.time() + self._plan.for_s
         with ExitStack() as open_until_the_end:
@@ -81,11 +81,11 @@ class Collector:
             self._recall()
             while True:
                 begun = loop.time()
-                told = Round(self._clock())
-                await self._survey(told)
-                await self._zookeeper(told)
-                told.took_s = loop.time() - begun
-                self._tell(told)
+                report = Round(self._clock())
+                await self._survey(report)
+                await self._zookeeper(report)
+                report.took_s = loop.time() - begun
+                self._tell(report)
                 following = max(begun + self._plan.every_s, loop.time())
                 if stop.is_set() or (end is not None and following > end):
                     return self._written
@@ -96,111 +96,112 @@ class Collector:
                 except TimeoutError:
                     continue
 
-    async def _survey(self, told: Round) -> None:
+    async def _survey(self, report: Round) -> None:
         if self._surveyor is None:
             return
-        look = await self._surveyor.look()
-        cluster = self._cluster_of(look)
+        surveyed = await self._surveyor.survey()
+        cluster = self._cluster_of(surveyed)
         self._open(cluster)
-        found = look.found
-        told.cluster = cluster
-        told.groups = len(_groups(found))
-        told.partitions = len({(row.topic, row.partition) for row in found.partitions if row.partition >= 0})
-        told.unasked = len(found.unasked)
-        has_settings = self._settle(found) if look.answered else False
+        rows = surveyed.rows
+        report.cluster = cluster
+        report.groups = len(_groups(rows))
+        report.partitions = len({(row.topic, row.partition) for row in rows.partitions if row.partition >= 0})
+        report.unasked = len(rows.unasked)
+        has_settings = self._settle(rows) if surveyed.answered else False
         header = snapshot_files.Header(
             cluster,
-            look.begun,
-            look.ended,
+            surveyed.begun,
+            surveyed.ended,
             self._surveyor.bootstrap,
-            answered=look.answered,
-            unasked=told.unasked,
+            answered=surveyed.answered,
+            unasked=report.unasked,
             has_settings=has_settings,
         )
-        path = self._publish(SURVEY, snapshot_files.pack(header, found), look.begun, told)
+        path = self._publish(SURVEY, snapshot_files.pack(header, rows), surveyed.begun, report)
         if has_settings:
             self._settings_in = path
 
-    async def _zookeeper(self, told: Round) -> None:
+    async def _zookeeper(self, report: Round) -> None:
         hosts = self._plan.zookeeper
         if hosts is None:
             return
         begun = self._clock()
         try:
-            found = await asyncio.to_thread(dump, hosts, self._plan.limit_s)
+            zookeeper_dump = await asyncio.to_thread(dump, hosts, self._plan.limit_s)
         except ZooKeeperError as error:
             if self._landing is None and not self._written:
-                raise Refused(str(error)) from None
-            told.words.append(str(error))
+                raise LandingRefused(str(error)) from None
+            report.words.append(str(error))
             return
         if self._landing is None:
-            self._open(found.cluster or hosts)
+            self._open(zookeeper_dump.cluster or hosts)
         assert self._landing is not None
         if self._surveyor is None:
-            told.cluster = self._landing.cluster
-            self._count(zookeeper_dumps.observe(found, ""), told)
-            if found.cluster and found.cluster != self._landing.cluster:
-                raise Refused(_other_cluster(hosts, found.cluster, self._landing.cluster))
-        packed = zookeeper_dumps.pack(found, hosts=hosts, begun=begun, ended=self._clock())
-        self._publish(ZOOKEEPER, packed, begun, told)
+            report.cluster = self._landing.cluster
+            self._count(zookeeper_dumps.observe(zookeeper_dump, ""), report)
+            if zookeeper_dump.cluster and zookeeper_dump.cluster != self._landing.cluster:
+                raise LandingRefused(_other_cluster(hosts, zookeeper_dump.cluster, self._landing.cluster))
+        packed = zookeeper_dumps.pack(zookeeper_dump, hosts=hosts, begun=begun, ended=self._clock())
+        self._publish(ZOOKEEPER, packed, begun, report)
 
-    def _count(self, found: Observations, told: Round) -> None:
-        told.groups = len(found.known_groups)
-        told.partitions = len(found.partitions)
+    def _count(self, rows: Observations, report: Round) -> None:
+        report.groups = len(rows.known_groups)
+        report.partitions = len(rows.partitions)
 
-    def _publish(self, kind: str, data: bytes, at: Instant, told: Round) -> Path | None:
+    def _publish(self, kind: str, data: bytes, at: Instant, report: Round) -> Path | None:
         assert self._landing is not None
         behind = self._landing.newest - at
         if behind > _CLOCK_IS_BACK_MS:
-            told.words.append(
+            report.words.append(
                 f"The clock stands {behind / 1000:,.0f} s before the newest snapshot. Names go on in order; "
                 "times inside are the clock's."
             )
         try:
             published = self._landing.publish(kind, data, at)
         except TooLarge:
-            told.words.append(
+            report.words.append(
                 f"It has {len(data):,} bytes, and --most-disk allows {self._landing.most_bytes:,} in all: it "
                 "was not written."
             )
         except OSError as error:
-            told.words.append(f"It could not be written: {error.strerror or error}.")
+            report.words.append(f"It could not be written: {error.strerror or error}.")
         else:
             self._written += 1
-            told.size += published.size
-            told.deleted += published.deleted
+            report.size += published.size
+            report.deleted += published.deleted
             return published.path
         if not self._written:
-            raise Refused(f"{self._landing.folder}: {told.words[-1]}")
+            raise LandingRefused(f"{self._landing.folder}: {report.words[-1]}")
         return None
 
-    def _settle(self, found: Observations) -> bool:
-        """Leaves settings out if the files that are there have them. Whether they are told."""
-        now = {(row.of, row.name): row for row in found.settings}
+    def _settle(self, rows: Observations) -> bool:
+        """Leaves settings out if an existing file has them. Returns whether this round has them."""
+        now = {(row.of, row.name): row for row in rows.settings}
         changed = any(
             key not in self._settings or self._settings[key].value != row.value for key, row in now.items()
         )
-        if not any(row.kind == "settings" for row in found.unasked) and now:
+        if not any(row.kind == "settings" for row in rows.unasked) and now:
             changed = changed or self._settings.keys() != now.keys()
             self._settings = now
         else:
             self._settings |= now
         if not changed and (self._settings_in is None or self._settings_in.exists()):
-            found.settings = []
+            rows.settings = []
             return False
-        found.settings = list(self._settings.values())
-        return bool(found.settings)
+        rows.settings = list(self._settings.values())
+        return bool(rows.settings)
 
-    def _cluster_of(self, look: Look) -> str:
-        """Raises Refused when it is another one than before."""
+    def _cluster_of(self, surveyed: SurveyRound) -> str:
+        """Raises LandingRefused when it is another one than before."""
         assert self._surveyor is not None
         known = self._landing.cluster if self._landing is not None else None
-        if not look.answered and look.cluster_id is None:
+        if not surveyed.answered and surveyed.cluster_id is None:
             return known or self._surveyor.bootstrap
-        # No id has a colon, so what has one is addresses: nobody had answered yet, or the release has no ids.
-        name = look.cluster_id or (known if known and ":" in known else self._surveyor.bootstrap)
+        # An id has no colon. A name with a colon is addresses: no broker had answered, or the release has no
+        # ids.
+        name = surveyed.cluster_id or (known if known and ":" in known else self._surveyor.bootstrap)
         if known is not None and known != name and ":" not in known:
-            raise Refused(_other_cluster(self._surveyor.bootstrap, name, known))
+            raise LandingRefused(_other_cluster(self._surveyor.bootstrap, name, known))
         return name
 
     def _open(self, cluster: str) -> None:
@@ -222,7 +223,7 @@ class Collector:
         try:
             known = clusters_at(self._plan.folder, map(str, self._plan.settings.bootstrap))
         except OSError as error:
-            raise Refused(f"{self._plan.folder} cannot be used: {error.strerror or error}.") from None
+            raise LandingRefused(f"{self._plan.folder} cannot be used: {error.strerror or error}.") from None
         if not known:
             return
         self._open(known[0])
@@ -240,9 +241,9 @@ class Collector:
 _TELL_GROUPS = ('["listing",', '["known",', '["committed",', '["state",')
 
 
-def _groups(found: Observations) -> set[str]:
-    groups = {group for listing in found.listings for group in listing.groups}
-    return groups | {row.group for row in found.states if not row.error} | found.known_groups.keys()
+def _groups(rows: Observations) -> set[str]:
+    groups = {group for listing in rows.listings for group in listing.groups}
+    return groups | {row.group for row in rows.states if not row.error} | rows.known_groups.keys()
 
 
 def _other_cluster(where: str, now: str, before: str) -> str:

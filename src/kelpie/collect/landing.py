@@ -2,7 +2,7 @@
 its files go when there would be too many.
 
     survey-ZkQ3…-20261116T051230.123Z.jsonl.gz        a snapshot; names sort by time
-    .survey-ZkQ3…-20261116T051300.001Z.jsonl.gz.tmp   one that is being written: nobody reads it
+    .survey-ZkQ3…-20261116T051300.001Z.jsonl.gz.tmp   one that is being written: readers skip it
     .collect-ZkQ3….lock                               who writes: its process id; locked while that lives
 
 Only files with such a name and such a beginning, of the same cluster, are ever deleted.
@@ -32,7 +32,7 @@ _HEAD = 1 << 13
 """Holds the first line, packed as it is."""
 
 
-class Refused(Exception):
+class LandingRefused(Exception):
     """The folder cannot be used for this. The text says why, and what to do."""
 
 
@@ -54,7 +54,7 @@ class Published:
     path: Path
     size: int
     deleted: tuple[Own, ...] = ()
-    """What had to go for it, the oldest first."""
+    """The files that were deleted to make room, the oldest first."""
 
 
 class Landing:
@@ -70,7 +70,7 @@ class Landing:
         self._total = 0
 
     def __enter__(self) -> "Landing":
-        """Raises Refused."""
+        """Raises LandingRefused."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._take_lock()
@@ -78,12 +78,12 @@ class Landing:
                 left.unlink(missing_ok=True)
         except OSError as error:
             self.__exit__(None, None, None)
-            raise Refused(
+            raise LandingRefused(
                 f"{error.filename or self.folder} cannot be used: {error.strerror or error}."
             ) from None
-        own = self._own()
-        self._total = sum(it.size for it in own)
-        self._newest = max((instant_of(it.stamp) for it in own), default=0)
+        files = self._own()
+        self._total = sum(file.size for file in files)
+        self._newest = max((instant_of(file.stamp) for file in files), default=0)
         return self
 
     def __exit__(
@@ -99,8 +99,8 @@ class Landing:
         return self._newest
 
     def newest_survey(self) -> Path | None:
-        own = [it for it in self._own() if it.path.name.startswith(SURVEY)]
-        return own[-1].path if own else None
+        files = [file for file in self._own() if file.path.name.startswith(SURVEY)]
+        return files[-1].path if files else None
 
     def publish(self, kind: str, data: bytes, at: Instant) -> Published:
         """A file, whole, under a name after all others. Raises TooLarge, OSError."""
@@ -129,10 +129,10 @@ class Landing:
             return []
         if size > self.most_bytes:
             raise TooLarge
-        own = self._own()  # Somebody else may have tidied up.
-        self._total = sum(it.size for it in own)
+        files = self._own()  # A person may have deleted files.
+        self._total = sum(file.size for file in files)
         gone = []
-        for each in own:
+        for each in files:
             if self._total + size <= self.most_bytes:
                 break
             each.path.unlink(missing_ok=True)
@@ -149,7 +149,7 @@ class Landing:
             with suppress(OSError):
                 if _is_ours(Path(entry.path), match[1], self.cluster):
                     found.append(Own(Path(entry.path), match[3], entry.stat().st_size))
-        return sorted(found, key=lambda it: (it.stamp, it.path.name))
+        return sorted(found, key=lambda file: (file.stamp, file.path.name))
 
     def _leftovers(self) -> Iterator[Path]:
         """Of a collector that was killed while it wrote."""
@@ -169,7 +169,7 @@ class Landing:
             holder = self._lock.read(32).strip() or "unknown"
             self._lock.close()
             self._lock = None
-            raise Refused(
+            raise LandingRefused(
                 f"Another kelpie collect (process {holder}) writes snapshots of cluster {self.cluster} into "
                 f"{self.folder}. End it, or choose another folder."
             ) from None

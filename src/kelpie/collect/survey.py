@@ -1,8 +1,8 @@
 """One round: a survey of the cluster, as the content of one file; and what rounds remember of each other.
 
-A group whose coordinator is dead is in no list any more; so who was listed before is asked for by name until
-its own coordinator says that there is no such group. Settings change rarely, and are told when they do. Where
-logs ended a while ago is asked in the first round only: afterwards earlier rounds know.
+No broker lists a group whose coordinator is dead. So each group that was listed before is asked for by name,
+until its own coordinator says that there is no such group. Settings are kept when they change. Where logs
+ended some time ago is asked in the first round only: afterwards earlier rounds know.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ _UNKNOWN = (ErrorCode.GROUP_ID_NOT_FOUND,)
 """What coordinators say of a group that they do not know."""
 
 
-class Look(NamedTuple):
-    """What a round saw."""
+class SurveyRound(NamedTuple):
+    """One survey, and when it was made."""
 
-    found: Observations
+    rows: Observations
     cluster_id: str | None
-    """None: nobody answered, or the release has no such thing (before 0.10.1)."""
+    """None: no broker answered, or the release has no cluster ids (before 0.10.1)."""
     answered: int
     begun: Instant
     ended: Instant
@@ -51,7 +51,7 @@ class Surveyor:
     def bootstrap(self) -> str:
         return ",".join(map(str, self.settings.bootstrap))
 
-    async def look(self) -> Look:
+    async def survey(self) -> SurveyRound:
         """Raises BadSettings, and nothing else that a cluster can cause."""
         begun = self.clock()
         cluster_id: str | None = None
@@ -60,37 +60,37 @@ class Surveyor:
                 async with await Nodes.open(self.settings) as nodes:
                     cluster_id = nodes.cluster_id
                     options = SurveyOptions(look_back_s=()) if self.rounds else SurveyOptions()
-                    found = await survey(nodes, known=self.known, options=options, now=self.clock)
+                    rows = await survey(nodes, known=self.known, options=options, now=self.clock)
         except BadSettings:
             raise
         except ClientError as error:
-            found = unreachable(error, now=self.clock)
+            rows = unreachable(error, now=self.clock)
         except TimeoutError:
             reason = f"The round took longer than {self.limit_s:g} s, and was broken off."
-            found = Observations(unasked=[Unasked("broker", self.bootstrap, reason, self.clock())])
-        answered = sum(broker.alive is True for broker in found.brokers)
+            rows = Observations(unasked=[Unasked("broker", self.bootstrap, reason, self.clock())])
+        answered = sum(broker.alive is True for broker in rows.brokers)
         if answered:
             self.rounds += 1
-            self._remember(found, begun)
-        listed = {group for listing in found.listings for group in listing.groups}
-        found.known_groups = {it: why for it, why in self.known.items() if it not in listed}
-        return Look(found, cluster_id, answered, begun, self.clock())
+            self._remember(rows, begun)
+        listed = {group for listing in rows.listings for group in listing.groups}
+        rows.known_groups = {group: why for group, why in self.known.items() if group not in listed}
+        return SurveyRound(rows, cluster_id, answered, begun, self.clock())
 
     def recall(self, earlier: Observations, at: Instant) -> None:
         """What a collector before this one saw last."""
         self._remember(earlier, at)
 
-    def _remember(self, found: Observations, at: Instant) -> None:
+    def _remember(self, rows: Observations, at: Instant) -> None:
         seen = f"an earlier survey ({datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC)"
         gone = {
             row.group
-            for row in found.states
+            for row in rows.states
             if row.error in _UNKNOWN or (row.state == _DEAD and not row.error)
         }
-        for group, source in found.known_groups.items():
+        for group, source in rows.known_groups.items():
             self.known.setdefault(group, source)
-        for listing in found.listings:
+        for listing in rows.listings:
             self.known.update(dict.fromkeys(listing.groups, seen))
-        self.known.update({row.group: seen for row in found.committed if row.offset >= 0})
+        self.known.update({row.group: seen for row in rows.committed if row.offset >= 0})
         for group in gone:
             self.known.pop(group, None)

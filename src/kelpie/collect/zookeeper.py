@@ -26,7 +26,7 @@ def dump(hosts: str, limit_s: float) -> Dump:
     It blocks, for the time limit at most. Raises ZooKeeperError.
     """
     deadline = time.monotonic() + limit_s
-    found = Dump()
+    dumped = Dump()
     with connected(hosts, min(limit_s, _MOST_SECONDS), read_only=True) as client:
         missing = kazoo_exceptions().NoNodeError
         waiting = [root for root in ROOTS if client.exists(root) is not None]
@@ -35,7 +35,7 @@ def dump(hosts: str, limit_s: float) -> Dump:
             now, waiting = waiting[:500], waiting[500:]
             if time.monotonic() > deadline:
                 raise ZooKeeperError(f"ZooKeeper at {hosts} was not read within {limit_s:g} s.")
-            if len(found.nodes) + len(waiting) > MOST_NODES:
+            if len(dumped.nodes) + len(waiting) > MOST_NODES:
                 raise ZooKeeperError(f"ZooKeeper at {hosts} keeps more than {MOST_NODES:,} nodes for Kafka.")
             asked = [(path, client.get_async(path), client.get_children_async(path)) for path in now]
             for path, content, children in asked:
@@ -46,16 +46,16 @@ def dump(hosts: str, limit_s: float) -> Dump:
                 except missing:
                     continue  # It was there a moment ago.
                 text = data.decode("utf-8", "replace") if data else None
-                found.nodes[path] = Node(text, stat.last_modified_transaction_id and stat.mtime)
+                dumped.nodes[path] = Node(text, stat.last_modified_transaction_id and stat.mtime)
                 waiting += [f"{path}/{name}" for name in sorted(names)]
-    found.cluster = _cluster_id(found)
-    return found
+    dumped.cluster = _cluster_id(dumped)
+    return dumped
 
 
-def _cluster_id(found: Dump) -> str:
+def _cluster_id(dumped: Dump) -> str:
     """Since 0.10.1."""
-    node = found.nodes.get("/cluster/id")
+    node = dumped.nodes.get("/cluster/id")
     if node is None or node.data is None:
         return ""
-    told = json.loads(node.data)
-    return str(told.get("id", "")) if isinstance(told, dict) else ""
+    content = json.loads(node.data)
+    return str(content.get("id", "")) if isinstance(content, dict) else ""

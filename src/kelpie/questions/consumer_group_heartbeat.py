@@ -27,7 +27,7 @@ class Beat:
 class AskNewerHeartbeat(Question[Beat]):
     """Join (epoch 0), stay, leave (−1; −2 for a while), and tell what is owned: all in one (KIP-848).
 
-    What is None has not changed since it was last told.
+    A field that is None has not changed since the last heartbeat.
     """
 
     group_id: str
@@ -80,10 +80,10 @@ class AskNewerHeartbeat(Question[Beat]):
     def tell(self, answer: Beat) -> str:
         if answer.error:
             return describe(answer.error) + (f": {answer.message}" if answer.message else "")
-        told = f"epoch {answer.epoch}"
+        epoch = f"epoch {answer.epoch}"
         if answer.assignment is None:
-            return told
-        return f"{told}, assigned {sum(len(numbers) for _, numbers in answer.assignment)} partitions"
+            return epoch
+        return f"{epoch}, assigned {sum(len(numbers) for _, numbers in answer.assignment)} partitions"
 
     def __str__(self) -> str:
         return f"ConsumerGroupHeartbeat({self.group_id}, member {self.member_id}, epoch {self.epoch})"

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
-from kelpie.questions.question import Question, by_topic, listed
+from kelpie.questions.question import Question, by_topic, listed, shortened
 from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 
@@ -78,14 +78,13 @@ class AskRecords(Question[Fetched]):
     def tell(self, answer: Fetched) -> str:
         if answer.error:
             return describe(answer.error)
-        told = []
+        parts = []
         for partition, row in sorted(answer.partitions.items()):
             said = (
                 describe(row.error) if row.error else f"{len(row.records)} bytes up to {row.high_watermark}"
             )
-            told.append(f"{partition}: {said}")
-        more = [f"{len(told) - 8} more"] if len(told) > 8 else []
-        return ", ".join(told[:8] + more) or "nothing"
+            parts.append(f"{partition}: {said}")
+        return shortened(parts) or "nothing"
 
     def __str__(self) -> str:
         if len(self.wanted) > 4:

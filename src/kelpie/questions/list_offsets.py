@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
-from kelpie.questions.question import Question, by_topic, listed
+from kelpie.questions.question import Question, by_topic, listed, shortened
 from kelpie.wire.api.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -67,14 +67,13 @@ class AskOffsets(Question[dict[TopicPartition, ListedOffset]]):
         }
 
     def tell(self, answer: dict[TopicPartition, ListedOffset]) -> str:
-        told = []
+        parts = []
         for partition, row in sorted(answer.items()):
             if row.error:
-                told.append(f"{partition}: {describe(row.error)}")
+                parts.append(f"{partition}: {describe(row.error)}")
             else:
-                told.append(f"{partition}: {'no such record' if row.offset is None else row.offset}")
-        more = [f"{len(told) - 8} more"] if len(told) > 8 else []
-        return ", ".join(told[:8] + more) or "nothing"
+                parts.append(f"{partition}: {'no such record' if row.offset is None else row.offset}")
+        return shortened(parts) or "nothing"
 
     def __str__(self) -> str:
         times = sorted({_WORDS.get(timestamp, str(timestamp)) for timestamp, _ in self.wanted.values()})

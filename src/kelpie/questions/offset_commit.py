@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
-from kelpie.questions.question import Question, by_topic
+from kelpie.questions.question import Question, by_topic, shortened
 from kelpie.wire.api.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -62,9 +62,8 @@ class AskToCommit(Question[dict[TopicPartition, int]]):
         return ", ".join(map(describe, errors)) if errors else "nothing"
 
     def __str__(self) -> str:
-        told = [f"{partition} at {offset}" for partition, (offset, *_) in sorted(self.offsets.items())]
-        more = [f"{len(told) - 4} more"] if len(told) > 4 else []
-        return f"OffsetCommit({self.group_id}: {', '.join(told[:4] + more)})"
+        parts = [f"{partition} at {offset}" for partition, (offset, *_) in sorted(self.offsets.items())]
+        return f"OffsetCommit({self.group_id}: {shortened(parts, 4)})"
 
     def _row(self, partition: TopicPartition) -> OffsetCommitRequestPartition:
         offset, epoch, metadata = self.offsets[partition]

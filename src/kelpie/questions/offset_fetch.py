@@ -88,14 +88,14 @@ class AskCommitted(Question[CommittedOffsets]):
         errors = {row.error for row in answer.partitions.values() if row.error}
         if errors:
             return ", ".join(map(describe, sorted(errors)))
-        there = {partition: row for partition, row in answer.partitions.items() if row.offset >= 0}
-        if len(there) > 8:
-            return f"{len(there)} of {len(answer.partitions)} partitions have a committed offset"
-        told = [f"{partition} at {row.offset}" for partition, row in sorted(there.items())]
-        missing = answer.partitions.keys() - there.keys()
+        committed = {partition: row for partition, row in answer.partitions.items() if row.offset >= 0}
+        if len(committed) > 8:
+            return f"{len(committed)} of {len(answer.partitions)} partitions have a committed offset"
+        parts = [f"{partition} at {row.offset}" for partition, row in sorted(committed.items())]
+        missing = answer.partitions.keys() - committed.keys()
         if missing:
-            told.append(f"none for {listed(missing)}")
-        return ", ".join(told) or "nothing committed"
+            parts.append(f"none for {listed(missing)}")
+        return ", ".join(parts) or "nothing committed"
 
     def __str__(self) -> str:
         what = "all" if self.partitions is None else listed(self.partitions, 4)

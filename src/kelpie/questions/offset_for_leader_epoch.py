@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
-from kelpie.questions.question import Question, by_topic, listed
+from kelpie.questions.question import Question, by_topic, listed, shortened
 from kelpie.wire.api.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
@@ -57,14 +57,13 @@ class AskEpochEnds(Question[dict[TopicPartition, EpochEnd]]):
         }
 
     def tell(self, answer: dict[TopicPartition, EpochEnd]) -> str:
-        told = [
+        parts = [
             f"{partition}: {describe(row.error)}"
             if row.error
             else f"{partition}: epoch {row.epoch} ends at {row.end_offset}"
             for partition, row in sorted(answer.items())
         ]
-        more = [f"{len(told) - 8} more"] if len(told) > 8 else []
-        return ", ".join(told[:8] + more) or "nothing"
+        return shortened(parts) or "nothing"
 
     def __str__(self) -> str:
         return f"OffsetForLeaderEpoch({listed(self.wanted, 4)})"

@@ -6,7 +6,7 @@ data; each describes itself in one line.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kelpie.model.names import TopicPartition
@@ -36,6 +36,12 @@ class Question(ABC, Generic[A]):
     @abstractmethod
     def tell(self, answer: A) -> str:
         """The answer, in a line."""
+
+
+def shortened(parts: Sequence[str], most: int = 8) -> str:
+    """The first parts, and how many more there are."""
+    more = [f"{len(parts) - most} more"] if len(parts) > most else []
+    return ", ".join([*parts[:most], *more])
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

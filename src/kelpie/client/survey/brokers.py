@@ -6,7 +6,7 @@ from kelpie.client.address import Address
 from kelpie.client.admin.asking import Asking, TimedAnswer, error_of, together
 from kelpie.client.admin.topics import ask_offsets_topic
 from kelpie.client.client_errors import ClientError
-from kelpie.client.nodes import Broker as Announced
+from kelpie.client.nodes import AnnouncedBroker
 from kelpie.client.survey.releases import release_of
 from kelpie.observations import Broker, Listing
 from kelpie.wire.api.list_groups import ListedGroup, ListGroupsRequest
@@ -24,7 +24,7 @@ async def meet_all(asking: Asking) -> Listed:
     """
     listed: Listed = {}
     metadata: dict[int, MetadataResponse] = {}
-    met: set[Announced] = set()
+    met: set[AnnouncedBroker] = set()
     for introduction in asking.nodes.introduced():
         _learn(asking, introduction.metadata)
     while True:
@@ -42,7 +42,7 @@ async def meet_all(asking: Asking) -> Listed:
 def _learn(asking: Asking, metadata: MetadataResponse) -> None:
     """Takes in new brokers, and new addresses of brokers that did not answer at the old one."""
     for broker in metadata.brokers:
-        announced = Announced(broker.node_id, Address(broker.host, broker.port), broker.rack)
+        announced = AnnouncedBroker(broker.node_id, Address(broker.host, broker.port), broker.rack)
         known = asking.nodes.brokers.setdefault(broker.node_id, announced)
         if known.address != announced.address and broker.node_id not in asking.versions:
             asking.nodes.brokers[broker.node_id] = announced

@@ -50,8 +50,8 @@ async def survey(
 ) -> Observations:
     """The state of a cluster, as far as it can be had: what could not be asked is in `unasked`.
 
-    `groups`: those to look at; all if left out. `known`: further ones, known from elsewhere (and from where),
-    which are asked for although no broker may list them. Raises BadSettings, and nothing else that a cluster
+    `groups`: the groups to survey; all by default. `known`: further groups, by where they are known from;
+    they are asked for although no broker may list them. Raises BadSettings, and nothing else that a cluster
     can cause.
     """
     options = options or SurveyOptions()
