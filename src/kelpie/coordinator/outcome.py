@@ -58,27 +58,3 @@ class Outcome:
     """Tokens of calls that Kafka never answers. A driver need not remember them."""
     notes: tuple[Note, ...] = ()
     """What a log should tell, before anything else of this outcome follows."""
-
-    def __add__(self, other: "Outcome") -> "Outcome":
-        """Both, in this order. Only one of them may write."""
-        assert not (self._writes and other._writes), "two writes cannot be one batch"
-        first = self if self._writes else other
-        return Outcome(
-            first.records,
-            self.replies + other.replies,
-            self.timers + other.timers,
-            first.written,
-            first.failed,
-            first.producer,
-            first.sequence,
-            self.at_once + other.at_once,
-            self.abandoned + other.abandoned,
-            self.notes + other.notes,
-        )
-
-    @property
-    def _writes(self) -> bool:
-        return bool(self.records or self.written or self.failed)
-
-
-NOTHING = Outcome()

@@ -18,7 +18,7 @@ from kelpie.coordinator.transactions import (
     TransactionShard,
 )
 from kelpie.coordinator.transactions.records import facts_of
-from kelpie.coordinator.transactions.states import COMPLETION, ENTERED_FROM, PREPARED
+from kelpie.coordinator.transactions.transaction import COMPLETION, ENTERED_FROM, PREPARED
 from kelpie.coordinator.transactions.transaction import NO_EPOCH, NO_ID
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition

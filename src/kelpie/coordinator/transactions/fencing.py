@@ -18,10 +18,10 @@ same end again is done, the other one is invalid, and Empty has nothing to end.
 
 from collections.abc import Callable
 
-from kelpie.coordinator.transactions.states import PREPARED
 from kelpie.coordinator.transactions.transaction import (
     HIGHEST_EPOCH,
     NO_EPOCH,
+    PREPARED,
     Facts,
     Transaction,
     epoch_raised,

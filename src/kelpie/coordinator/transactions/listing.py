@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kelpie.coordinator.transactions.records import by_topic
-from kelpie.coordinator.transactions.states import NAMES
-from kelpie.coordinator.transactions.transaction import Facts, Transaction
+from kelpie.coordinator.transactions.transaction import NAMES, Facts, Transaction
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant

@@ -1,6 +1,6 @@
 """What follows from one event in the transaction coordinator: an Outcome, and markers to be written."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from kelpie.coordinator.outcome import Outcome
 from kelpie.coordinator.transactions.transaction import Facts
@@ -41,21 +41,6 @@ class MarkerRequest:
 class TransactionOutcome(Outcome):
     markers: tuple[MarkerRequest, ...] = ()
     """To be written to the partitions' leaders, like the replies only once the records are written."""
-
-    def __add__(self, other: Outcome) -> "TransactionOutcome":
-        return _joined(Outcome.__add__(self, other), _markers_of(self) + _markers_of(other))
-
-    def __radd__(self, other: Outcome) -> "TransactionOutcome":
-        return _joined(Outcome.__add__(other, self), _markers_of(other) + _markers_of(self))
-
-
-def _markers_of(outcome: Outcome) -> tuple[MarkerRequest, ...]:
-    return outcome.markers if isinstance(outcome, TransactionOutcome) else ()
-
-
-def _joined(both: Outcome, markers: tuple[MarkerRequest, ...]) -> TransactionOutcome:
-    parts = {field.name: getattr(both, field.name) for field in fields(both)}
-    return TransactionOutcome(**parts, markers=markers)
 
 
 NOTHING = TransactionOutcome()

@@ -20,11 +20,11 @@ from kelpie.coordinator.transactions.listing import described, not_described
 from kelpie.coordinator.transactions.outcome import NOTHING, MarkerRequest, TransactionOutcome
 from kelpie.coordinator.transactions.records import answer_to_failed_append, facts_of, record_of
 from kelpie.coordinator.transactions.release_behaviour import TransactionBehaviour, TransactionConfig
-from kelpie.coordinator.transactions.states import IDLE, PREPARED
-from kelpie.coordinator.transactions.timeouts import first_look, late
 from kelpie.coordinator.transactions.transaction import (
+    IDLE,
     NO_EPOCH,
     NO_ID,
+    PREPARED,
     Facts,
     Transaction,
     end_completed,
@@ -215,11 +215,9 @@ class TransactionShard:
         if not verify_only:
             version = min(2, self._behaviour.transaction_version)
             return self._join(transactional_id, producer, wanted, answer, now, client_version=version)
-        if not transactional_id:
-            return TransactionOutcome(replies=answer(ErrorCode.INVALID_REQUEST))
-        transaction = self._transactions.get(transactional_id)
-        if transaction is None:
-            return TransactionOutcome(replies=answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+        transaction = self._known(transactional_id)
+        if isinstance(transaction, ErrorCode):
+            return TransactionOutcome(replies=answer(transaction))
         refusal = fencing.refuse_verification(transaction.facts, producer)
         if refusal is not None:
             return TransactionOutcome(replies=answer(refusal))
@@ -247,11 +245,9 @@ class TransactionShard:
         """Commit or abort. From v5 on the answer carries the id and epoch of the next transaction."""
         raises = version >= 5
         answer = answers.end(to, version)
-        if not request.transactional_id:
-            return TransactionOutcome(replies=answer(ErrorCode.INVALID_REQUEST))
-        transaction = self._transactions.get(request.transactional_id)
-        if transaction is None:
-            return TransactionOutcome(replies=answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+        transaction = self._known(request.transactional_id)
+        if isinstance(transaction, ErrorCode):
+            return TransactionOutcome(replies=answer(transaction))
         facts = transaction.facts
         judge = fencing.judge_raising_end if raises else fencing.judge_end
         verdict = judge(transaction, (request.producer_id, request.producer_epoch), request.committed)
@@ -280,6 +276,11 @@ class TransactionShard:
 
     # Steps
 
+    def _known(self, transactional_id: str) -> Transaction | ErrorCode:
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        return self._transactions.get(transactional_id) or ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
     def _join(
         self,
         transactional_id: str,
@@ -290,11 +291,9 @@ class TransactionShard:
         *,
         client_version: int = 0,
     ) -> TransactionOutcome:
-        if not transactional_id:
-            return TransactionOutcome(replies=answer(ErrorCode.INVALID_REQUEST))
-        transaction = self._transactions.get(transactional_id)
-        if transaction is None:
-            return TransactionOutcome(replies=answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+        transaction = self._known(transactional_id)
+        if isinstance(transaction, ErrorCode):
+            return TransactionOutcome(replies=answer(transaction))
         pending_first = self._behaviour.pending_answers_first
         refusal = fencing.refuse_join(transaction, producer, pending_first=pending_first)
         if refusal is not None:
@@ -336,8 +335,8 @@ class TransactionShard:
             assert transaction.facts.state in PREPARED, "records are replayed before `written` runs"
             transaction.fence_failed = False
             transaction.prepare(end_completed(transaction.facts, now))
-            over = TransactionOutcome(timers=(Timer((_TIMEOUT, transaction.transactional_id), None),))
-            return over if transaction.facts.partitions else over + self._complete(transaction)
+            completion = NOTHING if transaction.facts.partitions else self._complete(transaction)
+            return replace(completion, timers=(Timer((_TIMEOUT, transaction.transactional_id), None),))
 
         outcome = self._write(transaction, prepared, replies, answer)
         markers = self._markers(transaction.transactional_id, prepared)
@@ -383,7 +382,7 @@ class TransactionShard:
         facts = transaction.facts
         if facts.state is not TransactionState.ONGOING:
             return NOTHING  # It has ended.
-        if transaction.pending is not None or not late(facts, now):
+        if transaction.pending is not None or not facts.is_late(now):
             return TransactionOutcome(timers=self._watch(transaction.transactional_id, facts, now))
         return self._fence(transaction, answers.nobody, (), now)
 
@@ -391,5 +390,5 @@ class TransactionShard:
         if self._left:
             return ()
         assert self._loaded_at is not None, "a shard answers once it is loaded"
-        at = first_look(facts, self._loaded_at, self._config.abort_interval_ms, now)
+        at = facts.first_late_check(self._loaded_at, self._config.abort_interval_ms, now)
         return () if at is None else (Timer((_TIMEOUT, transactional_id), at),)

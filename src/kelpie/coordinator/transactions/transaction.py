@@ -1,4 +1,19 @@
-"""One transactional id: what is known of it, and the steps it can take.
+"""One transactional id: its states, what is known of it, and the steps it can take.
+
+    Empty ──► Ongoing ──► PrepareCommit ──► CompleteCommit ─┐
+      ▲         │                                           ├─► Ongoing, Empty, Dead; PrepareAbort (KIP-890)
+      └ init    └───────► PrepareAbort ───► CompleteAbort ──┘
+
+- Empty: a producer id is given, no transaction is open. InitProducerId leads here.
+- Ongoing: partitions have joined. More may join.
+- PrepareCommit, PrepareAbort: decided. From here it cannot be turned; markers are on their way.
+- CompleteCommit, CompleteAbort: all markers are written.
+- Dead: about to be forgotten. Never written: a tombstone is.
+- PrepareEpochFence exists in Kafka's memory only, between the decision to fence and PrepareAbort. Here both
+  are one step, so the state is known but never entered.
+
+With transaction version 2 a client that does not know whether its transaction has begun may abort it anyway:
+so Empty, CompleteCommit and CompleteAbort may be followed by PrepareAbort.
 
 Facts are what a record of the log says, plus the last producer epoch, which Kafka does not write (so a retry
 is no longer recognised after the coordinator has moved). A step is a function from facts to facts. A
@@ -11,10 +26,34 @@ coordinator can always fence it; an epoch from 32766 on is exhausted, and a new 
 
 from dataclasses import dataclass, replace
 
-from kelpie.coordinator.transactions.states import COMPLETION, ENTERED_FROM, IDLE
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.transaction_state import TransactionState
+
+IDLE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
+"""No transaction is open: the id may expire, and a producer id may be given out."""
+
+ENTERED_FROM: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: IDLE,
+    TransactionState.ONGOING: IDLE | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
+    TransactionState.PREPARE_ABORT: IDLE | {TransactionState.ONGOING, TransactionState.PREPARE_EPOCH_FENCE},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
+    TransactionState.DEAD: IDLE,
+    TransactionState.PREPARE_EPOCH_FENCE: frozenset({TransactionState.ONGOING}),
+}
+"""The state that is entered, and the states it may be entered from."""
+
+PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
+
+COMPLETION = {
+    TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,
+    TransactionState.PREPARE_ABORT: TransactionState.COMPLETE_ABORT,
+}
+
+NAMES = {state: state.name.title().replace("_", "") for state in TransactionState}
+"""As DescribeTransactions and ListTransactions spell them."""
 
 NO_ID = -1
 NO_EPOCH = -1
@@ -48,6 +87,23 @@ class Facts:
     @property
     def exhausted(self) -> bool:
         return exhausted(self.producer_epoch)
+
+    def is_late(self, now: Instant) -> bool:
+        """Whether the transaction has been open for longer than its transaction.timeout.ms."""
+        return now > self.started_at + self.timeout_ms
+
+    def first_late_check(self, loaded_at: Instant, interval_ms: int, now: Instant) -> Instant | None:
+        """The first check, after now, that finds the transaction late. None if it is not open, or never late.
+
+        Kafka checks all transactions every transaction.abort.timed.out.transaction.cleanup.interval.ms, so a
+        late transaction stays open until the next check. Here each has a timer at its first check, and the
+        checks of a shard are counted from its load (in Kafka from the start of the broker).
+        """
+        if self.state is not TransactionState.ONGOING or self.timeout_ms == NO_TIMEOUT_MS:
+            return None
+        late_at = max(self.started_at + self.timeout_ms, now) + 1
+        checks = -(-(late_at - loaded_at) // interval_ms)
+        return loaded_at + checks * interval_ms
 
 
 def new_facts(producer_id: int, timeout_ms: int, now: Instant) -> Facts:
