@@ -13,8 +13,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kelpie.coordinator.classic.group import ClassicGroup
-from kelpie.coordinator.classic.groups import find
+from kelpie.coordinator.classic.group import ClassicGroup, find_group
 from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.coordinator.config import GroupConfig
 from kelpie.coordinator.outcome import CoordinatorRecord, Outcome
@@ -285,7 +284,9 @@ class Driver:
 
 
 def classic_groups(shard: GroupShard) -> dict[str, ClassicGroup]:
-    return {group_id: group for group_id in shard.state.groups if (group := find(shard.state, group_id))}
+    return {
+        group_id: group for group_id in shard.state.groups if (group := find_group(shard.state, group_id))
+    }
 
 
 def check_group(group: ClassicGroup) -> None:

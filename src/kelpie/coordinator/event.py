@@ -75,36 +75,24 @@ class ShardEvent:
         self._producer, self._sequence = producer, sequence
 
     def outcome(self) -> Outcome:
-        if not self.writes:
-            return Outcome(
-                replies=(*self._at_once, *self._replies),
-                timers=self._set_timers(),
-                abandoned=tuple(self._abandoned),
-                notes=tuple(self._notes),
-            )
         return Outcome(
             records=self._records,
-            replies=tuple(self._replies),
-            timers=self._set_timers(),
-            written=None if self._written is None else self._when_written(self._written),
-            failed=self._when_failed,
+            replies=tuple(self._replies if self.writes else self._at_once + self._replies),
+            timers=tuple(Timer(key, at) for key, at in self._timers.items()),
+            written=None if self._written is None else self._when_written,
+            failed=self._when_failed if self.writes else None,
             producer=self._producer,
             sequence=self._sequence,
-            at_once=tuple(self._at_once),
+            at_once=tuple(self._at_once if self.writes else ()),
             abandoned=tuple(self._abandoned),
             notes=tuple(self._notes),
         )
 
-    def _set_timers(self) -> tuple[Timer, ...]:
-        return tuple(Timer(key, at) for key, at in self._timers.items())
-
-    def _when_written(self, written: "Callable[[ShardEvent], None]") -> Callable[[Instant], Outcome]:
-        def run(now: Instant) -> Outcome:
-            event = ShardEvent(self.config, self.behaviour, now)
-            written(event)
-            return event.outcome()
-
-        return run
+    def _when_written(self, now: Instant) -> Outcome:
+        assert self._written is not None
+        event = ShardEvent(self.config, self.behaviour, now)
+        self._written(event)
+        return event.outcome()
 
     def _when_failed(self, error: ErrorCode, now: Instant) -> Outcome:
         event = ShardEvent(self.config, self.behaviour, now)

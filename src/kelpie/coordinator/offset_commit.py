@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kelpie.coordinator import offset_fetch
-from kelpie.coordinator.classic import groups
+from kelpie.coordinator.classic.group import create_group
 from kelpie.coordinator.event import ShardEvent
 from kelpie.coordinator.group import Group
 from kelpie.coordinator.notes import NoteKind
@@ -120,7 +120,6 @@ def _response(request: OffsetCommitRequest, error: ErrorOf) -> OffsetCommitRespo
 
 def _transaction_response(request: TxnOffsetCommitRequest, error: ErrorOf) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
-        throttle_time_ms=0,
         topics=[
             TxnOffsetCommitResponseTopic(name=topic.name, partitions=_results(topic.partitions, error))
             for topic in request.topics
@@ -165,7 +164,7 @@ def _write(
 ) -> None:
     created = None
     if group_id not in shard.groups and event.behaviour.simple_groups:
-        created = groups.create(shard, group_id, event.now)
+        created = create_group(shard, group_id, event.now)
         event.note(NoteKind.SIMPLE_GROUP_CREATED, group=group_id)
     if not commits:
         return  # The group is there all the same, in memory.

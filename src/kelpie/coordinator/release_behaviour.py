@@ -7,7 +7,6 @@ OffsetMetadataManager), which became the default in 4.0.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.errors import ErrorCode
@@ -24,26 +23,19 @@ _FIRST_ERRORS = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
 }
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE)
+_GROUP_TOO_LARGE = dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR)
+_COMMIT_TOO_LARGE = dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+_LATE = {ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS}
 _JAVA_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+    **_GROUP_TOO_LARGE,
 }
 
 Errors = Mapping[ErrorCode, ErrorCode]
-
-
-def _errors(*parts: Mapping[ErrorCode, ErrorCode]) -> Errors:
-    merged: dict[ErrorCode, ErrorCode] = {}
-    for part in parts:
-        merged.update(part)
-    return MappingProxyType(merged)
-
-
-_NO_RENEWAL: frozenset[ClassicGroupState] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +52,11 @@ class GroupBehaviour:
     """4.0: a join that creates a group writes it down, as an empty one of generation 0."""
     tombstones_simple_groups: bool = True
     """4.0: the tombstone of a group is written even if its generation is 0, when no other record names it."""
-    group_errors: Errors = field(default_factory=lambda: _errors(_JAVA_ERRORS))
+    group_errors: Errors = field(default_factory=lambda: _JAVA_ERRORS)
     """The error for members when the group's record cannot be written. Other codes stay as they are."""
     commit_errors: Errors = field(
-        default_factory=lambda: _errors(
-            _JAVA_ERRORS, {ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+        default_factory=lambda: (
+            _JAVA_ERRORS | {ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
         )
     )
 
@@ -97,7 +89,7 @@ class GroupBehaviour:
     """3.x: an instance id that the group does not know is UNKNOWN_MEMBER_ID, even of a known member."""
     state_before_member: bool = False
     """0.9: Heartbeat and OffsetCommit answer REBALANCE_IN_PROGRESS before they check the member."""
-    sync_renews: frozenset[ClassicGroupState] = _NO_RENEWAL
+    sync_renews: frozenset[ClassicGroupState] = frozenset()
     """In which states a SyncGroup that is accepted renews the session."""
     leave_waits: bool = True
     """4.0: LeaveGroup is answered once the record of the emptied group is written."""
@@ -133,12 +125,8 @@ BEHAVIOUR_3_9 = GroupBehaviour(
     offset_value_version=3,
     writes_new_groups=False,
     tombstones_simple_groups=False,
-    group_errors=_errors(
-        _SCALA_ERRORS,
-        {ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS},
-        dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-    ),
-    commit_errors=_errors(_SCALA_ERRORS, dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)),
+    group_errors=_SCALA_ERRORS | _LATE | _GROUP_TOO_LARGE,
+    commit_errors=_SCALA_ERRORS | _COMMIT_TOO_LARGE,
     delays_only_generation_0=True,
     expiry_ends_initial_delay=False,
     refusal_may_end_rebalance=True,
@@ -165,12 +153,8 @@ BEHAVIOUR_0_9 = replace(
     release="0.9.0.1",
     group_value_version=0,
     offset_value_version=1,
-    group_errors=_errors(
-        _FIRST_ERRORS,
-        {ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS},
-        dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-    ),
-    commit_errors=_errors(_FIRST_ERRORS, dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)),
+    group_errors=_FIRST_ERRORS | _LATE | _GROUP_TOO_LARGE,
+    commit_errors=_FIRST_ERRORS | _COMMIT_TOO_LARGE,
     has_empty_state=False,
     completing_name="AwaitingSync",
     dead_error=ErrorCode.UNKNOWN_MEMBER_ID,

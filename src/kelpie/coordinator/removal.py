@@ -50,7 +50,7 @@ def delete_group(shard: ShardState, event: ShardEvent, to: Any, group_id: str) -
 def delete_offsets(shard: ShardState, event: ShardEvent, to: Any, request: OffsetDeleteRequest) -> None:
     error = _offsets_refusal(shard, request.group_id)
     if error is not ErrorCode.NONE:
-        event.answer(to, OffsetDeleteResponse(error_code=error, throttle_time_ms=0, topics=[]))
+        event.answer(to, OffsetDeleteResponse(error_code=error, topics=[]))
         return
     group = shard.groups[request.group_id]
     known = set(shard.offsets.all_of(group.group_id))
@@ -66,10 +66,8 @@ def delete_offsets(shard: ShardState, event: ShardEvent, to: Any, request: Offse
     errors = event.behaviour.group_errors
     event.answer_when_written(
         to,
-        OffsetDeleteResponse(error_code=ErrorCode.NONE, throttle_time_ms=0, topics=topics),
-        lambda error: OffsetDeleteResponse(
-            error_code=errors.get(error, error), throttle_time_ms=0, topics=[]
-        ),
+        OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics),
+        lambda error: OffsetDeleteResponse(error_code=errors.get(error, error), topics=[]),
     )
     _remove(shard, event, {group.group_id: removed})
 

@@ -8,16 +8,15 @@ For the same reason the tombstone of a group takes effect when it is appended, n
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from kelpie.coordinator import offset_commit, offset_fetch, removal
-from kelpie.coordinator.classic import groups, join, lifecycle, membership, sync
-from kelpie.coordinator.classic.description import described
+from kelpie.coordinator.classic import join, lifecycle, membership, responses, sync
+from kelpie.coordinator.classic.group import create_group, forget_if_dead
 from kelpie.coordinator.classic.member import ParkedJoin
 from kelpie.coordinator.classic.static_members import Joiner
 from kelpie.coordinator.config import GroupConfig
 from kelpie.coordinator.event import ShardEvent
-from kelpie.coordinator.group_list import listed
 from kelpie.coordinator.offsets import offset_from
 from kelpie.coordinator.outcome import Outcome
 from kelpie.coordinator.release_behaviour import GroupBehaviour
@@ -43,6 +42,7 @@ from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
 
 _OFFSETS = (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
 _EXPIRY: Hashable = ("expire",)
+Arguments = ParamSpec("Arguments")
 
 
 class GroupShard:
@@ -74,7 +74,7 @@ class GroupShard:
         if not state.loading:
             state.offsets.settle(group_id, [partition], producer_id != -1)
         elif state.behaviour.simple_groups and group_id not in state.groups:
-            groups.create(state, group_id, since=None)
+            create_group(state, group_id, since=None)
 
     def replay_marker(self, producer_id: int, committed: bool) -> None:
         self.state.offsets.end_transaction(producer_id, committed)
@@ -83,45 +83,29 @@ class GroupShard:
         """The log is read: from now on the shard serves requests."""
         assert self.state.loading, "loaded twice"
         self.state.loading = False
-        event = self._event(now)
-        lifecycle.loaded(self.state, event)
-        event.wake(_EXPIRY, now + event.config.offsets_retention_check_interval_ms)
-        return event.outcome()
+        return self._run(now, _loaded)
 
     def unloaded(self) -> Outcome:
         """Another broker leads now. Waiting calls are answered NOT_COORDINATOR; all groups are Dead."""
-        event = self._event(0)
         self.state.unloaded = True
-        lifecycle.unloaded(self.state, event)
-        for fetch in self.state.fetches:
-            event.answer(fetch.to, offset_fetch.refused(fetch.group, ErrorCode.NOT_COORDINATOR, version=8))
-        self.state.fetches.clear()
-        return event.outcome()
+        return self._run(0, _unloaded)
 
     # Time.
 
     def timer(self, key: Hashable, now: Instant) -> Outcome:
         assert isinstance(key, tuple), f"{key!r} is not a timer of this shard"
-        event = self._event(now)
         if key == _EXPIRY:
-            removal.expire(self.state, event)
-            event.wake(_EXPIRY, now + event.config.offsets_retention_check_interval_ms)
-        elif key[0] == "fetch":
-            offset_fetch.fetch_timer(self.state, event, key[1])
-        else:
-            lifecycle.timer(self.state, event, key)
-        return event.outcome()
+            return self._run(now, _expiry_due)
+        if key[0] == "fetch":
+            return self._run(now, offset_fetch.fetch_timer, key[1])
+        return self._run(now, lifecycle.timer, key)
 
     def expire(self, now: Instant) -> Outcome:
         """Offsets that are too old go, and groups that have nothing left."""
-        event = self._event(now)
-        removal.expire(self.state, event)
-        return event.outcome()
+        return self._run(now, removal.expire)
 
     def topic_deleted(self, topics: Iterable[str], now: Instant) -> Outcome:
-        event = self._event(now)
-        removal.topic_deleted(self.state, event, topics)
-        return event.outcome()
+        return self._run(now, removal.topic_deleted, topics)
 
     # Members.
 
@@ -134,54 +118,39 @@ class GroupShard:
         client_host: str,
         now: Instant,
     ) -> Outcome:
-        event = self._event(now)
-        join.join(self.state, event, Joiner(request, ParkedJoin(to, version), client_id, client_host))
-        groups.forget_if_dead(self.state, request.group_id)
-        return event.outcome()
+        outcome = self._run(now, join.join, Joiner(request, ParkedJoin(to, version), client_id, client_host))
+        forget_if_dead(self.state, request.group_id)
+        return outcome
 
-    def sync(self, to: Any, request: SyncGroupRequest, version: int, now: Instant) -> Outcome:  # noqa: ARG002
-        event = self._event(now)
-        sync.sync(self.state, event, to, request)
-        groups.forget_if_dead(self.state, request.group_id)
-        return event.outcome()
+    def sync(self, to: Any, request: SyncGroupRequest, now: Instant) -> Outcome:
+        outcome = self._run(now, sync.sync, to, request)
+        forget_if_dead(self.state, request.group_id)
+        return outcome
 
-    def heartbeat(self, to: Any, request: HeartbeatRequest, version: int, now: Instant) -> Outcome:  # noqa: ARG002
-        event = self._event(now)
-        membership.heartbeat(self.state, event, to, request)
-        return event.outcome()
+    def heartbeat(self, to: Any, request: HeartbeatRequest, now: Instant) -> Outcome:
+        return self._run(now, membership.heartbeat, to, request)
 
     def leave(self, to: Any, request: LeaveGroupRequest, version: int, now: Instant) -> Outcome:
-        event = self._event(now)
-        membership.leave(self.state, event, to, request, version)
-        groups.forget_if_dead(self.state, request.group_id)
-        return event.outcome()
+        outcome = self._run(now, membership.leave, to, request, version)
+        forget_if_dead(self.state, request.group_id)
+        return outcome
 
     # Offsets.
 
     def commit_offsets(self, to: Any, request: OffsetCommitRequest, version: int, now: Instant) -> Outcome:
-        event = self._event(now)
-        offset_commit.commit(self.state, event, to, request, version)
-        return event.outcome()
+        return self._run(now, offset_commit.commit, to, request, version)
 
     def commit_offsets_in_transaction(
-        self,
-        to: Any,
-        request: TxnOffsetCommitRequest,
-        version: int,  # noqa: ARG002
-        now: Instant,
+        self, to: Any, request: TxnOffsetCommitRequest, now: Instant
     ) -> Outcome:
         """The records belong to the producer's transaction: see `Outcome.producer`."""
-        event = self._event(now)
-        offset_commit.commit_in_transaction(self.state, event, to, request)
-        return event.outcome()
+        return self._run(now, offset_commit.commit_in_transaction, to, request)
 
     def fetch_offsets(
         self, to: Any, group: OffsetFetchRequestGroup, require_stable: bool, now: Instant
     ) -> Outcome:
         """One group's part. With `require_stable`, Kafka 4 waits for commits that are being written."""
-        event = self._event(now)
-        offset_fetch.fetch(self.state, event, to, group, require_stable)
-        return event.outcome()
+        return self._run(now, offset_fetch.fetch, to, group, require_stable)
 
     def offsets_of(
         self, group_id: str, topics: Sequence[OffsetFetchRequestTopics] | None, require_stable: bool
@@ -190,22 +159,62 @@ class GroupShard:
         return offset_fetch.offsets_of(self.state, group_id, topics, require_stable)
 
     def delete_offsets(self, to: Any, request: OffsetDeleteRequest, now: Instant) -> Outcome:
-        event = self._event(now)
-        removal.delete_offsets(self.state, event, to, request)
-        return event.outcome()
+        return self._run(now, removal.delete_offsets, to, request)
 
     # Groups.
 
     def describe(self, group_id: str, version: int) -> DescribedGroup:
-        return described(self.state, group_id, version)
+        return responses.described(self.state, group_id, version)
 
     def listed(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[ListedGroup]:
-        return listed(self.state, states, types)
+        """All groups, or those in these states and of these types. Up to 2.8 the case of a state matters."""
+        behaviour = self.state.behaviour
+        spelling = str if behaviour.spells_states_exactly else str.lower
+        wanted_states = {spelling(state) for state in states}
+        wanted_types = {group_type.lower() for group_type in types}
+        rows = [
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state_name(behaviour),
+                group_type=group.group_type,
+            )
+            for group in self.state.groups.values()
+            if not wanted_types or group.group_type in wanted_types
+        ]
+        return [row for row in rows if not wanted_states or spelling(row.group_state) in wanted_states]
 
     def delete_group(self, to: Any, group_id: str, now: Instant) -> Outcome:
-        event = self._event(now)
-        removal.delete_group(self.state, event, to, group_id)
+        return self._run(now, removal.delete_group, to, group_id)
+
+    def _run(
+        self,
+        now: Instant,
+        handle: Callable[Concatenate[ShardState, ShardEvent, Arguments], None],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Outcome:
+        event = ShardEvent(self.state.config, self.state.behaviour, now)
+        handle(self.state, event, *args, **kwargs)
         return event.outcome()
 
-    def _event(self, now: Instant) -> ShardEvent:
-        return ShardEvent(self.state.config, self.state.behaviour, now)
+
+def _loaded(shard: ShardState, event: ShardEvent) -> None:
+    lifecycle.loaded(shard, event)
+    _await_expiry(event)
+
+
+def _unloaded(shard: ShardState, event: ShardEvent) -> None:
+    lifecycle.unloaded(shard, event)
+    for fetch in shard.fetches:
+        event.answer(fetch.to, offset_fetch.refused(fetch.group, ErrorCode.NOT_COORDINATOR, version=8))
+    shard.fetches.clear()
+
+
+def _expiry_due(shard: ShardState, event: ShardEvent) -> None:
+    removal.expire(shard, event)
+    _await_expiry(event)
+
+
+def _await_expiry(event: ShardEvent) -> None:
+    event.wake(_EXPIRY, event.now + event.config.offsets_retention_check_interval_ms)

@@ -18,8 +18,7 @@ from kelpie.coordinator.transactions import (
     TransactionShard,
 )
 from kelpie.coordinator.transactions.records import facts_of
-from kelpie.coordinator.transactions.transaction import COMPLETION, ENTERED_FROM, PREPARED
-from kelpie.coordinator.transactions.transaction import NO_EPOCH, NO_ID
+from kelpie.coordinator.transactions.transaction import COMPLETION, ENTERED_FROM, NO_EPOCH, NO_ID, PREPARED
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.transaction_state import TransactionState, decode_key, decode_value

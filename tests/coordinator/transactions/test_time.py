@@ -2,14 +2,11 @@
 
 import pytest
 
-from kelpie.coordinator.outcome import Outcome, Timer
 from kelpie.coordinator.transactions import (
     BEHAVIOUR_2_8,
     BEHAVIOUR_4_3,
-    MarkerRequest,
     TransactionBehaviour,
     TransactionConfig,
-    TransactionOutcome,
 )
 from kelpie.errors import ErrorCode
 from kelpie.wire.transaction_state import TransactionState, decode_value
@@ -189,15 +186,3 @@ def test_values_of_both_versions_can_be_loaded() -> None:
         driver = Driver(log=log)
         assert driver.shard.transactions["t"].facts.partitions == joined
         assert driver.producer(driver.end("t", (7, 2))) == (7, 3)
-
-
-def test_markers_are_not_lost_when_outcomes_are_joined() -> None:
-    """A driver may add a plain outcome on either side."""
-    marker = MarkerRequest("t", 1, 0, 0, True, tuple(partitions("a-0")), 2)
-    plain = Outcome(timers=(Timer("x", 1),))
-    for both in (
-        plain + TransactionOutcome(markers=(marker,)),
-        TransactionOutcome(markers=(marker,)) + plain,
-    ):
-        assert isinstance(both, TransactionOutcome)
-        assert (both.markers, both.timers) == ((marker,), plain.timers)

@@ -12,7 +12,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: HeartbeatRequest = call.message
     host = broker.groups.host_for(request.group_id, named=True)
     if isinstance(host, ShardHost):
-        host.carry_out(host.shard.heartbeat(call, request, call.version, now), now)
+        host.carry_out(host.shard.heartbeat(call, request, now), now)
         return
     if host == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         host = ErrorCode.NONE  # Members must not lose their place because their coordinator loads.

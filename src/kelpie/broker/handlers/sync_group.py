@@ -22,7 +22,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         return
     host = broker.groups.host_for(request.group_id, named=True)
     if isinstance(host, ShardHost):
-        host.carry_out(host.shard.sync(call, request, call.version, now), now)
+        host.carry_out(host.shard.sync(call, request, now), now)
         return
     if host == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         host = ErrorCode(broker.persona.sync_while_loading)

@@ -42,7 +42,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 
     def verified(error: ErrorCode) -> None:
         if error is ErrorCode.NONE:
-            outcome = host.shard.commit_offsets_in_transaction(Relay(finish), asked, call.version, now)
+            outcome = host.shard.commit_offsets_in_transaction(Relay(finish), asked, now)
             host.carry_out(outcome, now)
         else:
             finish(transaction_refused(asked, broker.groups.behaviour.commit_errors.get(error, error)))

@@ -13,8 +13,8 @@
 join is answered MEMBER_ID_REQUIRED since version 4 (KIP-394). Static members (KIP-345) are in static.py.
 """
 
-from kelpie.coordinator.classic import groups, responses, static_members
-from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic import responses, static_members
+from kelpie.coordinator.classic.group import ClassicGroup, create_group, find_group
 from kelpie.coordinator.classic.member import ClassicMember, ParkedJoin
 from kelpie.coordinator.classic.rebalance import drop, maybe_complete, rebalance_or_complete
 from kelpie.coordinator.classic.records import new_group_record
@@ -33,12 +33,12 @@ def join(shard: ShardState, event: ShardEvent, joiner: Joiner) -> None:
     shortest, longest = event.config.min_session_timeout_ms, event.config.max_session_timeout_ms
     if not shortest <= request.session_timeout_ms <= longest:
         return _refuse(joiner, request.member_id, ErrorCode.INVALID_SESSION_TIMEOUT, event)
-    group = groups.find(shard, request.group_id)
+    group = find_group(shard, request.group_id)
     if group is not None:
         return _join(shard, group, joiner, event)
     if request.member_id:
         return _refuse(joiner, request.member_id, ErrorCode.UNKNOWN_MEMBER_ID, event)
-    group = groups.create(shard, request.group_id, event.now)
+    group = create_group(shard, request.group_id, event.now)
     _join(shard, group, joiner, event)
     if event.behaviour.writes_new_groups and not event.writes:
         _write_new(shard, group, joiner.call, event)

@@ -1,8 +1,7 @@
 """Classic groups when their shard is loaded and unloaded, and when a timer of theirs is due."""
 
 from kelpie.coordinator.classic import membership, responses
-from kelpie.coordinator.classic.group import ClassicGroup
-from kelpie.coordinator.classic.groups import find, forget_if_dead
+from kelpie.coordinator.classic.group import ClassicGroup, find_group, forget_if_dead
 from kelpie.coordinator.classic.rebalance import join_timer, prepare, sync_timer
 from kelpie.coordinator.classic.records import group_from
 from kelpie.coordinator.classic.state import ClassicGroupState
@@ -43,7 +42,7 @@ def _group_loaded(group: ClassicGroup, event: ShardEvent) -> None:
 def _forget_unused(shard: ShardState) -> None:
     """Where a simple group has no tombstone, it ends with its last offset."""
     for group_id in list(shard.groups):
-        group = find(shard, group_id)
+        group = find_group(shard, group_id)
         unused = group is not None and group.is_simple and group.generation == 0
         if unused and not shard.offsets.has_any(group_id):
             del shard.groups[group_id]
@@ -70,7 +69,7 @@ def unloaded(shard: ShardState, event: ShardEvent) -> None:
 def timer(shard: ShardState, event: ShardEvent, key: tuple[str, ...]) -> None:
     """A timer that rebalance.py names is due."""
     kind, group_id, *rest = key
-    group = find(shard, group_id)
+    group = find_group(shard, group_id)
     if group is None or group.is_dead:
         return
     if kind == "session":

@@ -5,8 +5,8 @@ Check order for a member's requests (Kafka 2.3 and later): Dead, instance id, me
 
 from typing import Any
 
-from kelpie.coordinator.classic import groups, responses
-from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic import responses
+from kelpie.coordinator.classic.group import ClassicGroup, find_group
 from kelpie.coordinator.classic.member import ClassicMember
 from kelpie.coordinator.classic.rebalance import (
     complete_after_expiry,
@@ -19,19 +19,19 @@ from kelpie.coordinator.event import ShardEvent
 from kelpie.coordinator.notes import Note, NoteKind, note
 from kelpie.coordinator.shard_state import ShardState
 from kelpie.errors import ErrorCode
-from kelpie.wire.api.heartbeat import HeartbeatRequest
+from kelpie.wire.api.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kelpie.wire.api.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
 
 def heartbeat(shard: ShardState, event: ShardEvent, to: Any, request: HeartbeatRequest) -> None:
-    event.answer(to, responses.beaten(_heartbeat(shard, event, request)))
+    event.answer(to, HeartbeatResponse(error_code=_heartbeat(shard, event, request)))
 
 
 def _heartbeat(shard: ShardState, event: ShardEvent, request: HeartbeatRequest) -> ErrorCode:
     behaviour = event.behaviour
     if not request.group_id and behaviour.refuses_empty_group_ids:
         return ErrorCode.INVALID_GROUP_ID
-    group = groups.find(shard, request.group_id)
+    group = find_group(shard, request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state is ClassicGroupState.DEAD:
@@ -94,7 +94,7 @@ def _leave(
 ) -> LeaveGroupResponse:
     if not group_id and event.behaviour.refuses_empty_group_ids:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    group = groups.find(shard, group_id)
+    group = find_group(shard, group_id)
     if group is not None and group.state is ClassicGroupState.DEAD:
         return LeaveGroupResponse(error_code=event.behaviour.dead_error)
     results = []

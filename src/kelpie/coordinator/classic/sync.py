@@ -7,8 +7,8 @@
 
 from typing import Any
 
-from kelpie.coordinator.classic import groups, responses
-from kelpie.coordinator.classic.group import ClassicGroup
+from kelpie.coordinator.classic import responses
+from kelpie.coordinator.classic.group import ClassicGroup, find_group
 from kelpie.coordinator.classic.member import ParkedSync
 from kelpie.coordinator.classic.rebalance import answer_sync, end_wait_for_syncs, prepare, reset_assignments
 from kelpie.coordinator.classic.records import group_record
@@ -21,7 +21,7 @@ from kelpie.wire.api.sync_group import SyncGroupRequest
 
 
 def sync(shard: ShardState, event: ShardEvent, to: Any, request: SyncGroupRequest) -> None:
-    group = groups.find(shard, request.group_id)
+    group = find_group(shard, request.group_id)
     error = _refusal(group, request, event)
     if error is not None:
         event.answer(to, responses.sync_refused(error))

@@ -36,7 +36,6 @@ def nobody(_error: ErrorCode) -> Replies:
 def init_producer_id(to: Any, version: int) -> ProducerAnswer:
     def answer(error: ErrorCode, producer_id: int = NO_ID, producer_epoch: int = NO_EPOCH) -> Replies:
         response = InitProducerIdResponse(
-            throttle_time_ms=0,
             error_code=_known(error, version, since=4),
             producer_id=producer_id,
             producer_epoch=producer_epoch,
@@ -49,7 +48,7 @@ def init_producer_id(to: Any, version: int) -> ProducerAnswer:
 def add_partitions(to: Any, version: int, partitions: Sequence[TopicPartition]) -> Answer:
     def answer(error: ErrorCode) -> Replies:
         results = topic_results(dict.fromkeys(partitions, _known(error, version, since=2)))
-        response = AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=results)
+        response = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
         return (CallReply(to, response),)
 
     return answer
@@ -65,14 +64,14 @@ def verify_or_add(to: Any, partitions: Sequence[TopicPartition]) -> Answer:
 def add_offsets(to: Any, version: int) -> Answer:
     def answer(error: ErrorCode) -> Replies:
         code = _known(error, version, since=2)
-        return (CallReply(to, AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=code)),)
+        return (CallReply(to, AddOffsetsToTxnResponse(error_code=code)),)
 
     return answer
 
 
 def end(to: Any, version: int) -> ProducerAnswer:
     def answer(error: ErrorCode, producer_id: int = NO_ID, producer_epoch: int = NO_EPOCH) -> Replies:
-        response = EndTxnResponse(throttle_time_ms=0, error_code=_known(error, version, since=2))
+        response = EndTxnResponse(error_code=_known(error, version, since=2))
         if version >= 5:
             response.producer_id, response.producer_epoch = producer_id, producer_epoch
         return (CallReply(to, response),)

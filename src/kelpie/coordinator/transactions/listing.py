@@ -59,7 +59,6 @@ def list_transactions(
     states = {name: state for state, name in NAMES.items()}
     wanted = {states[name] for name in request.state_filters if name in states}
     response = listing.ListTransactionsResponse(
-        throttle_time_ms=0,
         error_code=ErrorCode.NONE,
         unknown_state_filters=[name for name in request.state_filters if name not in states],
         transaction_states=[],
