@@ -108,7 +108,7 @@ class Group:
                 for each, blob in (assignments or {}).items()
             ],
         )
-        return self.driver.ask("sync", request, 5)
+        return self.driver.ask("sync", request)
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(
@@ -117,7 +117,7 @@ class Group:
             member_id=member_id,
             group_instance_id=instance,
         )
-        return self.driver.ask("heartbeat", request, 4).error
+        return self.driver.ask("heartbeat", request).error
 
     def leave(self, *members: str, instances: Sequence[str] = (), version: int = 5) -> Call:
         """Members by their id, or, as administrators do, by their instance."""
@@ -203,7 +203,7 @@ class Group:
                 )
             ],
         )
-        return self.driver.ask("commit_offsets_in_transaction", request, 3)
+        return self.driver.ask("commit_offsets_in_transaction", request)
 
     def commit_in_transaction(self, offset: int, producer_id: int = 7, **how: object) -> ErrorCode:
         call = self.commit_in_transaction_call(offset, producer_id, **how)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from kelpie.coordinator.transactions import (
     BEHAVIOUR_4_3,
     TransactionBehaviour,
     TransactionConfig,
+    TransactionOutcome,
 )
 from kelpie.errors import ErrorCode
 from kelpie.wire.transaction_state import TransactionState, decode_value
