@@ -224,7 +224,7 @@ def find(
 
 def coordinator(cluster: Cluster, group: str, *, kind: int = 0) -> int:
     """The node that coordinates a group or a transactional id; its topic is created if need be."""
-    node = cluster.fabric.alive_brokers()[0].node_id
+    node = min(filter(cluster.fabric.is_alive, cluster.fabric.brokers))
     find(cluster, node, group, kind=kind)
     code, found, _, _ = find(cluster, node, group, kind=kind)
     assert code == ErrorCode.NONE, ErrorCode(code)

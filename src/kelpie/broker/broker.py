@@ -11,8 +11,8 @@ from kelpie.broker.controller import Controller, Declined
 from kelpie.broker.deletions import Deletions
 from kelpie.broker.fetch_service import FetchService
 from kelpie.broker.group_service import GroupService
+from kelpie.broker.host import Links
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Image, PartitionImage
-from kelpie.broker.links import Links
 from kelpie.broker.log import AppendRefusal, LogConfig
 from kelpie.broker.personas import Persona
 from kelpie.broker.replica import Replica

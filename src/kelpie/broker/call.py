@@ -1,4 +1,4 @@
-"""One request on its way through a broker."""
+"""One request on its way through a broker, and where parts of its answer are put together."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,3 +31,35 @@ class Call:
     @property
     def client_id(self) -> str:
         return self.header.client_id or ""
+
+
+class Relay:
+    """Hands an answer on, changed."""
+
+    __slots__ = ("_then",)
+
+    def __init__(self, then: Callable[[Any], None]) -> None:
+        self._then = then
+
+    def answer(self, response: Any) -> None:
+        self._then(response)
+
+
+class Gather:
+    """Waits for the answers about several groups and puts them together in the order they were asked."""
+
+    def __init__(self, count: int, finish: Callable[[list[Any]], None]) -> None:
+        self._parts: list[Any] = [None] * count
+        self._missing = count
+        self._finish = finish
+        if count == 0:
+            finish([])
+
+    def part(self, index: int) -> Relay:
+        def then(response: Any) -> None:
+            self._parts[index] = response
+            self._missing -= 1
+            if self._missing == 0:
+                self._finish(self._parts)
+
+        return Relay(then)

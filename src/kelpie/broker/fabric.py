@@ -43,14 +43,14 @@ class Fabric:
         self.persona: Persona = persona(spec.persona)
         self.new_id = new_id
         self.zookeeper_offsets: dict[tuple[str, TopicPartition], tuple[int, str]] = {}
-        self._controller = Controller(
+        self.controller = Controller(
             spec.brokers,
             spec.cluster_id or "kelpie-lab",
             BrokerSettings(spec.settings, self.persona.settings),
             persona=self.persona,
             new_topic_id=lambda: bytes.fromhex(new_id().replace("-", "")),
         )
-        image = self._controller.image
+        image = self.controller.image
         brokers = {
             endpoint.node_id: Broker(
                 endpoint.node_id,
@@ -66,13 +66,13 @@ class Fabric:
         """Killed, and not registered since."""
         self._fresh: set[int] = set()
         """Started, and not registered since."""
-        self._replication = Replication(self._brokers, self._controller, self.publish)
-        self._timers = Timers()
-        Upkeep(self._brokers, self._replication, self._timers, now)
+        self.replication = Replication(self._brokers, self.controller, self.publish)
+        self.timers = Timers()
+        Upkeep(self._brokers, self.replication, self.timers, now)
 
     def describe(self) -> dict[str, object]:
         """Plain data for people and for the control API."""
-        return describe(self._controller.image, self.persona, self._brokers)
+        return describe(self.controller.image, self.persona, self._brokers)
 
     # Driving
 
@@ -82,33 +82,21 @@ class Fabric:
             call.refuse()
             return
         handlers.handle(self._brokers[node_id], call, now)
-        self._replication.settle(now)
+        self.replication.settle(now)
 
     def tick(self, now: Instant) -> None:
         """Runs what is due."""
-        self._timers.run_due(now)
+        self.timers.run_due(now)
         for node_id in sorted(self._brokers.alive):
             self._brokers[node_id].timers.run_due(now)
-        self._replication.settle(now)
+        self.replication.settle(now)
 
     def next_deadline(self) -> Instant | None:
-        deadlines = [self._timers.next_deadline()]
+        deadlines = [self.timers.next_deadline()]
         deadlines += [self._brokers[node_id].timers.next_deadline() for node_id in self._brokers.alive]
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
-    # Looking
-
-    @property
-    def controller(self) -> Controller:
-        return self._controller
-
-    @property
-    def timers(self) -> Timers:
-        return self._timers
-
-    @property
-    def replication(self) -> Replication:
-        return self._replication
+    # Brokers
 
     def is_alive(self, node_id: int) -> bool:
         return node_id in self._brokers.alive
@@ -117,22 +105,20 @@ class Fabric:
         """Raises KeyError for a node that does not exist."""
         return self._brokers[node_id]
 
+    def connected(self, *nodes: int) -> bool:
+        """Whether all of them reach the controller, and so each other."""
+        return all(map(self._brokers.reaches_controller, nodes))
+
     @property
     def brokers(self) -> Mapping[int, Broker]:
         return self._brokers.by_id
-
-    def alive_brokers(self) -> list[Broker]:
-        return self._brokers.living()
-
-    def reaches_controller(self, node_id: int) -> bool:
-        return self._brokers.reaches_controller(node_id)
 
     # What happens to brokers
 
     def kill(self, node_id: int, now: Instant) -> None:
         """It is gone without a goodbye; the controller notices when its session has run out."""
         if node_id in self._brokers.alive:
-            self._replication.review(now)
+            self.replication.review(now)
             self._crashed.add(node_id)
             self._drop(node_id)
             self._expire_later(node_id, now)
@@ -140,7 +126,7 @@ class Fabric:
     def stop(self, node_id: int, now: Instant) -> None:
         """A controlled shutdown: its partitions have new leaders before it goes."""
         if node_id in self._brokers.alive:
-            self._controller.broker_lost(node_id)
+            self.controller.broker_lost(node_id)
             self.publish(now)
             self._drop(node_id)
 
@@ -154,7 +140,7 @@ class Fabric:
 
     def isolate(self, node_id: int, now: Instant) -> None:
         """Controller and peers cannot be reached from it, nor it from them; clients still reach it."""
-        self._replication.review(now)
+        self.replication.review(now)
         self._brokers.isolated.add(node_id)
         self._expire_later(node_id, now)
 
@@ -172,11 +158,11 @@ class Fabric:
 
     def lag(self, node_id: int, partition: TopicPartition | None = None) -> None:
         """As a follower it fetches nothing any more, of one partition or of all."""
-        self._replication.stall(node_id, partition)
+        self.replication.stall(node_id, partition)
 
     def catch_up(self, node_id: int, partition: TopicPartition | None, now: Instant) -> None:
-        self._replication.resume(node_id, partition)
-        self._replication.settle(now)
+        self.replication.resume(node_id, partition)
+        self.replication.settle(now)
 
     # What happens to partitions
 
@@ -188,23 +174,23 @@ class Fabric:
         state = self._known(partition)
         for node in state.replicas:
             if node not in isr:
-                self._replication.stall(node, partition)
-        self._controller.shrink_isr(partition, isr)
+                self.replication.stall(node, partition)
+        self.controller.shrink_isr(partition, isr)
         self.publish(now)
 
     def make_leaderless(self, partition: TopicPartition, now: Instant) -> None:
         """Nobody leads it, though brokers live: as after the loss of disks. An election brings it back."""
         self._known(partition)
-        self._controller.make_leaderless(partition)
+        self.controller.make_leaderless(partition)
         self.publish(now)
 
     def elect(self, partition: TopicPartition, now: Instant, *, unclean: bool) -> None:
         """Raises Declined if no election is needed, or no replica can be elected."""
         state = self._known(partition)
         if state.leader == NO_LEADER and not unclean:
-            self._controller.give_leader(partition)
+            self.controller.give_leader(partition)
         else:
-            self._controller.elect(partition, unclean=unclean)
+            self.controller.elect(partition, unclean=unclean)
         self.publish(now)
 
     def create_topic(
@@ -218,7 +204,7 @@ class Fabric:
         assignment: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         """Raises Declined."""
-        self._controller.create_topic(name, partitions, replication, config or {}, assignment)
+        self.controller.create_topic(name, partitions, replication, config or {}, assignment)
         self.publish(now)
 
     # What happens to coordinators
@@ -243,7 +229,7 @@ class Fabric:
             host.carry_out(
                 Outcome(tuple(CoordinatorRecord(offsets_topic.encode_key(key), None) for key in keys)), now
             )
-        self._replication.settle(now)
+        self.replication.settle(now)
 
     def expire_offsets(self, group: str | None, now: Instant) -> None:
         """The retention of committed offsets is over, of one group or all, where they may expire at all."""
@@ -254,13 +240,13 @@ class Fabric:
                 record for record in outcome.records if group is None or _group_of(record) == group
             )
             host.carry_out(replace(outcome, records=records, timers=()), now)
-        self._replication.settle(now)
+        self.replication.settle(now)
 
     def _coordinators(self, group: str | None) -> list[tuple[Broker, ShardHost]]:
         """The shard of a group, or all shards."""
         return [
             (broker, host)
-            for broker in self.alive_brokers()
+            for broker in self._brokers.living()
             for index, host in list(broker.groups.hosts.items())
             if host.active and (group is None or index == broker.groups.partition_of(group))
         ]
@@ -273,51 +259,50 @@ class Fabric:
         One that restarts takes the image there is, also when its view is frozen from then on.
         """
         while True:
-            image = self._controller.image
+            image = self.controller.image
             for node_id in sorted(self._brokers.alive - self._brokers.isolated):
                 broker = self._brokers[node_id]
                 newer = broker.image.version < image.version and node_id not in self._brokers.frozen
                 if newer or node_id == restarted:
                     broker.apply(image, now)
             restarted = None
-            if self._controller.image is image:
+            if self.controller.image is image:
                 break
-        self._replication.settle(now)
+        self.replication.settle(now)
 
     def _register(self, node_id: int, now: Instant) -> None:
         """A broker reports to the controller. One that cannot after a start knows and leads nothing."""
-        if not self.reaches_controller(node_id):
+        if not self._brokers.reaches_controller(node_id):
             return
-        self._timers.cancel(("session", node_id))
+        self.timers.cancel(("session", node_id))
         fresh = node_id in self._fresh
         if fresh:
             self._fresh.discard(node_id)
-            self._controller.broker_lost(node_id)  # An old session, should it still be there, ends now.
-        self._controller.broker_returned(node_id, crashed=fresh and node_id in self._crashed)
-        self._replication.everywhere()
+            self.controller.broker_lost(node_id)  # An old session, should it still be there, ends now.
+        self.controller.broker_returned(node_id, crashed=fresh and node_id in self._crashed)
+        self.replication.everywhere()
         if fresh:
             self._crashed.discard(node_id)
-            self._brokers[node_id].image = self._controller.image
+            self._brokers[node_id].image = self.controller.image
         self.publish(now, restarted=node_id if fresh else None)
 
     def _drop(self, node_id: int) -> None:
-        if node_id in self._brokers.alive:
-            self._brokers.alive.discard(node_id)
-            self._brokers[node_id].died()
+        self._brokers.alive.discard(node_id)
+        self._brokers[node_id].died()
 
     def _expire_later(self, node_id: int, now: Instant) -> None:
         """No heartbeat comes any more. A session that runs out already is not prolonged."""
 
         def expire(at: Instant) -> None:
-            self._controller.broker_lost(node_id)
+            self.controller.broker_lost(node_id)
             self.publish(at)
 
-        if node_id in self._controller.image.alive and not self._timers.is_set(("session", node_id)):
+        if node_id in self.controller.image.alive and not self.timers.is_set(("session", node_id)):
             timeout = self._brokers[node_id].settings.number("broker.session.timeout.ms")
-            self._timers.set(("session", node_id), now + timeout, expire)
+            self.timers.set(("session", node_id), now + timeout, expire)
 
     def _known(self, partition: TopicPartition) -> PartitionImage:
-        state = self._controller.image.partition(partition)
+        state = self.controller.image.partition(partition)
         if state is None:
             raise ValueError(f"there is no partition {partition}")
         return state
@@ -340,7 +325,7 @@ class _Reach:
         return self._fabric.zookeeper_offsets
 
     def controller(self) -> Controller | None:
-        return self._fabric.controller if self._fabric.reaches_controller(self._node_id) else None
+        return self._fabric.controller if self._fabric.connected(self._node_id) else None
 
     def publish(self, now: Instant) -> None:
         self._fabric.publish(now)
@@ -349,10 +334,7 @@ class _Reach:
         self._fabric.replication.appended(partition)
 
     def peer(self, node_id: int) -> Broker | None:
-        reachable = self._fabric.reaches_controller(self._node_id) and self._fabric.reaches_controller(
-            node_id
-        )
-        return self._fabric.broker(node_id) if reachable else None
+        return self._fabric.broker(node_id) if self._fabric.connected(self._node_id, node_id) else None
 
     def new_id(self) -> str:
         return self._fabric.new_id()

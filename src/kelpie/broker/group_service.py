@@ -3,43 +3,28 @@
 from kelpie.broker.host import Host
 from kelpie.broker.image import OFFSETS_TOPIC
 from kelpie.broker.replica import Replica
-from kelpie.broker.shard_host import ShardHost
+from kelpie.broker.shard_host import CoordinatorService, ShardHost
 from kelpie.coordinator.config import CONFIG_0_9, GroupConfig
 from kelpie.coordinator.release_behaviour import BEHAVIOUR_0_9, BEHAVIOUR_2_8, BEHAVIOUR_3_9, BEHAVIOUR_4_3
 from kelpie.coordinator.shard import GroupShard
 from kelpie.errors import ErrorCode
-from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 
 BEHAVIOUR = {"0.9": BEHAVIOUR_0_9, "2.8": BEHAVIOUR_2_8, "3.9": BEHAVIOUR_3_9, "4.3": BEHAVIOUR_4_3}
 
 
-class GroupService:
+class GroupService(CoordinatorService):
+    topic = OFFSETS_TOPIC
+
     def __init__(self, broker: Host) -> None:
-        self._broker = broker
-        self._hosts: dict[int, ShardHost] = {}
+        super().__init__(broker)
         self._topics: frozenset[str] = frozenset(broker.image.topics)
         self.behaviour = BEHAVIOUR[broker.persona.name]
 
     def follow_image(self, now: Instant) -> None:
-        """Begins and ends to coordinate as leadership comes and goes."""
-        self._tell_of_deleted_topics(now)
-        topic = self._broker.image.topic(OFFSETS_TOPIC)
-        for index in range(len(topic.partitions) if topic else 0):
-            replica = self._broker.replicas.get(TopicPartition(OFFSETS_TOPIC, index))
-            host = self._hosts.get(index)
-            leads = replica is not None and replica.leads
-            if host is not None and (not leads or replica is None or host.epoch != replica.leader_epoch):
-                del self._hosts[index]
-                host.unload(now)
-                host = None
-            if replica is not None and leads and host is None:
-                self._begin(index, replica, now)
-        if topic is None:
-            hosts, self._hosts = self._hosts, {}
-            for host in hosts.values():
-                host.unload(now)
+        self._forget_deleted_topics(now)
+        super().follow_image(now)
 
     def _begin(self, index: int, replica: Replica, now: Instant) -> None:
         config = CONFIG_0_9 if self._broker.persona.name == "0.9" else GroupConfig()
@@ -48,7 +33,7 @@ class GroupService:
             self.behaviour,
             self._broker.links.new_id,
         )
-        host = self._hosts[index] = ShardHost(self._broker, replica, shard, replica.leader_epoch)
+        host = self.hosts[index] = ShardHost(self._broker, replica, shard, replica.leader_epoch)
         host.begin(now)
         delays = self._broker.load_delays
         delay = delays.get(index, delays.get(None, 0))
@@ -57,16 +42,16 @@ class GroupService:
             return
 
         def load(at: Instant) -> None:
-            if self._hosts.get(index) is host:
+            if self.hosts.get(index) is host:
                 host.load(at)
 
         self._broker.timers.set(("load", index), now + delay, load)
 
-    def _tell_of_deleted_topics(self, now: Instant) -> None:
+    def _forget_deleted_topics(self, now: Instant) -> None:
         topics = frozenset(self._broker.image.topics)
         gone, self._topics = self._topics - topics, topics
         if gone:
-            for host in list(self._hosts.values()):
+            for host in list(self.hosts.values()):
                 if host.active:
                     host.carry_out(host.shard.topic_deleted(gone, now), now)
 
@@ -84,15 +69,11 @@ class GroupService:
         """
         if named and not group_id and self.behaviour.refuses_empty_group_ids:
             return ErrorCode.INVALID_GROUP_ID
-        host = self._hosts.get(self.partition_of(group_id))
+        host = self.hosts.get(self.partition_of(group_id))
         if host is None:
             return ErrorCode.NOT_COORDINATOR
         return host if host.active else ErrorCode(self._broker.persona.loading)
 
     @property
-    def hosts(self) -> dict[int, ShardHost]:
-        return self._hosts
-
-    @property
     def loading(self) -> bool:
-        return any(not host.active for host in self._hosts.values())
+        return any(not host.active for host in self.hosts.values())

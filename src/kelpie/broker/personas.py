@@ -5,8 +5,9 @@ hold). An API that the lab does not serve is not advertised.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from kelpie.wire.apis import NAMES
 from kelpie.wire.schema import Versions
@@ -62,50 +63,49 @@ class Persona:
 
     name: str
     versions: Mapping[int, Versions]
-    magic: int
+    magic: int = 2
     """Of the record batches in its logs."""
-    keeps_elr: bool
+    keeps_elr: bool = False
     """Since 4.0 an empty ISR remembers who left it last (KIP-966)."""
-    creates_offsets_topic_short: bool
+    creates_offsets_topic_short: bool = False
     """Up to 0.10 the offsets topic got fewer replicas than asked for where brokers were missing."""
-    isr_of_leaderless: bool
+    isr_of_leaderless: bool = False
     """Since 2.4 the metadata of a partition without a leader shows its ISR."""
-    sync_while_loading: int
+    sync_while_loading: int = 14
     """2.0 to 3.x answer REBALANCE_IN_PROGRESS (27) on purpose, 4.x what it is (14), 0.9 NOT_COORDINATOR (16).
     """
-    loading: int
+    loading: int = 14
     """0.9 to 1.1 answer NOT_COORDINATOR (16) while a coordinator loads, later COORDINATOR_LOAD_IN_PROGRESS
     (14).
     """
-    forwards_creation: bool
+    forwards_creation: bool = False
     """Who creates a topic that Metadata asks for: with ZooKeeper every broker does it itself, knows how it
     went and says LEADER_NOT_AVAILABLE (5); with KRaft it leaves that to the controller and says
     UNKNOWN_TOPIC_OR_PARTITION (3).
     """
-    strict_min_isr: bool
+    strict_min_isr: bool = False
     """Since 3.7 nothing is committed while fewer than min.insync.replicas are in sync, and a partition that
     never had that many replicas is content with those it has (KIP-966).
     """
-    tells_of_other_hosts: bool
+    tells_of_other_hosts: bool = True
     """Later than 0.9: a partition that another broker holds is not led here (6), no longer unknown (3)."""
-
-    ignores_the_unknown: bool
+    ignores_the_unknown: bool = False
     """0.9.0.x gives no answer to an API or version that it does not know, ApiVersions among them, and serves
     the connection on: its network thread trips before it can close. Later releases close.
     """
-    commits_to_any_partition: bool
+    commits_to_any_partition: bool = False
     """0.9 checks that the topic of a committed offset exists, not that the partition does."""
-    refuses_unknown_times: bool
+    refuses_unknown_times: bool = True
     """Since 3.0 (KIP-734) a negative time that the version of ListOffsets does not know is refused. Before,
     it was a time like any other, and every record is younger.
     """
-    oldest_produce: int
+    oldest_produce: int = 0
     """4.0 dropped Produce 0 to 2, but goes on to advertise them: librdkafka would compress nothing otherwise
     (KAFKA-18659). A client that sends them is cut off.
     """
-    answers_commits_once: bool
+    answers_commits_once: bool = True
     """Up to 3.9 a partition that is named twice in OffsetCommit is answered once."""
-    settings: Mapping[str, str]
+    settings: Mapping[str, str] = field(default_factory=dict)
     """Defaults of broker settings that are not those of Kafka 4."""
 
     def serves(self, api_key: int, version: int) -> bool:
@@ -115,13 +115,9 @@ class Persona:
             return False
         return api_key != PRODUCE or version >= self.oldest_produce
 
-    @property
-    def knows_api_versions(self) -> bool:
-        return 18 in self.versions
-
 
 _ANY_TIMESTAMP = {"log.message.timestamp.after.max.ms": str(2**63 - 1)}
-_DIFFERENCES: dict[str, dict[str, object]] = {
+_DIFFERENCES: dict[str, dict[str, Any]] = {
     "0.9": {
         "magic": 0,
         "creates_offsets_topic_short": True,
@@ -160,23 +156,6 @@ _DIFFERENCES: dict[str, dict[str, object]] = {
         "strict_min_isr": True,
     },
 }
-_USUAL: dict[str, object] = {
-    "magic": 2,
-    "keeps_elr": False,
-    "creates_offsets_topic_short": False,
-    "isr_of_leaderless": False,
-    "sync_while_loading": 14,
-    "loading": 14,
-    "forwards_creation": False,
-    "strict_min_isr": False,
-    "tells_of_other_hosts": True,
-    "ignores_the_unknown": False,
-    "commits_to_any_partition": False,
-    "refuses_unknown_times": True,
-    "oldest_produce": 0,
-    "answers_commits_once": True,
-    "settings": {},
-}
 
 
 @cache
@@ -188,4 +167,4 @@ def persona(name: str) -> Persona:
     keys = {api: key for key, api in NAMES.items()}
     rows = [line.split() for line in _TABLE.split("\n") if line]
     versions = {keys[row[0]]: Versions.parse(row[column]) for row in rows if row[column] != "."}
-    return Persona(name=name, versions=versions, **(_USUAL | _DIFFERENCES[name]))  # type: ignore[arg-type]
+    return Persona(name=name, versions=versions, **_DIFFERENCES[name])

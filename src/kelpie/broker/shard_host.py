@@ -15,6 +15,7 @@ from kelpie.broker.replica import Lost, Replica
 from kelpie.coordinator.notes import NoteKind, note
 from kelpie.coordinator.outcome import Outcome
 from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.records import BatchHeader, ControlType, Record, write_batch, write_message_set
 
@@ -191,3 +192,31 @@ class ShardHost:
         for name in self._timers:
             self._broker.timers.cancel(name)
         self._timers.clear()
+
+
+class CoordinatorService:
+    """The coordinator of one broker: a shard for each partition of its topic that the broker leads."""
+
+    topic: str
+
+    def __init__(self, broker: Host) -> None:
+        self._broker = broker
+        self.hosts: dict[int, ShardHost] = {}
+
+    def follow_image(self, now: Instant) -> None:
+        """Begins and ends to coordinate as leadership comes and goes."""
+        topic = self._broker.image.topic(self.topic)
+        leading = {
+            index: replica
+            for index in range(len(topic.partitions) if topic else 0)
+            if (replica := self._broker.replicas.get(TopicPartition(self.topic, index))) and replica.leads
+        }
+        for index in sorted(self.hosts.keys() | leading.keys()):
+            replica, host = leading.get(index), self.hosts.get(index)
+            if host is not None and (replica is None or host.epoch != replica.leader_epoch):
+                self.hosts.pop(index).unload(now)
+            if replica is not None and index not in self.hosts:
+                self._begin(index, replica, now)
+
+    def _begin(self, index: int, replica: Replica, now: Instant) -> None:
+        raise NotImplementedError

@@ -8,7 +8,7 @@ leader may be gone for a while. Then the shard hears that the transaction is com
 from kelpie.broker.host import Host
 from kelpie.broker.image import TRANSACTIONS_TOPIC
 from kelpie.broker.replica import Replica
-from kelpie.broker.shard_host import ShardHost
+from kelpie.broker.shard_host import CoordinatorService, ShardHost
 from kelpie.coordinator.outcome import Outcome
 from kelpie.coordinator.transactions import (
     BEHAVIOUR_2_8,
@@ -96,27 +96,12 @@ class Marking:
             del self._under_way[partition]
 
 
-class TransactionService:
-    def __init__(self, broker: Host) -> None:
-        self._broker = broker
-        self._hosts: dict[int, TransactionHost] = {}
+class TransactionService(CoordinatorService):
+    topic = TRANSACTIONS_TOPIC
 
     def follow_image(self, now: Instant) -> None:
-        behaviour = BEHAVIOUR.get(self._broker.persona.name)
-        topic = self._broker.image.topic(TRANSACTIONS_TOPIC)
-        if behaviour is None or topic is None:
-            return
-        for index in range(len(topic.partitions)):
-            replica = self._broker.replicas.get(TopicPartition(TRANSACTIONS_TOPIC, index))
-            host = self._hosts.get(index)
-            if host is not None and (
-                replica is None or not replica.leads or host.epoch != replica.leader_epoch
-            ):
-                del self._hosts[index]
-                host.unload(now)
-                host = None
-            if replica is not None and replica.leads and host is None:
-                self._begin(index, replica, now)
+        if self._broker.persona.name in BEHAVIOUR:
+            super().follow_image(now)
 
     def _begin(self, index: int, replica: Replica, now: Instant) -> None:
         settings = self._broker.settings
@@ -132,7 +117,7 @@ class TransactionService:
             self._next_producer_id,
             replica.leader_epoch,
         )
-        host = self._hosts[index] = TransactionHost(self._broker, replica, shard, replica.leader_epoch)
+        host = self.hosts[index] = TransactionHost(self._broker, replica, shard, replica.leader_epoch)
         host.load(now)
 
     def _next_producer_id(self) -> int:
@@ -140,12 +125,12 @@ class TransactionService:
         assert controller is not None, "asked for before the controller was known to be there"
         return controller.new_producer_id()
 
-    def host_for(self, transactional_id: str) -> TransactionHost | ErrorCode:
+    def host_for(self, transactional_id: str) -> ShardHost | ErrorCode:
         """The shard of a transactional id, or why this broker cannot answer for it."""
         topic = self._broker.image.topic(TRANSACTIONS_TOPIC)
         if topic is None:
             return ErrorCode.NOT_COORDINATOR
-        host = self._hosts.get(partition_for(transactional_id, len(topic.partitions)))
+        host = self.hosts.get(partition_for(transactional_id, len(topic.partitions)))
         if host is None:
             return ErrorCode.NOT_COORDINATOR
         if self._broker.links.controller() is None:
@@ -157,7 +142,3 @@ class TransactionService:
         """Whether leaders have to ask before they write records or offsets into a transaction."""
         behaviour = BEHAVIOUR.get(self._broker.persona.name)
         return behaviour is not None and behaviour.verifies_offsets
-
-    @property
-    def hosts(self) -> dict[int, TransactionHost]:
-        return self._hosts

@@ -9,10 +9,10 @@ AddPartitionsToTxnManager of Kafka 4. A log in which the transaction is open alr
 from collections.abc import Callable, Mapping, Sequence
 
 from kelpie.broker.broker import Broker
+from kelpie.broker.call import Relay
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kelpie.broker.log import VerificationGuard
 from kelpie.broker.shard_host import ShardHost
-from kelpie.broker.tokens import Relay
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for

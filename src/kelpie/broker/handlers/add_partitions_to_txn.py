@@ -3,9 +3,8 @@ once.
 """
 
 from kelpie.broker.broker import Broker
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, Gather
 from kelpie.broker.shard_host import ShardHost
-from kelpie.broker.tokens import Gather
 from kelpie.coordinator.transactions import add_partitions_result
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition

@@ -1,9 +1,8 @@
 """DeleteGroups: each group by its shard; only empty ones go."""
 
 from kelpie.broker.broker import Broker
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, Gather
 from kelpie.broker.shard_host import ShardHost
-from kelpie.broker.tokens import Gather
 from kelpie.model.time import Instant
 from kelpie.wire.api.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 

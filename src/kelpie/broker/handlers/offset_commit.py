@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kelpie.broker.broker import Broker
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, Relay
 from kelpie.broker.shard_host import ShardHost
-from kelpie.broker.tokens import Relay
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from kelpie.broker.absent_partitions import merged, split
 from kelpie.broker.broker import Broker
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, Relay
 from kelpie.broker.shard_host import ShardHost
-from kelpie.broker.tokens import Relay
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.offset_delete import (

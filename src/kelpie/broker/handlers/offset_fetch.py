@@ -4,9 +4,8 @@ Version 0 read from ZooKeeper, beside the coordinator.
 """
 
 from kelpie.broker.broker import Broker
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, Gather, Relay
 from kelpie.broker.shard_host import ShardHost
-from kelpie.broker.tokens import Gather, Relay
 from kelpie.coordinator import offset_fetch
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition

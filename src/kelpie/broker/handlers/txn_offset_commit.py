@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from kelpie.broker.absent_partitions import merged, split
 from kelpie.broker.broker import Broker
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, Relay
 from kelpie.broker.shard_host import ShardHost
-from kelpie.broker.tokens import Relay
 from kelpie.broker.verification import verify_offsets
 from kelpie.coordinator.offset_commit import transaction_refused
 from kelpie.errors import ErrorCode
