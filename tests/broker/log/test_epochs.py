@@ -28,8 +28,8 @@ def test_an_epoch_ends_where_the_next_one_begins() -> None:
     assert log.end_offset_for_epoch(0) == LogEpochEnd(0, 0), "older than all: where the log begins"
     assert log.end_offset_for_epoch(8) == (-1, -1)
     assert log.end_offset_for_epoch(-1) == (-1, -1)
-    assert [log.epoch_at(offset) for offset in range(7)] == [1, 1, 3, 3, 3, 7, 7]
-    assert ReplicaLog(log.partition).epoch_at(0) == -1
+    assert log.epochs == [(1, 0), (3, 2), (7, 5)]
+    assert ReplicaLog(log.partition).epochs == []
 
 
 def test_a_leader_that_wrote_nothing_still_has_an_epoch() -> None:
@@ -219,8 +219,8 @@ def test_replicas_end_identical_after_any_elections(
         assert [batch.data for batch in one.batches_from(0)] == [
             batch.data for batch in other.batches_from(0)
         ]
+        assert one.epochs == other.epochs
         for offset in range(one.end_offset):
-            assert one.epoch_at(offset) == other.epoch_at(offset)
             assert one.last_stable_offset(offset) == other.last_stable_offset(offset)
         assert sorted(one.producers()) == sorted(other.producers())
         assert one.aborted_between(0, 10_000) == other.aborted_between(0, 10_000)

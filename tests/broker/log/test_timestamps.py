@@ -20,7 +20,7 @@ def test_the_special_timestamps_of_an_empty_log() -> None:
     assert log.offset_for_timestamp(SpecialTimestamp.LATEST, 5) == FoundOffset(-1, 5, 0)
     assert log.offset_for_timestamp(SpecialTimestamp.MAX, 5) is None
     assert log.offset_for_timestamp(0, 5) is None
-    assert log.max_timestamp_offset() is None
+    assert log.offset_for_timestamp(SpecialTimestamp.MAX, log.end_offset) is None
 
 
 def test_the_special_timestamps_of_a_log() -> None:
@@ -34,7 +34,7 @@ def test_the_special_timestamps_of_a_log() -> None:
     assert log.offset_for_timestamp(-1, 4) == FoundOffset(-1, 4, 3), "the latest is what the asker may see"
     assert log.offset_for_timestamp(-3, 5) == FoundOffset(T + 9, 1, 0), "of several, the first"
     assert log.offset_for_timestamp(-3, 1) is None, "not above what the asker may see"
-    assert log.max_timestamp_offset() == FoundOffset(T + 9, 1, 0)
+    assert log.offset_for_timestamp(SpecialTimestamp.MAX, log.end_offset) == FoundOffset(T + 9, 1, 0)
     for tiered in (-5, -6):
         assert log.offset_for_timestamp(tiered, 5) == FoundOffset(-1, -1, -1)
 
@@ -60,7 +60,7 @@ def test_log_append_time_finds_the_first_record_of_the_batch() -> None:
     append(log, sent(3), config=config, now=T + 100)
     append(log, sent(3), config=config, now=T + 200)
     assert log.offset_for_timestamp(T + 101, 6) == FoundOffset(T + 200, 3, 0)
-    assert log.max_timestamp_offset() == FoundOffset(T + 200, 3, 0)
+    assert log.offset_for_timestamp(SpecialTimestamp.MAX, log.end_offset) == FoundOffset(T + 200, 3, 0)
 
 
 def test_markers_count_as_records_of_their_time() -> None:
@@ -98,4 +98,7 @@ def test_the_search_agrees_with_a_look_at_every_record(
         None,
     )
     assert (found and found[:2]) == expected
-    assert (log.max_timestamp_offset() or ())[:2] == (max(flat), flat.index(max(flat)))
+    assert (log.offset_for_timestamp(SpecialTimestamp.MAX, log.end_offset) or ())[:2] == (
+        max(flat),
+        flat.index(max(flat)),
+    )

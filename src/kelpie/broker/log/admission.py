@@ -5,6 +5,8 @@ epoch. Their records are only looked at where a setting demands it: keys on a co
 age of timestamps, a codec of the topic's own.
 """
 
+from dataclasses import dataclass
+
 from kelpie.broker.log.batch import AppendRefusal, StoredBatch, stored
 from kelpie.broker.log.config import LogConfig
 from kelpie.broker.log.conversion import as_magic_0, magic_0_batches, read_message_set, up_convert
@@ -33,21 +35,26 @@ _MAGIC_OFFSET = 16
 _NO_AGE_LIMIT = 2**63 - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where and when records are appended, and by which settings."""
+
+    base_offset: int
+    leader_epoch: int
+    now: Instant
+    config: LogConfig
+
+
 def admit(
-    records: bytes | memoryview,
-    *,
-    base_offset: int,
-    leader_epoch: int,
-    now: Instant,
-    config: LogConfig,
-    produce_version: int,
+    records: bytes | memoryview, place: Place, produce_version: int
 ) -> list[StoredBatch] | AppendRefusal:
-    """Examine what a client sent, and place it at `base_offset`."""
+    """Examine what a client sent, and place it in the log."""
+    config = place.config
     if config.message_format == 0 or produce_version < 3:
         if len(records) <= _MAGIC_OFFSET:
             return []
         if config.message_format == 0 or records[_MAGIC_OFFSET] < 2:
-            return _admit_messages(records, base_offset, leader_epoch, now, config)
+            return _admit_messages(records, place)
     produced = examine_produced(
         records,
         zstd=produce_version >= 7,
@@ -56,68 +63,39 @@ def admit(
     )
     if isinstance(produced, RecordsRefused):
         return AppendRefusal(produced.error_code, produced.reason)
-    refusal = _record_refusal(records, produced, now, config)
-    if refusal is not None:
-        return refusal
-    return _placed(
-        records, produced, base_offset=base_offset, leader_epoch=leader_epoch, now=now, config=config
-    )
+    return _record_refusal(records, produced, place) or _placed(records, produced, place)
 
 
-def admit_own(
-    data: bytes, *, base_offset: int, leader_epoch: int, now: Instant, config: LogConfig
-) -> list[StoredBatch] | AppendRefusal:
+def admit_own(data: bytes, place: Place) -> list[StoredBatch] | AppendRefusal:
     """Place batches that the broker itself has written. They need no check."""
-    if config.message_format == 0:
-        return magic_0_batches(list(read_all_records(data)), base_offset)
+    if place.config.message_format == 0:
+        return magic_0_batches(list(read_all_records(data)), place.base_offset)
     headers: list[BatchHeader] = []
     position = 0
     while position < len(data):
         headers.append(parse_header(data, position))
         position += headers[-1].size
-    return _placed(
-        data,
-        Produced(tuple(headers)),
-        base_offset=base_offset,
-        leader_epoch=leader_epoch,
-        now=now,
-        config=config,
-    )
+    return _placed(data, Produced(tuple(headers)), place)
 
 
-def _admit_messages(
-    data: bytes | memoryview, base_offset: int, leader_epoch: int, now: Instant, config: LogConfig
-) -> list[StoredBatch] | AppendRefusal:
+def _admit_messages(data: bytes | memoryview, place: Place) -> list[StoredBatch] | AppendRefusal:
+    config = place.config
     messages = read_message_set(data, config)
     if isinstance(messages, AppendRefusal):
         return messages
     if not messages.records:
         return []
     if config.message_format == 0:
-        return as_magic_0(messages, base_offset, config)
-    refusal = _refusal_of(messages.records, now, config)
+        return as_magic_0(messages, place.base_offset, config)
+    refusal = _refusal_of(messages.records, place)
     if refusal is not None:
         return refusal
     batch = up_convert(messages)
-    return _placed(
-        batch,
-        Produced((parse_header(batch),)),
-        base_offset=base_offset,
-        leader_epoch=leader_epoch,
-        now=now,
-        config=config,
-    )
+    return _placed(batch, Produced((parse_header(batch),)), place)
 
 
-def _placed(
-    data: bytes | memoryview,
-    produced: Produced,
-    *,
-    base_offset: int,
-    leader_epoch: int,
-    now: Instant,
-    config: LogConfig,
-) -> list[StoredBatch] | AppendRefusal:
+def _placed(data: bytes | memoryview, produced: Produced, place: Place) -> list[StoredBatch] | AppendRefusal:
+    config = place.config
     codec = config.compression_codec
     if codec is not None and any(header.codec is not codec for header in produced.headers):
         try:
@@ -129,9 +107,12 @@ def _placed(
         if header.size > config.max_message_bytes:
             reason = f"a batch of {header.size} bytes; the limit is {config.max_message_bytes}"
             return AppendRefusal(ErrorCode.MESSAGE_TOO_LARGE, reason)
-    append_time = now if config.message_timestamp_type is TimestampType.LOG_APPEND else None
     stamped = stamp(
-        data, produced, base_offset=base_offset, leader_epoch=leader_epoch, log_append_time_ms=append_time
+        data,
+        produced,
+        base_offset=place.base_offset,
+        leader_epoch=place.leader_epoch,
+        log_append_time_ms=place.now if config.message_timestamp_type is TimestampType.LOG_APPEND else None,
     )
     if len(produced.headers) == 1:
         return [stored(stamped)]
@@ -164,34 +145,33 @@ def _recompressed(data: bytes | memoryview, codec: Codec) -> list[bytes]:
     return batches
 
 
-def _record_refusal(
-    data: bytes | memoryview, produced: Produced, now: Instant, config: LogConfig
-) -> AppendRefusal | None:
-    too_new = any(
-        header.max_timestamp - now > config.message_timestamp_after_max_ms for header in produced.headers
-    )
+def _record_refusal(data: bytes | memoryview, produced: Produced, place: Place) -> AppendRefusal | None:
+    config = place.config
+    latest = place.now + config.message_timestamp_after_max_ms
+    too_new = any(header.max_timestamp > latest for header in produced.headers)
     if not (too_new or config.compacts or config.message_timestamp_before_max_ms != _NO_AGE_LIMIT):
         return None  # The usual case, and the only one that need not read records.
     try:
         records = list(read_all_records(memoryview(data)[: produced.size]))
     except Malformed as malformed:
         return AppendRefusal(ErrorCode.INVALID_RECORD, str(malformed))
-    return _refusal_of(records, now, config)
+    return _refusal_of(records, place)
 
 
-def _refusal_of(records: list[Record], now: Instant, config: LogConfig) -> AppendRefusal | None:
+def _refusal_of(records: list[Record], place: Place) -> AppendRefusal | None:
     """Judge every record, as LogValidator does, and name all that are at fault."""
+    config = place.config
+    earliest = place.now - config.message_timestamp_before_max_ms
+    latest = place.now + config.message_timestamp_after_max_ms
+    timed = config.message_timestamp_type is TimestampType.CREATE
     wrong: list[tuple[int, str]] = []
     code = ErrorCode.INVALID_RECORD
     for index, record in enumerate(records):
         if config.compacts and record.key is None:
             wrong.append((index, "Compacted topic cannot accept message without key"))
-        elif config.message_timestamp_type is TimestampType.CREATE and record.timestamp != -1:
-            earliest = now - config.message_timestamp_before_max_ms
-            latest = now + config.message_timestamp_after_max_ms
-            if not earliest <= record.timestamp <= latest:
-                code = ErrorCode.INVALID_TIMESTAMP
-                wrong.append((index, f"timestamp {record.timestamp} is not within [{earliest}, {latest}]"))
+        elif timed and record.timestamp != -1 and not earliest <= record.timestamp <= latest:
+            code = ErrorCode.INVALID_TIMESTAMP
+            wrong.append((index, f"timestamp {record.timestamp} is not within [{earliest}, {latest}]"))
     if not wrong:
         return None
     return AppendRefusal(code, f"{len(wrong)} of {len(records)} records are invalid", tuple(wrong))

@@ -5,7 +5,7 @@ or 0 for a broker that passes for Kafka 0.9.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kelpie.wire.records import LARGEST_BATCH, Codec, TimestampType
@@ -26,26 +26,60 @@ _CODECS: Mapping[str, Codec | None] = {
 _TIMESTAMP_TYPES = {"CreateTime": TimestampType.CREATE, "LogAppendTime": TimestampType.LOG_APPEND}
 
 
+def _policies(text: str) -> frozenset[str]:
+    policies = frozenset(part.strip() for part in text.split(",") if part.strip())
+    if not policies <= {"delete", "compact"}:
+        raise ValueError(text)
+    return policies
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise ValueError(text)
+        return number
+
+    return parse
+
+
+def _ratio(text: str) -> float:
+    ratio = float(text)
+    if not 0 <= ratio <= 1:
+        raise ValueError(text)
+    return ratio
+
+
+def _set_by(name: str, default: Any, parse: Callable[[str], Any]) -> Any:
+    return field(default=default, metadata={"name": name, "parse": parse})
+
+
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    cleanup_policy: frozenset[str] = frozenset({"delete"})
-    retention_ms: int = _WEEK_MS
+    cleanup_policy: frozenset[str] = _set_by("cleanup.policy", frozenset({"delete"}), _policies)
+    retention_ms: int = _set_by("retention.ms", _WEEK_MS, _at_least(-1))
     """Negative: for ever."""
-    retention_bytes: int = -1
+    retention_bytes: int = _set_by("retention.bytes", -1, int)
     """Negative: as much as there is."""
-    segment_bytes: int = 1 << 30
-    segment_ms: int = _WEEK_MS
-    max_message_bytes: int = LARGEST_BATCH
-    message_timestamp_type: TimestampType = TimestampType.CREATE
-    message_timestamp_before_max_ms: int = _LARGEST_INT64
-    message_timestamp_after_max_ms: int = _HOUR_MS
-    min_insync_replicas: int = 1
-    unclean_leader_election_enable: bool = False
-    delete_retention_ms: int = _DAY_MS
-    min_cleanable_dirty_ratio: float = 0.5
-    min_compaction_lag_ms: int = 0
-    max_compaction_lag_ms: int = _LARGEST_INT64
-    compression_codec: Codec | None = None
+    segment_bytes: int = _set_by("segment.bytes", 1 << 30, _at_least(14))
+    segment_ms: int = _set_by("segment.ms", _WEEK_MS, _at_least(1))
+    max_message_bytes: int = _set_by("max.message.bytes", LARGEST_BATCH, _at_least(0))
+    message_timestamp_type: TimestampType = field(
+        default=TimestampType.CREATE,
+        metadata={"name": "message.timestamp.type", "parse": _TIMESTAMP_TYPES.__getitem__},
+    )
+    message_timestamp_before_max_ms: int = _set_by(
+        "message.timestamp.before.max.ms", _LARGEST_INT64, _at_least(0)
+    )
+    message_timestamp_after_max_ms: int = _set_by("message.timestamp.after.max.ms", _HOUR_MS, _at_least(0))
+    min_insync_replicas: int = _set_by("min.insync.replicas", 1, _at_least(1))
+    delete_retention_ms: int = _set_by("delete.retention.ms", _DAY_MS, _at_least(0))
+    min_cleanable_dirty_ratio: float = _set_by("min.cleanable.dirty.ratio", 0.5, _ratio)
+    min_compaction_lag_ms: int = _set_by("min.compaction.lag.ms", 0, _at_least(0))
+    max_compaction_lag_ms: int = _set_by("max.compaction.lag.ms", _LARGEST_INT64, _at_least(1))
+    compression_codec: Codec | None = field(
+        default=None, metadata={"name": "compression.type", "parse": _CODECS.__getitem__}
+    )
     """None is "producer": batches stay as they were sent."""
     message_format: int = 2
 
@@ -72,61 +106,13 @@ class LogConfig:
         """
         if message_format not in (0, 2):
             raise ValueError(f"a log keeps messages of magic 0 or 2, not {message_format}")
-        fields: dict[str, Any] = {}
-        for name, (field, parse) in _SETTINGS.items():
-            text = settings.get(name)
-            if text is None:
+        values: dict[str, Any] = {}
+        for each in fields(cls):
+            name = each.metadata.get("name")
+            if name not in settings:
                 continue
             try:
-                fields[field] = parse(text.strip())
+                values[each.name] = each.metadata["parse"](settings[name].strip())
             except (ValueError, KeyError):
-                raise ValueError(f"Invalid value {text!r} for configuration {name}.") from None
-        return cls(**fields, message_format=message_format)
-
-
-def _policies(text: str) -> frozenset[str]:
-    policies = frozenset(part.strip() for part in text.split(",") if part.strip())
-    if not policies <= {"delete", "compact"}:
-        raise ValueError(text)
-    return policies
-
-
-def _switch(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()]
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        number = int(text)
-        if number < least:
-            raise ValueError(text)
-        return number
-
-    return parse
-
-
-def _ratio(text: str) -> float:
-    ratio = float(text)
-    if not 0 <= ratio <= 1:
-        raise ValueError(text)
-    return ratio
-
-
-_SETTINGS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "cleanup.policy": ("cleanup_policy", _policies),
-    "retention.ms": ("retention_ms", _at_least(-1)),
-    "retention.bytes": ("retention_bytes", int),
-    "segment.bytes": ("segment_bytes", _at_least(14)),
-    "segment.ms": ("segment_ms", _at_least(1)),
-    "max.message.bytes": ("max_message_bytes", _at_least(0)),
-    "message.timestamp.type": ("message_timestamp_type", _TIMESTAMP_TYPES.__getitem__),
-    "message.timestamp.before.max.ms": ("message_timestamp_before_max_ms", _at_least(0)),
-    "message.timestamp.after.max.ms": ("message_timestamp_after_max_ms", _at_least(0)),
-    "min.insync.replicas": ("min_insync_replicas", _at_least(1)),
-    "unclean.leader.election.enable": ("unclean_leader_election_enable", _switch),
-    "delete.retention.ms": ("delete_retention_ms", _at_least(0)),
-    "min.cleanable.dirty.ratio": ("min_cleanable_dirty_ratio", _ratio),
-    "min.compaction.lag.ms": ("min_compaction_lag_ms", _at_least(0)),
-    "max.compaction.lag.ms": ("max_compaction_lag_ms", _at_least(1)),
-    "compression.type": ("compression_codec", _CODECS.__getitem__),
-}
+                raise ValueError(f"Invalid value {settings[name]!r} for configuration {name}.") from None
+        return cls(**values, message_format=message_format)

@@ -68,10 +68,6 @@ class Epochs:
             return min(ours.end_offset, log_end), False
         return min(ours.end_offset, leader_end, log_end), True
 
-    def at(self, offset: int) -> int:
-        index = bisect_right(self._starts, offset)
-        return self._epochs[index - 1] if index else UNKNOWN_EPOCH
-
     def first_at(self, offset: int) -> int:
         """The first epoch, if it covers `offset`, where the log begins."""
         return self._epochs[0] if self._epochs and self._starts[0] <= offset else UNKNOWN_EPOCH

@@ -12,13 +12,12 @@ ends where the first that was cut began. (Kafka keeps the offset it was told, an
 from collections.abc import Iterable, Sequence
 
 from kelpie.broker.log import timestamps
-from kelpie.broker.log.admission import LATEST_PRODUCE, admit, admit_own
+from kelpie.broker.log.admission import LATEST_PRODUCE, Place, admit, admit_own
 from kelpie.broker.log.batch import Appended, AppendRefusal, ReadResult, StoredBatch, stored
 from kelpie.broker.log.cleaner import Compacted, clean, cleanable
 from kelpie.broker.log.config import LogConfig
 from kelpie.broker.log.epochs import UNKNOWN_EPOCH, UNKNOWN_OFFSET, Epochs, LogEpochEnd
 from kelpie.broker.log.producers import (
-    Origin,
     ProducerChanges,
     ProducerEntry,
     Producers,
@@ -28,7 +27,7 @@ from kelpie.broker.log.producers import (
 from kelpie.broker.log.retention import Rule, before_start, count_deletable, too_large, too_old
 from kelpie.broker.log.segment_reader import batches_from, read_segment
 from kelpie.broker.log.segments import LogSegment, Segments
-from kelpie.broker.log.timestamps import FoundOffset, SpecialTimestamp
+from kelpie.broker.log.timestamps import FoundOffset
 from kelpie.broker.log.transactions import Transactions
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -89,7 +88,6 @@ class ReplicaLog:
         leader_epoch: int,
         now: Instant,
         config: LogConfig = _DEFAULTS,
-        origin: Origin = "client",
         produce_version: int = LATEST_PRODUCE,
         verify: bool = False,
         guard: VerificationGuard | None = None,
@@ -99,34 +97,23 @@ class ReplicaLog:
         With `verify`, transactional records that begin a transaction here need the `guard` that
         `begin_verification` gave out before the coordinator was asked (KIP-890).
         """
-        assert origin != "replication", "followers append with append_as_follower"
-        if origin == "client":
-            batches = admit(
-                records,
-                base_offset=self._end,
-                leader_epoch=leader_epoch,
-                now=now,
-                config=config,
-                produce_version=produce_version,
-            )
-        else:
-            batches = admit_own(
-                bytes(records), base_offset=self._end, leader_epoch=leader_epoch, now=now, config=config
-            )
+        place = Place(self._end, leader_epoch, now, config)
+        batches = admit(records, place, produce_version)
         if isinstance(batches, AppendRefusal):
             return batches
         if not batches:
             return Appended(-1, -1, -1, self._start)
-        changes = self._producers.examine(batches, origin, verify=verify, guard=guard)
+        changes = self._producers.examine(batches, "client", verify=verify, guard=guard)
         return self._append_examined(batches, changes, now, config)
 
     def append_batch(
         self, data: bytes, *, leader_epoch: int, now: Instant, config: LogConfig = _DEFAULTS
     ) -> Appended | AppendRefusal:
         """Append batches that a coordinator of this broker has written."""
-        return self.append_as_leader(
-            data, leader_epoch=leader_epoch, now=now, config=config, origin="coordinator"
-        )
+        batches = admit_own(data, Place(self._end, leader_epoch, now, config))
+        if isinstance(batches, AppendRefusal):
+            return batches
+        return self._append_examined(batches, self._producers.examine(batches, "coordinator"), now, config)
 
     def append_control(
         self,
@@ -308,18 +295,12 @@ class ReplicaLog:
     def end_offset_for_epoch(self, epoch: int) -> LogEpochEnd:
         return self._epochs.end_offset_for(epoch, self._end)
 
-    def epoch_at(self, offset: int) -> int:
-        return self._epochs.at(offset)
-
     def offset_for_timestamp(self, timestamp: Instant, upto: int) -> FoundOffset | None:
         """Answer ListOffsets. `upto` is what the asker may see: high watermark, last stable offset or end.
 
         None: there is no such record. Offset -1 is an answer: nothing is in tiered storage.
         """
         return timestamps.answer(self._segments, self._epochs, timestamp, self._start, upto)
-
-    def max_timestamp_offset(self, upto: int | None = None) -> FoundOffset | None:
-        return self.offset_for_timestamp(SpecialTimestamp.MAX, self._end if upto is None else upto)
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """The offset up to which a reader of committed data may read."""
