@@ -219,7 +219,10 @@ def test_replicas_end_identical_after_any_elections(
         assert [batch.data for batch in one.batches_from(0)] == [
             batch.data for batch in other.batches_from(0)
         ]
-        assert one.epochs == other.epochs
+        begun, also_begun = (
+            [epoch for epoch in log.epochs if epoch[1] < log.end_offset] for log in (one, other)
+        )
+        assert begun == also_begun
         for offset in range(one.end_offset):
             assert one.last_stable_offset(offset) == other.last_stable_offset(offset)
         assert sorted(one.producers()) == sorted(other.producers())

@@ -108,7 +108,7 @@ class LogConfig:
             raise ValueError(f"a log keeps messages of magic 0 or 2, not {message_format}")
         values: dict[str, Any] = {}
         for each in fields(cls):
-            name = each.metadata.get("name")
+            name = each.metadata.get("name", "")
             if name not in settings:
                 continue
             try:
