@@ -2,7 +2,7 @@
 
 import pytest
 
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.elections import Rules, elect, without
 from kelpie.broker.image import NO_LEADER, PartitionImage
 from kelpie.errors import ErrorCode

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.image import NO_LEADER
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition

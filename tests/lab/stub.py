@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kelpie.broker.call import Call
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.image import Endpoint, Image, PartitionImage, TopicImage
 from kelpie.broker.personas import persona
 from kelpie.errors import ErrorCode

@@ -7,7 +7,8 @@ others, and forgets those that it no longer hosts. Nothing here knows a socket o
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from kelpie.broker.controller import Controller, Declined
+from kelpie.broker.controller import Controller
+from kelpie.broker.declined import Declined
 from kelpie.broker.deletions import Deletions
 from kelpie.broker.fetch_service import FetchService
 from kelpie.broker.group_service import GroupService

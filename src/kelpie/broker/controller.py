@@ -10,20 +10,12 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from kelpie.broker import elections, placement, topic_names
+from kelpie.broker.declined import Declined
 from kelpie.broker.image import NO_LEADER, Endpoint, Image, PartitionImage, TopicImage
 from kelpie.broker.personas import Persona
 from kelpie.broker.settings import BrokerSettings, invalid, unknown_to_topics
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-
-
-class Declined(Exception):
-    """A request that the controller does not grant."""
-
-    def __init__(self, code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 class Controller:
@@ -132,14 +124,11 @@ class Controller:
             if preferred is not state:
                 self._put(partition, preferred)
                 return
-            if state.leader == state.replicas[0]:
+            if state.leader != state.replicas[0]:
                 raise Declined(
-                    ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+                    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
                 )
-            raise Declined(
-                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
-            )
-        if state.leader != NO_LEADER:
+        if not unclean or state.leader != NO_LEADER:
             raise Declined(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
         elected = elections.elect(state, replace(self._rules(partition.topic), unclean=True))
         if elected.leader == NO_LEADER:
@@ -153,7 +142,7 @@ class Controller:
         """The replicas shall be these. The old ones stay until the new ones are in sync."""
         state = self._known(partition)
         wanted = tuple(replicas)
-        placement.check(wanted, self.image, Declined)
+        placement.check(wanted, self.image)
         before = [node for node in state.replicas if node not in state.adding]
         adding = tuple(node for node in wanted if node not in before)
         removing = tuple(node for node in state.replicas if node not in wanted)
@@ -197,7 +186,7 @@ class Controller:
         dry_run: bool = False,
     ) -> TopicImage:
         """−1 asks for the default number of partitions or replicas."""
-        topic_names.check(name, self.image.topics, Declined)
+        topic_names.check(name, self.image.topics)
         for key, value in config.items():
             reason = invalid(key, value)
             if unknown_to_topics(key, old=self._persona.name != "4.3"):
@@ -205,11 +194,11 @@ class Controller:
             if reason:
                 raise Declined(ErrorCode.INVALID_CONFIG, reason)
         if assignment:
-            spread = placement.given(assignment, self.image, Declined)
+            spread = placement.given(assignment, self.image)
         else:
             count = self._settings.number("num.partitions") if partitions == -1 else partitions
             copies = self._settings.number("default.replication.factor") if replication == -1 else replication
-            spread = placement.spread(self.image, count, copies, Declined, first=len(self.image.topics))
+            spread = placement.spread(self.image, count, copies, first=len(self.image.topics))
         parts = tuple(self._new_partition(index, nodes) for index, nodes in enumerate(spread))
         topic = TopicImage(name, self._new_topic_id(), parts, dict(config))
         if not dry_run:
@@ -217,20 +206,13 @@ class Controller:
         return topic
 
     def delete_topic(self, name: str) -> None:
-        if name not in self.image.topics:
-            raise Declined(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-            )
+        self._topic(name)
         self.image = self.image.without_topic(name)
 
     def add_partitions(
         self, name: str, total: int, assignments: Sequence[Sequence[int]] | None, *, dry_run: bool = False
     ) -> None:
-        topic = self.image.topics.get(name)
-        if topic is None:
-            raise Declined(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-            )
+        topic = self._topic(name)
         count = len(topic.partitions)
         if total == count:
             raise Declined(ErrorCode.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
@@ -247,9 +229,9 @@ class Controller:
             )
         copies = len(topic.partitions[0].replicas)
         new = (
-            placement.given(dict(enumerate(assignments)), self.image, Declined)
+            placement.given(dict(enumerate(assignments)), self.image)
             if assignments is not None
-            else placement.spread(self.image, total - count, copies, Declined, first=count)
+            else placement.spread(self.image, total - count, copies, first=count)
         )
         added = [self._new_partition(count + index, nodes) for index, nodes in enumerate(new)]
         if not dry_run:
@@ -286,6 +268,13 @@ class Controller:
             keeps_elr=self._persona.keeps_elr,
             unclean=self._settings.topic(config, "unclean.leader.election.enable") == "true",
         )
+
+    def _topic(self, name: str) -> TopicImage:
+        if name not in self.image.topics:
+            raise Declined(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        return self.image.topics[name]
 
     def _known(self, partition: TopicPartition) -> PartitionImage:
         state = self.image.partition(partition)

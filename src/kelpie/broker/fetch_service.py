@@ -168,14 +168,9 @@ class FetchService:
         return data
 
     def endpoints(self, parts: list[PartitionData]) -> list[NodeEndpoint]:
-        """Where the leaders are that an answer names (KIP-951)."""
-        leaders = {part.current_leader.leader_id for part in parts if part.current_leader is not None}
-        image = self._broker.image
-        return [
-            NodeEndpoint(node_id=node, host=endpoint.host, port=endpoint.port, rack=endpoint.rack)
-            for node in sorted(leaders & image.alive)
-            for endpoint in [image.brokers[node]]
-        ]
+        return self._broker.image.endpoints(
+            part.current_leader.leader_id for part in parts if part.current_leader is not None
+        )
 
 
 _LEADERSHIP = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)

@@ -4,11 +4,12 @@ The controller holds the true image and makes a new one with every change. Broke
 reach them, so a broker that is cut off, or whose view is frozen, goes on with an old one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from kelpie.model.names import TopicPartition
+from kelpie.wire.structs import NodeEndpoint
 
 NO_LEADER = -1
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -89,6 +90,14 @@ class Image:
         if state is None or state.leader not in self.alive:
             return None
         return self.brokers[state.leader]
+
+    def endpoints(self, nodes: Iterable[int]) -> list[NodeEndpoint]:
+        """Where the living brokers of these are. Answers that name a leader say it too (KIP-951)."""
+        return [
+            NodeEndpoint(node_id=node, host=endpoint.host, port=endpoint.port, rack=endpoint.rack)
+            for node in sorted(self.alive.intersection(nodes))
+            for endpoint in [self.brokers[node]]
+        ]
 
     def with_topic(self, topic: TopicImage) -> "Image":
         return replace(

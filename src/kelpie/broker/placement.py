@@ -1,30 +1,27 @@
 """Where the replicas of a new topic go."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
+from kelpie.broker.declined import Declined
 from kelpie.broker.image import Image
 from kelpie.errors import ErrorCode
 
-Refusal = Callable[[ErrorCode, str], Exception]
 
-
-def spread(
-    image: Image, partitions: int, copies: int, refuse: Refusal, *, first: int
-) -> list[tuple[int, ...]]:
+def spread(image: Image, partitions: int, copies: int, *, first: int) -> list[tuple[int, ...]]:
     """Round the brokers, each partition beginning one further; racks take turns where they are known.
 
     `first` turns the beginning, so that topics with few partitions do not all begin at the same broker.
     """
     if partitions < 1:
-        raise refuse(
+        raise Declined(
             ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
         )
     if copies < 1:
-        raise refuse(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+        raise Declined(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     alive = _by_rack(image)
     if copies > len(alive):
-        raise refuse(
+        raise Declined(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {copies} time(s): The target replication factor of {copies} "
             f"cannot be reached because only {len(alive)} broker(s) are registered or some brokers have all "
@@ -36,18 +33,18 @@ def spread(
     ]
 
 
-def given(assignment: Mapping[int, Sequence[int]], image: Image, refuse: Refusal) -> list[tuple[int, ...]]:
+def given(assignment: Mapping[int, Sequence[int]], image: Image) -> list[tuple[int, ...]]:
     """What the client named, partition by partition."""
     if sorted(assignment) != list(range(len(assignment))):
-        raise refuse(
+        raise Declined(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
     rows = [tuple(assignment[index]) for index in sorted(assignment)]
     for row in rows:
-        check(row, image, refuse)
+        check(row, image)
         if len(row) != len(rows[0]):
-            raise refuse(
+            raise Declined(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"The manual partition assignment includes a partition with {len(row)} replica(s), but this "
                 f"is not consistent with previous partitions, which have {len(rows[0])} replica(s).",
@@ -55,7 +52,7 @@ def given(assignment: Mapping[int, Sequence[int]], image: Image, refuse: Refusal
     return rows
 
 
-def check(replicas: Sequence[int], image: Image, refuse: Refusal) -> None:
+def check(replicas: Sequence[int], image: Image) -> None:
     """The rules for the replicas of one partition, in the order and words of ReplicationControlManager."""
     problem = "an empty replica list." if not replicas else None
     for at, node in enumerate(sorted(replicas)):
@@ -64,7 +61,7 @@ def check(replicas: Sequence[int], image: Image, refuse: Refusal) -> None:
         elif at and node == sorted(replicas)[at - 1]:
             problem = problem or f"the broker {node} more than once."
     if problem:
-        raise refuse(
+        raise Declined(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}"
         )
 

@@ -58,24 +58,15 @@ _ASKED_IN: dict[str, tuple[str, ...]] = {
 _PARTITION = ("partition_index", "partition", "index", "partition_id")
 _TOPIC = ("name", "topic", "topic_name", "path")
 _ECHOED: dict[str, tuple[str, ...]] = {
-    "entity_name": ("entity_name",),
-    "entity_type": ("entity_type",),
-    "feature": ("feature",),
-    "group_id": ("group_id",),
-    "group_instance_id": ("group_instance_id",),
-    "index": _PARTITION,
-    "key": ("key",),
-    "member_id": ("member_id",),
-    "name": _TOPIC,
-    "partition": _PARTITION,
-    "partition_id": _PARTITION,
-    "partition_index": _PARTITION,
-    "resource_name": ("resource_name",),
-    "resource_type": ("resource_type",),
-    "topic": _TOPIC,
-    "topic_id": ("topic_id",),
-    "topic_name": _TOPIC,
-    "transactional_id": ("transactional_id",),
+    **dict.fromkeys(("index", "partition", "partition_id", "partition_index"), _PARTITION),
+    **dict.fromkeys(("name", "topic", "topic_name"), _TOPIC),
+    **{
+        name: (name,)
+        for name in (
+            *("entity_name", "entity_type", "resource_name", "resource_type", "feature", "key", "topic_id"),
+            *("group_id", "group_instance_id", "member_id", "transactional_id"),
+        )
+    },
     "user": ("name",),
 }
 """What a response repeats of the request, and how the request may call it."""
@@ -88,7 +79,8 @@ def refusal(header: RequestHeader, request: Any, code: int) -> Any:
     """The response to `request`, in its version, that says `code` and nothing else."""
     known = api(header.api_key)
     at = layout(known.response, header.api_version)
-    response = _Refusal(at.version, code).of_struct(at, _normal(request))
+    reshape = _RESHAPED.get(type(request))
+    response = _Refusal(at.version, code).of_struct(at, reshape(request) if reshape else request)
     whole = _OF_THE_WHOLE.get(header.api_key)
     if whole is not None and hasattr(response, "error_code"):
         below = response.responses if header.api_key == FETCH else response.topics
@@ -125,13 +117,10 @@ class _Refusal:
         inner = part(kind.element.cls, self._version, at.flexible)
         if not _carries_error(inner) and field.name != "entity":
             return []
-        if field.name == "results" and isinstance(asked, _AnyLogDir) and _has_error(at):
+        has_error = any(other.name == "error_code" for other in at.fields)
+        if field.name == "results" and isinstance(asked, _AnyLogDir) and has_error:
             return []
         return [self.of_struct(inner, element) for element in _elements(field.name, asked)]
-
-
-def _has_error(at: Layout) -> bool:
-    return any(field.name == "error_code" for field in at.fields)
 
 
 def _carries_error(at: Layout) -> bool:
@@ -189,11 +178,6 @@ def _nothing(field: FieldAt) -> Any:
 
 
 # Requests that are shaped otherwise than their responses.
-
-
-def _normal(request: Any) -> Any:
-    reshape = _RESHAPED.get(type(request))
-    return request if reshape is None else reshape(request)
 
 
 class _Asked:

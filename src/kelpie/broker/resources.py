@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kelpie.broker.broker import Broker
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.settings import (
     BROKER_DEFAULTS,
     BROKER_TO_TOPIC,
@@ -68,17 +68,13 @@ class ConfigEntry:
 
 def entries(broker: Broker, kind: int, name: str) -> list[ConfigEntry]:
     """All settings of a resource. Raises Declined for one that does not exist."""
-    if kind == TOPIC:
-        topic = broker.image.topic(name)
-        if topic is None:
-            raise Declined(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-        return [
-            _of_topic(broker, topic.config, key, value)
-            for key, value in sorted(broker.settings.topic_config(topic.config).items())
-        ]
     if kind == BROKER:
         return _of_broker(broker, name)
-    raise Declined(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    config = own(broker, kind, name)
+    return [
+        _of_topic(broker, config, key, value)
+        for key, value in sorted(broker.settings.topic_config(config).items())
+    ]
 
 
 def _of_topic(broker: Broker, config: Mapping[str, str], key: str, value: str) -> ConfigEntry:

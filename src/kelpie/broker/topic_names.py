@@ -1,8 +1,9 @@
 """Which names a topic may have."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
+from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
@@ -27,16 +28,16 @@ def problem(name: str) -> str | None:
     return None
 
 
-def check(name: str, existing: Collection[str], refuse: Callable[[ErrorCode, str], Exception]) -> None:
+def check(name: str, existing: Collection[str]) -> None:
     reason = problem(name)
     if reason:
-        raise refuse(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+        raise Declined(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
     if name in existing:
-        raise refuse(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        raise Declined(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     # Metrics replace dots by underscores, so two names that differ only in these would meet.
     flat = name.replace(".", "_")
     for other in existing:
         if other.replace(".", "_") == flat:
-            raise refuse(
+            raise Declined(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
             )

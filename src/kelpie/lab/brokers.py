@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.fabric import Fabric
 from kelpie.broker.image import NO_LEADER
 from kelpie.lab.broker_log import BrokerLogs

@@ -2,7 +2,7 @@
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.image import TopicImage
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant

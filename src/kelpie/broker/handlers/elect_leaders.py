@@ -2,7 +2,8 @@
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
-from kelpie.broker.controller import Controller, Declined
+from kelpie.broker.controller import Controller
+from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.image import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Endpoint
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition

@@ -18,7 +18,7 @@ Kafka 0.9 creates the offsets topic even if that is switched off.
 from kelpie.broker import topic_names
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
-from kelpie.broker.controller import Declined
+from kelpie.broker.declined import Declined
 from kelpie.broker.image import (
     INTERNAL_TOPICS,
     NO_LEADER,

@@ -25,7 +25,7 @@ from kelpie.wire.api.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from kelpie.wire.structs import LeaderIdAndEpoch, NodeEndpoint
+from kelpie.wire.structs import LeaderIdAndEpoch
 
 NO_ACKS, ALL_ACKS = 0, -1
 TOLD_OF_LEADER = 10
@@ -63,12 +63,12 @@ def _append(broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof], 
     request: ProduceRequest = call.message
     produce = _Produce(broker, call, request, proofs)
     response = ProduceResponse(responses=[produce.topic(topic, now) for topic in request.topic_data])
-    response.node_endpoints = produce.endpoints()
+    response.node_endpoints = broker.image.endpoints(produce.leaders)
     if request.acks == NO_ACKS:
         failed = any(part.error_code for topic in response.responses for part in topic.partition_responses)
         call.refuse() if failed else call.answer(None)
     elif produce.waiting:
-        produce.park(response, now)
+        _Parked(broker, call, response, produce.waiting).start(now, request.timeout_ms)
     else:
         call.answer(response)
 
@@ -85,7 +85,8 @@ class _Produce:
         self._call = call
         self._request = request
         self._proofs = proofs
-        self._leaders: set[int] = set()
+        self.leaders: set[int] = set()
+        """Leaders that the answer names."""
         self.waiting: list[tuple[Replica, int, PartitionProduceResponse]] = []
 
     def topic(self, data: TopicProduceData, now: Instant) -> TopicProduceResponse:
@@ -159,25 +160,12 @@ class _Produce:
                 response.current_leader = LeaderIdAndEpoch(
                     leader_id=state.leader, leader_epoch=state.leader_epoch
                 )
-                self._leaders.add(state.leader)
+                self.leaders.add(state.leader)
         return response
-
-    def endpoints(self) -> list[NodeEndpoint]:
-        """Where the leaders are that the answer names (KIP-951)."""
-        image = self._broker.image
-        return [
-            NodeEndpoint(node_id=node, host=endpoint.host, port=endpoint.port, rack=endpoint.rack)
-            for node in sorted(self._leaders & image.alive)
-            for endpoint in [image.brokers[node]]
-        ]
-
-    def park(self, response: ProduceResponse, now: Instant) -> None:
-        """Answers once the last partition is committed, or lost, or the time is over."""
-        _Parked(self._broker, self._call, response, self.waiting).start(now, self._request.timeout_ms)
 
 
 class _Parked:
-    """A produce request with acks=all that waits for followers."""
+    """A produce request with acks=all: waits until each partition is committed or lost, or the time is over."""
 
     def __init__(
         self,
