@@ -165,7 +165,7 @@ class _Produce:
 
 
 class _Parked:
-    """A produce request with acks=all: waits until each partition is committed or lost, or the time is over."""
+    """A produce request with acks=all: waits until each partition is committed or lost, or time is over."""
 
     def __init__(
         self,
