@@ -29,7 +29,7 @@ from kelpie.model.time import Instant
 _PREFIX = {OFFSETS_TOPIC: "offsets.topic", TRANSACTIONS_TOPIC: "transaction.state.log"}
 
 LogKeeper = Callable[[int, TopicPartition, Note, Instant], None]
-"""Writes down what coordinators tell: which broker, of which partition, what, when."""
+"""Writes a note of a coordinator to a log: broker, partition, note, time."""
 
 
 class PeerLinks(Links, Protocol):
@@ -134,7 +134,7 @@ class Broker:
         """The replica, if this broker believes that it leads it; else the error for the client."""
         replica = self.replicas.get(partition)
         if replica is None or replica.state is None:
-            known = self.image.partition(partition) is not None and self.persona.tells_of_other_hosts
+            known = self.image.partition(partition) is not None and self.persona.knows_other_hosts
             return ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return replica if replica.leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -233,7 +233,7 @@ class Broker:
     # Topics
 
     def create_missing_topic(self, name: str, now: Instant) -> None:
-        """A client asked for a topic that is not there. Raises Declined."""
+        """A client asked for a topic that does not exist. Raises Declined."""
         if name in _PREFIX:
             self.create_internal_topic(name, now)
             return

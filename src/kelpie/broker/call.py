@@ -9,11 +9,11 @@ from kelpie.wire.framing import RequestHeader
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """What was asked, by whom, and where the answer goes.
+    """A request, its sender, and where the answer goes.
 
-    Whoever finishes the request calls `answer` once: with the response, or with None where the protocol has
-    no answer (a produce request with acks=0). `refuse` closes the connection instead, which is all that a
-    broker can say to a request it does not understand.
+    `answer` is called once: with the response, or with None where the protocol has no answer (a produce
+    request with acks=0). `refuse` closes the connection instead: a broker does that with a request that it
+    does not understand.
     """
 
     header: RequestHeader

@@ -1,6 +1,6 @@
 """The controller: it holds the true image of the cluster and changes it.
 
-It hears of brokers that come and go, elects leaders, creates and deletes topics, keeps settings, hands out
+It notes which brokers are alive, elects leaders, creates and deletes topics, keeps settings, hands out
 producer ids. Every change makes a new image; the fabric carries it to the brokers that can be reached.
 Requests that cannot be granted raise `Declined` with Kafka's error code.
 """
@@ -48,7 +48,7 @@ class Controller:
     # Brokers
 
     def broker_lost(self, node: int) -> None:
-        """Its session ended, or it said goodbye."""
+        """Its session ended, or it shut down in order."""
         if node not in self.image.alive:
             return
         self.image = self.image.with_alive(self.image.alive - {node})

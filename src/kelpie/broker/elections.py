@@ -27,12 +27,12 @@ def without(state: PartitionImage, node: int, rules: Rules) -> PartitionImage:
     if not isr and not rules.keeps_elr:
         isr = state.isr
     if state.leader == NO_LEADER:
-        rules = replace(rules, alive=())  # A loss is no reason to give it one.
+        rules = replace(rules, alive=())  # The loss of a broker does not give it a leader.
     return _settled(state, isr, rules) if state.leader == node or isr != state.isr else state
 
 
 def crashed(state: PartitionImage, node: int, rules: Rules) -> PartitionImage:
-    """A broker comes back that did not say goodbye: it may have lost what it had, so it is not eligible."""
+    """A broker comes back after a crash: it may have lost records, so it is not eligible."""
     if not rules.keeps_elr or (node not in state.isr and node not in state.elr):
         return state
     isr = tuple(member for member in state.isr if member != node)
@@ -74,9 +74,7 @@ def leaderless(state: PartitionImage) -> PartitionImage:
 def moved(
     state: PartitionImage, replicas: tuple[int, ...], isr: tuple[int, ...], rules: Rules
 ) -> PartitionImage:
-    """The replicas are these now, and none is on its way any more. Whoever is gone must not be heard again:
-    a new epoch says so.
-    """
+    """The reassignment is over, and these are the replicas. If one is gone, a new epoch fences it."""
     shrunk = not set(state.replicas) <= set(replicas)
     moved = replace(state, replicas=replicas, adding=(), removing=())
     done = _settled(moved, isr, rules)

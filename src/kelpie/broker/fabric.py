@@ -1,8 +1,8 @@
-"""The cluster without input or output: brokers, the controller, and who can reach whom.
+"""The cluster without input or output: brokers, the controller, and which of them reach each other.
 
-The lab drives it with sockets and a real clock, a simulation with a virtual one. Whatever a request or a
-fault sets going inside (a new image, replication) is settled before the call returns, so a driver only has
-to deliver requests, to carry answers, and to call `tick` when a deadline has come.
+The lab drives it with sockets and a real clock, a simulation with a virtual one. A new image or
+replication that follows from a request or a fault is complete before the call returns. So a driver only
+delivers requests, carries answers, and calls `tick` when a deadline has come.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +116,7 @@ class Fabric:
     # What happens to brokers
 
     def kill(self, node_id: int, now: Instant) -> None:
-        """It is gone without a goodbye; the controller notices when its session has run out."""
+        """It dies without a controlled shutdown; the controller notices when its session has run out."""
         if node_id in self._brokers.alive:
             self.replication.review(now)
             self._crashed.add(node_id)
@@ -179,7 +179,7 @@ class Fabric:
         self.publish(now)
 
     def make_leaderless(self, partition: TopicPartition, now: Instant) -> None:
-        """Nobody leads it, though brokers live: as after the loss of disks. An election brings it back."""
+        """No replica leads it, though brokers live, as after the loss of disks. An election ends that."""
         self._known(partition)
         self.controller.make_leaderless(partition)
         self.publish(now)

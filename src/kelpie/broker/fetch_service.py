@@ -27,7 +27,7 @@ READ_COMMITTED = 1
 SMALLEST_MAGIC_2 = 4
 """Older versions of Fetch cannot read batches of magic 2: they get them converted."""
 BY_ID = 13
-TOLD_OF_LEADER = 16
+NAMES_LEADER = 16
 
 
 class FetchService:
@@ -163,7 +163,7 @@ class FetchService:
     def _not_led(self, partition: TopicPartition, code: ErrorCode, version: int) -> PartitionData:
         data = _failed(partition.partition, code)
         state = self._broker.image.partition(partition)
-        if version >= TOLD_OF_LEADER and state is not None and code in _LEADERSHIP:
+        if version >= NAMES_LEADER and state is not None and code in _LEADERSHIP:
             data.current_leader = LeaderIdAndEpoch(leader_id=state.leader, leader_epoch=state.leader_epoch)
         return data
 

@@ -66,7 +66,7 @@ class Persona:
     magic: int = 2
     """Of the record batches in its logs."""
     keeps_elr: bool = False
-    """Since 4.0 an empty ISR remembers who left it last (KIP-966)."""
+    """Since 4.0 the last members of an ISR stay eligible to lead when it becomes too small (KIP-966)."""
     creates_offsets_topic_short: bool = False
     """Up to 0.10 the offsets topic got fewer replicas than asked for where brokers were missing."""
     isr_of_leaderless: bool = False
@@ -79,19 +79,19 @@ class Persona:
     (14).
     """
     forwards_creation: bool = False
-    """Who creates a topic that Metadata asks for: with ZooKeeper every broker does it itself, knows how it
-    went and says LEADER_NOT_AVAILABLE (5); with KRaft it leaves that to the controller and says
+    """Which broker creates a topic that Metadata asks for. With ZooKeeper the broker itself: it knows the
+    result and answers LEADER_NOT_AVAILABLE (5). With KRaft the controller: the broker answers
     UNKNOWN_TOPIC_OR_PARTITION (3).
     """
     strict_min_isr: bool = False
     """Since 3.7 nothing is committed while fewer than min.insync.replicas are in sync, and a partition that
     never had that many replicas is content with those it has (KIP-966).
     """
-    tells_of_other_hosts: bool = True
+    knows_other_hosts: bool = True
     """Later than 0.9: a partition that another broker holds is not led here (6), no longer unknown (3)."""
     ignores_the_unknown: bool = False
     """0.9.0.x gives no answer to an API or version that it does not know, ApiVersions among them, and serves
-    the connection on: its network thread trips before it can close. Later releases close.
+    the connection on: its network thread fails before it can close. Later releases close.
     """
     commits_to_any_partition: bool = False
     """0.9 checks that the topic of a committed offset exists, not that the partition does."""
@@ -123,7 +123,7 @@ _DIFFERENCES: dict[str, dict[str, Any]] = {
         "creates_offsets_topic_short": True,
         "sync_while_loading": 16,
         "loading": 16,
-        "tells_of_other_hosts": False,
+        "knows_other_hosts": False,
         "ignores_the_unknown": True,
         "commits_to_any_partition": True,
         "refuses_unknown_times": False,

@@ -2,7 +2,7 @@
 
 An error goes to every place that the response has for one: the top, and each topic, partition, group or
 member that was asked for, which is echoed. Everything else says nothing: no offset, no broker, no records.
-That is what Kafka's getErrorResponse does, request by request; here the schemas tell most of it.
+That is what Kafka's getErrorResponse does, request by request; here most of it follows from the schemas.
 
 The exceptions: Fetch and Metadata have an error for the whole answer that is about the session or the client
 itself. Clients that find another code there do not look at the partitions, so those codes stay below.

@@ -2,7 +2,7 @@
 
 A leader's high watermark is the lowest end among the in-sync replicas. It never falls within an epoch, and
 since Kafka 3.7 it stands still while fewer than min.insync.replicas are in sync (KIP-966).
-Whoever waits for a record to be committed (acks=all, a coordinator's write) waits here for the high
+Calls that wait until a record is committed (acks=all, a coordinator's write) wait here for the high
 watermark.
 
 Followers fetch: the fabric lets them pull from the leader when there is something new and the two can reach

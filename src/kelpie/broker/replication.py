@@ -57,7 +57,7 @@ class Replication:
         self.everywhere()
 
     def settle(self, now: Instant) -> None:
-        """Lets followers fetch what is new, until nothing is. Whoever calls it meanwhile need not wait."""
+        """Lets followers fetch until nothing is new. A call during another one returns at once."""
         if self._at_work or not self._waiting:
             return
         self._at_work = True

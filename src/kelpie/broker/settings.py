@@ -1,7 +1,7 @@
-"""Settings of brokers and topics by Kafka's names: their defaults, their types, and who may change them.
+"""Settings of brokers and topics by Kafka's names: their defaults, their types, and which can be changed.
 
-Of a broker's settings only those are listed that change what the lab does; others
-are accepted, kept and shown, as Kafka keeps settings of plugins. A topic has Kafka's settings and no others;
+Of a broker's settings only those are listed that change what the lab does. Others are accepted, kept and
+shown, as Kafka keeps settings of plugins. A topic has Kafka's settings and no others;
 each falls back to the broker's, whose name differs for some.
 """
 

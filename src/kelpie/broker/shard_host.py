@@ -2,8 +2,8 @@
 
 The shard decides; this carries it out. Records go to the partition's log; once the high watermark has passed
 them they are replayed into the shard and the replies leave (Kafka's CoordinatorRuntime does the same). A
-write that is not committed within offsets.commit.timeout.ms has failed for whoever waits, though it may
-still be committed later, as in Kafka. Loading is replay of the log from its beginning.
+write that is not committed within offsets.commit.timeout.ms has failed for the calls that wait, though it
+may still be committed later, as in Kafka. Loading is replay of the log from its beginning.
 """
 
 from collections.abc import Hashable

@@ -10,7 +10,7 @@ Action = Callable[[Instant], None]
 
 
 class Timers:
-    """A timer has a key; setting it again moves it. Whoever drives the broker runs what is due."""
+    """A timer has a key; setting it again moves it. The driver of the broker runs what is due."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[Instant, int, Hashable]] = []
@@ -44,7 +44,7 @@ class Timers:
             due.append((serial, key))
         for serial, key in due:
             held = self._set.get(key)
-            if held is not None and held[0] == serial:  # One that ran before it may have taken it away.
+            if held is not None and held[0] == serial:  # An action that ran before may have cancelled it.
                 del self._set[key]
                 held[1](now)
 

@@ -69,7 +69,7 @@ def verify_records(
 
     def verified(errors: Mapping[TopicPartition, ErrorCode]) -> None:
         for partition, error in errors.items():
-            answered = _told(error, knows_abortable=version >= PRODUCE_KNOWS_ABORTABLE)
+            answered = _for_client(error, knows_abortable=version >= PRODUCE_KNOWS_ABORTABLE)
             if answered in _TRY_AGAIN:
                 answered = ErrorCode.NOT_ENOUGH_REPLICAS  # What producers of every age try again after.
             proofs[partition] = guards[partition] if answered is ErrorCode.NONE else answered
@@ -99,7 +99,7 @@ def verify_offsets(
         return
 
     def verified(errors: Mapping[TopicPartition, ErrorCode]) -> None:
-        then(_told(errors[group], knows_abortable=version >= OFFSETS_KNOW_ABORTABLE))
+        then(_for_client(errors[group], knows_abortable=version >= OFFSETS_KNOW_ABORTABLE))
 
     _ask(broker, request.transactional_id, producer, [group], adds=adds, now=now, then=verified)
 
@@ -161,7 +161,7 @@ def _coordinator(broker: Broker, transactional_id: str) -> "Broker | ErrorCode":
     return broker.links.peer(leader.node_id) or ErrorCode.NETWORK_EXCEPTION
 
 
-def _told(error: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
+def _for_client(error: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
     """Producers expect INVALID_PRODUCER_EPOCH here, and old ones do not know TRANSACTION_ABORTABLE."""
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH

@@ -1,4 +1,4 @@
-"""One event in the making: what it has led to so far. At its end it becomes an Outcome."""
+"""One event while it is handled: what follows from it so far. At its end this becomes an Outcome."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
@@ -29,7 +29,7 @@ class ShardEvent:
         self._notes: list[Note] = []
 
     def answer(self, to: Any, response: Any) -> None:
-        """Answers now, whatever becomes of the records of this event."""
+        """Answers now, whether or not the records of this event are written."""
         self._at_once.append(CallReply(to, response))
 
     def answer_when_written(self, to: Any, response: Any, otherwise: Callable[[ErrorCode], Any]) -> None:
@@ -45,7 +45,7 @@ class ShardEvent:
         self._abandoned.append(to)
 
     def note(self, kind: NoteKind, **values: Any) -> None:
-        """Something that a log should tell."""
+        """Something for the broker's log."""
         self._notes.append(Note(kind, values))
 
     def note_all(self, notes: Iterable[Note]) -> None:

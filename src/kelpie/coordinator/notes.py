@@ -1,6 +1,6 @@
 """What a coordinator writes to the broker's log: what happened, as data. Each release words it differently.
 
-A note is said where Kafka writes a line to its log, in the same order. Values have these names, where a kind
+There is a note where Kafka writes a line to its log, in the same order. Values have these names, where a kind
 has them: `group`, `member`, `instance` (None if it is not static), `generation`, `state` (of the group),
 `members` (ids, or their number in `count`), `client_reason` (KIP-800; None if the client gave none), `reason`
 (a note itself: why a rebalance begins).
@@ -42,9 +42,9 @@ class NoteKind(Enum):
 
     # Rebalances.
     REBALANCE_BEGAN = auto()
-    NOBODY_REJOINED = auto()
+    NO_MEMBER_REJOINED = auto()
     LEADER_REPLACED = auto()
-    """`member` leads instead of `old`, who did not rejoin."""
+    """`member` leads instead of `old`, which did not rejoin."""
     NO_LEADER_JOINED = auto()
     """`old` should lead, and neither it nor any other member rejoined."""
     GENERATION_BEGAN = auto()

@@ -1,11 +1,11 @@
 """OffsetCommit and TxnOffsetCommit: which senders may commit, and the records that are written.
 
-| who            | Empty             | PreparingRebalance | CompletingRebalance   | Stable            | Dead |
+| sender         | Empty             | PreparingRebalance | CompletingRebalance   | Stable            | Dead |
 |----------------|-------------------|--------------------|-----------------------|-------------------|------|
 | a member       | UNKNOWN_MEMBER_ID | accepted           | REBALANCE_IN_PROGRESS | accepted          | 15   |
-| nobody         | accepted          | UNKNOWN_MEMBER_ID  | UNKNOWN_MEMBER_ID     | UNKNOWN_MEMBER_ID | 15   |
+| no member      | accepted          | UNKNOWN_MEMBER_ID  | UNKNOWN_MEMBER_ID     | UNKNOWN_MEMBER_ID | 15   |
 
-"Nobody" gives neither member nor generation: a consumer that assigns its partitions itself, or an
+"No member" gives neither member id nor generation: a consumer that assigns its partitions itself, or an
 administrator. Such a commit creates the group if there is none. Commits in a transaction do not check the
 state, and check the member only if one is given (KIP-447).
 """
@@ -167,7 +167,7 @@ def _write(
         created = create_group(shard, group_id, event.now)
         event.note(NoteKind.SIMPLE_GROUP_CREATED, group=group_id)
     if not commits:
-        return  # The group is there all the same, in memory.
+        return  # The group exists all the same, in memory.
     partitions, transactional = tuple(commits), producer is not None
     shard.offsets.begin(group_id, partitions, transactional)
 

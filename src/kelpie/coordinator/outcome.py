@@ -5,7 +5,7 @@ them, it replays them into the shard, runs `written`, and sends the `replies`, i
 be written, it runs `failed` with the error of the append instead, and the replies are dropped;
 REQUEST_TIMED_OUT says that they may still be written, and be replayed, later. Without records, all of it
 follows at once. Replies in `at_once` leave, and timers are set, right away in either case: Kafka answers some
-calls before it writes (MEMBER_ID_REQUIRED, a fenced twin, a parked call of one who left).
+calls before it writes (MEMBER_ID_REQUIRED, a fenced twin, a parked call of a member that left).
 """
 
 from collections.abc import Callable, Hashable
@@ -53,8 +53,8 @@ class Outcome:
     sequence: int = -1
     """The sequence number with which the batch begins."""
     at_once: tuple[CallReply, ...] = ()
-    """Sent right away, whatever becomes of the records."""
+    """Sent right away, whether or not the records are written."""
     abandoned: tuple[Any, ...] = ()
     """Tokens of calls that Kafka never answers. A driver need not remember them."""
     notes: tuple[Note, ...] = ()
-    """What a log should tell, before anything else of this outcome follows."""
+    """For the broker's log, before anything else of this outcome follows."""

@@ -93,8 +93,8 @@ class GroupBehaviour:
     """In which states a SyncGroup that is accepted renews the session."""
     leave_waits: bool = True
     """4.0: LeaveGroup is answered once the record of the emptied group is written."""
-    tells_of_leaving_late: bool = False
-    """3.x: the log names who left after the rebalance that follows from it."""
+    logs_leaving_late: bool = False
+    """3.x: the log names a member that left after the rebalance that follows."""
     describes_assignments: bool = True
     """4.0: DescribeGroups shows assignments also while the group is not Stable."""
     spells_states_exactly: bool = False
@@ -132,7 +132,7 @@ BEHAVIOUR_3_9 = GroupBehaviour(
     refusal_may_end_rebalance=True,
     sync_renews=frozenset({ClassicGroupState.STABLE}),
     leave_waits=False,
-    tells_of_leaving_late=True,
+    logs_leaving_late=True,
     describes_assignments=False,
     commit_names_missing_group=False,
     unreplicated_is_unstable=True,
@@ -142,7 +142,7 @@ BEHAVIOUR_3_9 = GroupBehaviour(
 BEHAVIOUR_2_8 = replace(
     BEHAVIOUR_3_9,
     release="2.8",
-    tells_of_leaving_late=False,
+    logs_leaving_late=False,
     rejoin_changes_timeouts=False,
     refuses_unknown_instances=False,
     spells_states_exactly=True,

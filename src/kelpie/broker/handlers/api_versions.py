@@ -14,7 +14,7 @@ from kelpie.wire.api.api_versions import (
 
 FEATURES = {"eligible.leader.replicas.version": 1, "transaction.version": 2}
 """What Kafka 4.3 calls these, of the features that the lab has: up to which level, and at which it is."""
-TELLS_OF_LEVEL_0 = 4
+NAMES_LEVEL_0 = 4
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
@@ -32,7 +32,7 @@ def advertised(persona: Persona, version: int = 0, error: ErrorCode = ErrorCode.
         supported_features=[
             SupportedFeatureKey(name=name, min_version=0, max_version=level)
             for name, level in features.items()
-            if version >= TELLS_OF_LEVEL_0
+            if version >= NAMES_LEVEL_0
         ],
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)

@@ -67,7 +67,7 @@ _MESSAGES = {
 
 
 def _is_unheard_of(key_type: int) -> bool:
-    """Not even a share partition, which Kafka knows, and refuses here without a word."""
+    """Kafka knows the type of share partitions, and refuses it here without a message."""
     return key_type not in (*TOPICS, SHARE)
 
 

@@ -2,14 +2,14 @@
 
 The error of a partition follows its leader (broker and version decide):
 
-- leader unknown or dead: LEADER_NOT_AVAILABLE, leader −1; the ISR is told since 2.4;
+- leader unknown or dead: LEADER_NOT_AVAILABLE, leader −1; the ISR is shown since 2.4;
 - leader alive, but without the listener that the client came through: LISTENER_NOT_FOUND, leader −1, since
   version 6, LEADER_NOT_AVAILABLE before;
 - version 0 only: replicas and ISR are cut to those alive, and REPLICA_NOT_AVAILABLE says so, though the
   leader is there. Clients must take that for success.
 
-In Kafka 0.9 the whole answer is spoilt, no broker told and every topic −1, by one living replica without the
-listener, and by a topic to be created for which there are too few brokers.
+Kafka 0.9 answers every topic with −1, and no brokers, in two cases: one living replica does not have the
+listener; or a topic has to be created and there are too few brokers.
 
 Topics that do not exist are created, where broker and request both allow it (the request since version 4).
 Kafka 0.9 creates the offsets topic even if that is switched off.
@@ -47,7 +47,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     image = broker.image
     everything = request.topics is None or (call.version == 0 and not request.topics)
     asked = [] if everything else request.topics or []
-    if broker.persona.name == "0.9" and _spoilt(broker, call.listener, [topic.name or "" for topic in asked]):
+    if broker.persona.name == "0.9" and _fails_whole(
+        broker, call.listener, [topic.name or "" for topic in asked]
+    ):
         names = [topic.name for topic in asked] or list(image.topics)
         call.answer(
             MetadataResponse(
@@ -75,8 +77,8 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     )
 
 
-def _spoilt(broker: Broker, listener: str, names: list[str]) -> bool:
-    """What Kafka 0.9 trips over: all of these topics are asked for, or, if there are none, every one."""
+def _fails_whole(broker: Broker, listener: str, names: list[str]) -> bool:
+    """Whether Kafka 0.9 fails the whole answer. `names` are the topics asked for; none means every topic."""
     return _hides_a_replica(broker.image, listener, names) or _has_too_few_brokers(broker, names)
 
 
@@ -127,7 +129,7 @@ def _asked(broker: Broker, asked: MetadataRequestTopic, call: Call, now: Instant
 
 
 def _create(broker: Broker, name: str, now: Instant) -> ErrorCode:
-    """A broker that leaves it to the controller does not know how it went."""
+    """A broker that forwards the creation to the controller does not know its result."""
     forwarded = broker.persona.forwards_creation
     try:
         broker.create_missing_topic(name, now)

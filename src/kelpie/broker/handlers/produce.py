@@ -28,7 +28,7 @@ from kelpie.wire.api.produce import (
 from kelpie.wire.structs import LeaderIdAndEpoch
 
 NO_ACKS, ALL_ACKS = 0, -1
-TOLD_OF_LEADER = 10
+NAMES_LEADER = 10
 BY_ID = 13
 ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics."""
@@ -154,7 +154,7 @@ class _Produce:
                 BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
                 for index, message in refusal.record_errors
             ]
-        if code == ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= TOLD_OF_LEADER:
+        if code == ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= NAMES_LEADER:
             state = self._broker.image.partition(partition)
             if state is not None:
                 response.current_leader = LeaderIdAndEpoch(

@@ -1,4 +1,4 @@
-"""The leader's door: are these records fit for the log, and what do they look like inside?
+"""What a leader checks before it appends records, and how it places them in the log.
 
 Batches of magic 2 are judged by their headers and checksums (`examine_produced`) and given offsets and an
 epoch. Their records are only looked at where a setting demands it: keys on a compacted topic, a limit to the

@@ -136,7 +136,7 @@ class _Pass:
         self.still_aborted = [*transactions.kept, *beyond]
 
     def _group(self, first: int) -> list[LogSegment]:
-        """Neighbours that fit into one segment together, so that segments do not shrink to crumbs."""
+        """Neighbours that fit into one segment together, so that there are not many small segments."""
         group: list[LogSegment] = []
         size = 0
         for index in range(first, len(self._segments)):
@@ -152,7 +152,7 @@ class _Pass:
     def _learn(self) -> None:
         """Learn the last offset of each key in the dirty part. What was aborted does not count."""
         start, end = self._range.first_dirty_offset, self._range.end_offset
-        # One whose marker lies before is over; its marker is not met here, and would not end it.
+        # A transaction whose marker lies before `start` is over. This pass does not read that marker.
         transactions = _Traversed(aborted for aborted in self._aborted if aborted.last_offset >= start)
         for segment in self._segments:
             if segment.base_offset >= end:
@@ -222,7 +222,7 @@ class _Pass:
         assert isinstance(header, BatchHeader)
         if header.record_count == 0:
             return batch
-        # A header without records has no timestamp to tell; the log still goes by the old one.
+        # A header without records has no timestamp. The log keeps the old one.
         return _rewritten(batch, [])._replace(max_timestamp=batch.max_timestamp)
 
 
@@ -266,7 +266,7 @@ class _Traversed:
         return False
 
     def ends_with(self, batch: StoredBatch) -> bool:
-        """Whether nothing came along of the transaction that this marker ends: it has no use any more."""
+        """Whether no record is left of the transaction that this marker ends, so that the marker may go."""
         self._advance(batch.last_offset)
         marker = next(batch.control_records(), None)
         if marker is None:

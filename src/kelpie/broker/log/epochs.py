@@ -35,7 +35,7 @@ class Epochs:
         return list(zip(self._epochs, self._starts, strict=True))
 
     def assign(self, epoch: int, start: int) -> None:
-        """A batch, or a new leader, says that `epoch` is there at `start`. The first word counts."""
+        """A batch, or a new leader, says that `epoch` begins at `start`. The first report counts."""
         epochs, starts = self._epochs, self._starts
         if epochs and epochs[-1] == epoch and starts[-1] <= start:
             return

@@ -6,7 +6,7 @@ a read costs more for a longer log.
 
 Invariants: `start_offset` <= `end_offset`; batches follow each other without overlap; the log may begin in
 the middle of its first batch, when records were deleted there. Truncation takes whole batches: the log then
-ends where the first that was cut began. (Kafka keeps the offset it was told, and could not take it back.)
+ends where the first that was cut began. (Kafka ends the log at the given offset.)
 """
 
 from collections.abc import Iterable, Sequence
@@ -249,7 +249,7 @@ class ReplicaLog:
         return aligned
 
     def divergence(self, fetch_offset: int, last_fetched_epoch: int) -> LogEpochEnd | AppendRefusal | None:
-        """Tell a follower that fetches where its log and this one part. None: they agree so far."""
+        """Where the log of a follower that fetches begins to differ. None: they agree so far."""
         end = self.end_offset_for_epoch(last_fetched_epoch)
         if end.epoch == UNKNOWN_EPOCH:
             return self._out_of_range(f"epoch {last_fetched_epoch}")

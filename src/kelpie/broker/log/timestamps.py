@@ -27,7 +27,7 @@ class SpecialTimestamp(IntEnum):
 
 class FoundOffset(NamedTuple):
     timestamp: Instant
-    """-1 for the special ones, save MAX."""
+    """-1 for the special ones, except MAX."""
     offset: int
     leader_epoch: int
 
@@ -84,7 +84,7 @@ def latest_record(segments: Segments) -> FoundOffset | None:
 
 
 def _timestamps(batch: StoredBatch) -> list[tuple[int, Instant]]:
-    """Offset and timestamp of each record; none where the cleaner left none, or a client wrote nonsense."""
+    """Offset and timestamp of each record; none if the cleaner left none, or the batch cannot be read."""
     try:
         if batch.header.is_control:
             return [(record.offset, record.timestamp) for record in batch.control_records()]

@@ -56,7 +56,7 @@ class Transactions:
                 )
 
     def first_unstable(self, high_watermark: int) -> int | None:
-        """The first offset whose fate is open, or might become so."""
+        """The first offset of a transaction that is open, or whose end may still be lost."""
         index = bisect_left(self._ended_at, high_watermark)
         unstable = min(self._ended_from[index:], default=None)
         first_open = self.first_open

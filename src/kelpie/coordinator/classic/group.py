@@ -45,7 +45,7 @@ class ClassicGroup:
         self.static: dict[str, str] = {}
         """Instance id to member id."""
         self.pending: dict[str, Instant] = {}
-        """Ids given out and not yet come back with (KIP-394), with the end of our patience."""
+        """Member ids given out that have not joined yet (KIP-394), and when they expire."""
         self.pending_sync: set[str] = set()
         """Members of this generation that have not sent SyncGroup."""
         self.parked_joins = 0
@@ -142,7 +142,7 @@ class ClassicGroup:
 
     @property
     def is_simple(self) -> bool:
-        """Nobody ever joined; it is there for its offsets."""
+        """No member ever joined; the group exists for its offsets."""
         return self.is_empty and self.protocol_type is None and not self.pending
 
     def elect_joined_leader(self) -> bool:
@@ -281,8 +281,8 @@ class ClassicGroup:
         )
 
     def select_protocol(self) -> str:
-        """Everyone votes for its first among those that all support; most votes win."""
-        assert self.members, "nobody to vote"
+        """Each member votes for its first protocol of those that all support. Most votes win."""
+        assert self.members, "no member to vote"
         candidates = {name for name, count in self._support.items() if count == len(self.members)}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         most = max(votes.values())
@@ -318,7 +318,7 @@ class ClassicGroup:
             for member in self.members.values():
                 blob = member.metadata(self.protocol)
                 prefixed.number(blob, "version of Subscription")
-                # Every version, even one below 0, is read as version 0, whose fields all begin with.
+                # Every version begins with the fields of version 0, and is read as that, even one below 0.
                 topics.update(compiler.decode_prefix(Subscription, 0, blob, prefixed.SIZE)[0].topics)
         except Malformed:
             return None

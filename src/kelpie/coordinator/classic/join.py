@@ -10,7 +10,8 @@
 | Dead                  | COORDINATOR_NOT_AVAILABLE  | COORDINATOR_NOT_AVAILABLE      | the same             |
 
 "Unchanged" is the same list of protocols with the same metadata, in the same order. A dynamic member's first
-join is answered MEMBER_ID_REQUIRED since version 4 (KIP-394). Static members (KIP-345) are in static.py.
+join is answered MEMBER_ID_REQUIRED since version 4 (KIP-394). Static members
+(KIP-345) are in static_members.py.
 """
 
 from kelpie.coordinator.classic import responses, static_members
@@ -58,7 +59,7 @@ def _join(shard: ShardState, group: ClassicGroup, joiner: Joiner, event: ShardEv
         _join_as_new(shard, group, joiner, event)
     elif member_id in group.pending:
         if joiner.request.group_instance_id is not None:
-            # Only dynamic members are given ids to come back with. Kafka trips over it.
+            # Only dynamic members are given ids to come back with. Kafka fails here with an exception.
             _refuse(joiner, "", ErrorCode.UNKNOWN_SERVER_ERROR, event)
         else:
             event.note(
@@ -72,7 +73,7 @@ def _join(shard: ShardState, group: ClassicGroup, joiner: Joiner, event: ShardEv
 
 
 def _has_room(group: ClassicGroup, member_id: str, max_size: int) -> bool:
-    """group.max.size (KIP-389). During a rebalance those who are here count: the last ones stay out."""
+    """group.max.size (KIP-389). During a rebalance only members that have joined count."""
     member = group.members.get(member_id)
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
         return (member is not None and member.join is not None) or group.parked_joins < max_size
@@ -120,8 +121,8 @@ def _add(group: ClassicGroup, member_id: str, joiner: Joiner, event: ShardEvent)
     group.add(member, joiner.call)
     event.wake(group.session_key(member_id), None)
     if event.behaviour.new_members_expire:
-        # It does not know its id and cannot beat. A client that gave up and came again would leave members
-        # behind for ever, so that a parked first join ends after a while.
+        # It does not know its id and cannot send heartbeats. A client that gives up and joins again would
+        # leave members behind for ever, so a parked first join ends after a while.
         group.renew_session(member, event, event.config.new_member_join_timeout_ms)
     reason = note(
         NoteKind.BY_NEW_MEMBER,
@@ -164,7 +165,7 @@ def _write_new(shard: ShardState, group: ClassicGroup, call: ParkedJoin, event: 
     def failed(error: ErrorCode, event: ShardEvent) -> None:
         if shard.groups.get(group.group_id) is not group or group.generation != 0:
             return
-        gone = error is not ErrorCode.REQUEST_TIMED_OUT  # If it is late it may come yet, and the group stays.
+        gone = error is not ErrorCode.REQUEST_TIMED_OUT  # A late write may still succeed.
         for member in list(group.members.values()):
             if gone or member.join is call:
                 _send_away(group, member, event.behaviour.group_errors.get(error, error), event)

@@ -50,7 +50,7 @@ def _heartbeat(shard: ShardState, event: ShardEvent, request: HeartbeatRequest) 
 
 
 def session_timer(event: ShardEvent, group: ClassicGroup, member_id: str) -> None:
-    """A session has ended, of a member or of one whose id was given out and who never came back."""
+    """A session has ended: of a member, or of an id that was given out and never joined."""
     if member_id in group.pending:
         if event.now >= group.pending[member_id]:
             event.note(NoteKind.PENDING_FAILED, group=group.group_id, member=member_id)
@@ -104,7 +104,7 @@ def _leave(
         results.append(
             MemberResponse(member_id=one.member_id, group_instance_id=one.group_instance_id, error_code=error)
         )
-    if not event.behaviour.tells_of_leaving_late:
+    if not event.behaviour.logs_leaving_late:
         event.note_all(left)
     if group is not None and any(result.error_code == ErrorCode.NONE for result in results):
         if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
@@ -113,7 +113,7 @@ def _leave(
             rebalance_or_complete(group, event, note(NoteKind.BY_LEAVING, members=gone, client_reason=why))
         elif group.state is ClassicGroupState.PREPARING_REBALANCE:
             maybe_complete(group, event)
-    if event.behaviour.tells_of_leaving_late:
+    if event.behaviour.logs_leaving_late:
         event.note_all(left)
     return LeaveGroupResponse(error_code=ErrorCode.NONE, members=results)
 

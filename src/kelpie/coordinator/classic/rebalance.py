@@ -1,7 +1,7 @@
 """How a rebalance begins, waits, and ends in a new generation. Shared by all events that touch membership.
 
 Follows prepareRebalance, completeClassicGroupJoin and expirePendingSync of Kafka 4's GroupMetadataManager.
-A group becomes Stable in syncing.py, and Dead with its shard; all other states begin here.
+A group becomes Stable in sync.py, and Dead with its shard; all other states begin here.
 
 Timers: ("session", group, member) for members and for ids given out; ("join", group) ends the wait for joins;
 ("sync", group) ends the wait for syncs. The deadlines are in the group: a timer that fires before its
@@ -63,7 +63,7 @@ def prepare(group: ClassicGroup, event: ShardEvent, reason: Note) -> None:
 
 
 def maybe_complete(group: ClassicGroup, event: ShardEvent) -> None:
-    """Ends the rebalance if everyone is here. The first one of a group waits for its delay in any case."""
+    """Ends the rebalance if all have joined. The first one of a group waits for its delay in any case."""
     if group.state is not ClassicGroupState.PREPARING_REBALANCE or group.initial_delay is not None:
         return
     if group.all_have_joined:
@@ -112,7 +112,7 @@ def sync_timer(group: ClassicGroup, event: ShardEvent) -> None:
 
 
 def complete(group: ClassicGroup, event: ShardEvent) -> None:
-    """Ends the wait for joins: the next generation is of those who are here, and of static members."""
+    """Ends the wait for joins: the next generation has the members that rejoined, and the static ones."""
     _stop_waiting_for_joins(group, event)
     late = [m.member_id for m in group.members.values() if m.join is None and not m.is_static]
     if late:
@@ -122,8 +122,8 @@ def complete(group: ClassicGroup, event: ShardEvent) -> None:
     if not group.members:
         _become_empty(group, event)
     elif not _elect_leader(group, event):
-        # Only static members are left and none is here. Wait on, until their sessions end.
-        event.note(NoteKind.NOBODY_REJOINED, group=group.group_id)
+        # Only static members are left, and none has rejoined. Wait until their sessions end.
+        event.note(NoteKind.NO_MEMBER_REJOINED, group=group.group_id)
         _wait_for_joins(group, group.rebalance_timeout_ms, event)
     else:
         _begin_generation(group, event)
@@ -177,7 +177,7 @@ def _become_empty(group: ClassicGroup, event: ShardEvent) -> None:
 
 
 def reset_assignments(group: ClassicGroup, error: ErrorCode, event: ShardEvent) -> None:
-    """Nobody has an assignment any more; parked syncs hear why."""
+    """Takes all assignments away, and answers parked syncs with the error."""
     assert group.state is ClassicGroupState.COMPLETING_REBALANCE
     for member in group.members.values():
         member.assignment = b""

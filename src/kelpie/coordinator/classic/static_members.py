@@ -1,8 +1,9 @@
 """Static members (KIP-345): an instance that comes back takes the place it had, under a new member id.
 
 In a Stable group that costs no rebalance, if the choice of protocol stays: the group is written down with the
-new id, and the member gets the current generation. If it leads, then since version 9 it is told to skip the
-assignment (KIP-814); before, it is told the old leader's id, so that it does not take itself for the leader.
+new id, and the member gets the current generation. If it leads, the answer of
+version 9 and later says to skip the assignment (KIP-814). Older answers name the old leader's id, so that it
+does not take itself for the leader.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from kelpie.wire.api.join_group import JoinGroupRequest
 
 @dataclass(frozen=True, slots=True)
 class Joiner:
-    """A JoinGroup, and who sent it."""
+    """A JoinGroup and its sender."""
 
     request: JoinGroupRequest
     call: ParkedJoin

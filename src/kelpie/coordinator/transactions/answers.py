@@ -28,7 +28,7 @@ class ProducerAnswer(Protocol):
     ) -> Replies: ...
 
 
-def nobody(_error: ErrorCode) -> Replies:
+def no_call(_error: ErrorCode) -> Replies:
     """The coordinator acts on its own; no call waits."""
     return ()
 

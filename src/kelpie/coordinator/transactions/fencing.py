@@ -59,7 +59,7 @@ def start(
     if not facts.exhausted:
         return epoch_raised(facts, timeout_ms, epoch, now) or ErrorCode.PRODUCER_FENCED
     if epoch not in (None, facts.producer_epoch):
-        return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka trips over its own assertion here.
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # An assertion of Kafka fails here.
     return producer_id_rotated(facts, next_producer_id(), timeout_ms, now, by_producer=expected is not None)
 
 

@@ -1,4 +1,4 @@
-"""Answers that are put together from what a shard, or all shards of a broker, know.
+"""Answers from the state of a shard, or of all shards of a broker.
 
 Kafka reads the pattern of ListTransactions v2 with RE2, here it is Python's `re`: both agree on all that
 operators write for names.

@@ -1,6 +1,6 @@
 """The machine of one partition of `__transaction_state`. The package says how it is driven.
 
-Who may change what: requests and timers only plan a step (`Transaction.prepare`) and ask for its record to
+What changes the state: requests and timers only plan a step (`Transaction.prepare`) and ask for its record to
 be written; `replay` takes it. One exception, as in Kafka before transaction version 2: an epoch raised to
 fence a producer counts at once, even if its record fails to be written.
 
@@ -183,7 +183,7 @@ class TransactionShard:
     def add_partitions(
         self, to: Any, request: AddPartitionsToTxnRequest, version: int, now: Instant
     ) -> TransactionOutcome:
-        """Partitions join by the client's own word: v0-3. Later versions: `verify_or_add` for each."""
+        """The client names the partitions that join: v0-3. Later versions: `verify_or_add` for each."""
         assert version <= 3, "AddPartitionsToTxn v4+ asks for many transactions; each goes to its own shard"
         partitions = [
             TopicPartition(topic.name, partition)
@@ -363,13 +363,13 @@ class TransactionShard:
     def _complete(self, transaction: Transaction) -> TransactionOutcome:
         completed = transaction.pending
         if transaction.facts.state not in PREPARED or completed is None or transaction.completing:
-            return NOTHING  # Told twice.
+            return NOTHING  # It is complete already, or being completed.
         transaction.completing = True
 
         def failed(error: ErrorCode, now: Instant) -> TransactionOutcome:
             transaction.completing = False
             if self._left or answer_to_failed_append(error) is ErrorCode.NOT_COORDINATOR:
-                return NOTHING  # Whoever loads this partition next carries the end on.
+                return NOTHING  # The broker that loads this partition next completes it.
             retry_at = now + self._config.completion_retry_ms
             return TransactionOutcome(timers=(Timer((_COMPLETION, transaction.transactional_id), retry_at),))
 
@@ -384,7 +384,7 @@ class TransactionShard:
             return NOTHING  # It has ended.
         if transaction.pending is not None or not facts.is_late(now):
             return TransactionOutcome(timers=self._watch(transaction.transactional_id, facts, now))
-        return self._fence(transaction, answers.nobody, (), now)
+        return self._fence(transaction, answers.no_call, (), now)
 
     def _watch(self, transactional_id: str, facts: Facts, now: Instant) -> tuple[Timer, ...]:
         if self._left:
