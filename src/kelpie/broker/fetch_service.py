@@ -12,15 +12,7 @@ from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.fetch import (
-    AbortedTransaction,
-    DivergingEpoch,
-    FetchableTopicResponse,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    PartitionData,
-)
+from kelpie.wire.api import fetch as wire
 from kelpie.wire.structs import LeaderIdAndEpoch, NodeEndpoint
 
 READ_COMMITTED = 1
@@ -38,7 +30,7 @@ class FetchService:
         self.sessions = Sessions(slots, broker.links.new_id)
 
     def fetch(self, call: Call, now: Instant) -> None:
-        request: FetchRequest = call.message
+        request: wire.FetchRequest = call.message
         by_id = call.version >= BY_ID
         session: Session | None = None
         if request.session_epoch in (NEW, FINAL):
@@ -50,7 +42,7 @@ class FetchService:
             return
         continued = self.sessions.continued(request.session_id, request.session_epoch, by_id, now)
         if not isinstance(continued, Session):
-            call.answer(FetchResponse(error_code=continued, responses=[]))
+            call.answer(wire.FetchResponse(error_code=continued, responses=[]))
             return
         _change(continued, request, by_id)
         if continued.partitions:
@@ -93,7 +85,7 @@ class FetchService:
             self._broker.image.names.get(asked.topic_id) if version >= BY_ID else asked.topic
         )
 
-    def read(self, asked: Asked, call: Call, *, room: int, first: bool) -> PartitionData:
+    def read(self, asked: Asked, call: Call, *, room: int, first: bool) -> wire.PartitionData:
         request, version = asked.request, call.version
         partition = self.partition_of(asked, version)
         if partition is None:
@@ -104,7 +96,7 @@ class FetchService:
         fenced = check_epoch(replica, request.current_leader_epoch)
         if fenced is not None:
             return self._not_led(partition, fenced, version)
-        data = PartitionData(
+        data = wire.PartitionData(
             partition_index=partition.partition,
             error_code=ErrorCode.NONE,
             high_watermark=replica.high_watermark,
@@ -125,15 +117,15 @@ class FetchService:
 
     def _filled(
         self,
-        data: PartitionData,
+        data: wire.PartitionData,
         replica: Replica,
-        request: FetchPartition,
+        request: wire.FetchPartition,
         version: int,
         *,
         room: int,
         first: bool,
         committed: bool,
-    ) -> PartitionData:
+    ) -> wire.PartitionData:
         read = replica.log.read(
             request.fetch_offset,
             min(request.partition_max_bytes, room),
@@ -146,7 +138,8 @@ class FetchService:
         if committed:
             aborted = replica.log.aborted_between(request.fetch_offset, read.next_offset)
             data.aborted_transactions = [
-                AbortedTransaction(producer_id=producer, first_offset=offset) for producer, offset in aborted
+                wire.AbortedTransaction(producer_id=producer, first_offset=offset)
+                for producer, offset in aborted
             ]
         readable = self._readable(read, version)
         if isinstance(readable, AppendRefusal):
@@ -160,14 +153,14 @@ class FetchService:
             return read.data
         return down_convert(read.data, 0 if version < 2 else 1, read.offset)
 
-    def _not_led(self, partition: TopicPartition, code: ErrorCode, version: int) -> PartitionData:
+    def _not_led(self, partition: TopicPartition, code: ErrorCode, version: int) -> wire.PartitionData:
         data = _failed(partition.partition, code)
         state = self._broker.image.partition(partition)
         if version >= NAMES_LEADER and state is not None and code in _LEADERSHIP:
             data.current_leader = LeaderIdAndEpoch(leader_id=state.leader, leader_epoch=state.leader_epoch)
         return data
 
-    def endpoints(self, parts: list[PartitionData]) -> list[NodeEndpoint]:
+    def endpoints(self, parts: list[wire.PartitionData]) -> list[NodeEndpoint]:
         return self._broker.image.endpoints(
             part.current_leader.leader_id for part in parts if part.current_leader is not None
         )
@@ -190,7 +183,7 @@ class Waiting:
     ) -> None:
         self._fetching = fetching
         self._call = call
-        self._request: FetchRequest = call.message
+        self._request: wire.FetchRequest = call.message
         self._session = session
         self._full = full
         self._partitions = dict(partitions)
@@ -214,9 +207,9 @@ class Waiting:
         self._fetching.stop_waiting(self)
         self._answer(self._gather()[0])
 
-    def _gather(self) -> tuple[dict[Place, PartitionData], bool]:
+    def _gather(self) -> tuple[dict[Place, wire.PartitionData], bool]:
         """What there is now, and whether that is enough to answer."""
-        answers: dict[Place, PartitionData] = {}
+        answers: dict[Place, wire.PartitionData] = {}
         room, size, urgent = self._request.max_bytes, 0, False
         for place, asked in self._partitions.items():
             data = self._fetching.read(asked, self._call, room=max(room - size, 0), first=size == 0)
@@ -226,8 +219,8 @@ class Waiting:
         # More than the answer can hold is never waited for.
         return answers, urgent or size >= min(self._request.min_bytes, room)
 
-    def _answer(self, answers: dict[Place, PartitionData]) -> None:
-        topics: dict[tuple[str, bytes], list[PartitionData]] = {}
+    def _answer(self, answers: dict[Place, wire.PartitionData]) -> None:
+        topics: dict[tuple[str, bytes], list[wire.PartitionData]] = {}
         for place, data in answers.items():
             asked = self._partitions[place]
             if asked.news(data) or self._full:
@@ -236,17 +229,17 @@ class Waiting:
             self._rotate(answers)
         answered = [data for parts in topics.values() for data in parts]
         self._call.answer(
-            FetchResponse(
+            wire.FetchResponse(
                 session_id=self._session.session_id if self._session else 0,
                 responses=[
-                    FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=parts)
+                    wire.FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=parts)
                     for (name, topic_id), parts in topics.items()
                 ],
                 node_endpoints=self._fetching.endpoints(answered),
             )
         )
 
-    def _rotate(self, answers: dict[Place, PartitionData]) -> None:
+    def _rotate(self, answers: dict[Place, wire.PartitionData]) -> None:
         """Partitions that got something go to the end, so that all of them get their turn."""
         assert self._session is not None
         held = self._session.partitions
@@ -255,7 +248,7 @@ class Waiting:
                 held[place] = held.pop(place)
 
 
-def _named(request: FetchRequest, by_id: bool) -> dict[Place, Asked]:
+def _named(request: wire.FetchRequest, by_id: bool) -> dict[Place, Asked]:
     return {
         (topic.topic_id if by_id else topic.topic, part.partition): Asked(topic.topic, topic.topic_id, part)
         for topic in request.topics
@@ -263,7 +256,7 @@ def _named(request: FetchRequest, by_id: bool) -> dict[Place, Asked]:
     }
 
 
-def _change(session: Session, request: FetchRequest, by_id: bool) -> None:
+def _change(session: Session, request: wire.FetchRequest, by_id: bool) -> None:
     """What is named is new, or fetched from elsewhere; what is forgotten goes, even if it was just named."""
     for place, asked in _named(request, by_id).items():
         held = session.partitions.get(place)
@@ -276,8 +269,8 @@ def _change(session: Session, request: FetchRequest, by_id: bool) -> None:
             session.partitions.pop((forgotten.topic_id if by_id else forgotten.topic, index), None)
 
 
-def _failed(index: int, code: ErrorCode) -> PartitionData:
-    return PartitionData(
+def _failed(index: int, code: ErrorCode) -> wire.PartitionData:
+    return wire.PartitionData(
         partition_index=index, error_code=code, high_watermark=-1, aborted_transactions=None, records=b""
     )
 
@@ -289,5 +282,5 @@ def check_epoch(replica: Replica, epoch: int) -> ErrorCode | None:
     return ErrorCode.FENCED_LEADER_EPOCH if epoch < replica.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def _epoch_end(end: LogEpochEnd) -> DivergingEpoch:
-    return DivergingEpoch(epoch=end.epoch, end_offset=end.end_offset)
+def _epoch_end(end: LogEpochEnd) -> wire.DivergingEpoch:
+    return wire.DivergingEpoch(epoch=end.epoch, end_offset=end.end_offset)

@@ -10,37 +10,14 @@ carries out. `to` is the driver's token for a call: it comes back in the reply.
 
     shard = GroupShard(GroupConfig(), BEHAVIOUR_4_3, new_id)   # new_id() makes a UUID as text
 
-Loading: replay the log into a fresh shard, then `loaded`. The same `replay` serves the live shard: the driver
-calls it for each record that it has written, once the high watermark has passed it.
+Loading: `replay` the log into a fresh shard, then `loaded`. The same `replay` serves the live shard: the
+driver calls it for each record that it has written, once the high watermark has passed it. `unloaded` ends
+the shard, and `timer` runs when a Timer of an earlier outcome is due.
 
-    replay(key, value, *, offset, producer_id=-1) -> None
-    replay_marker(producer_id, committed) -> None              # a COMMIT or ABORT control batch
-    loaded(now) -> Outcome            # sets the timers of sessions and of the expiry
-    unloaded() -> Outcome             # answers every parked call NOT_COORDINATOR; the shard is done
-    timer(key, now) -> Outcome        # a Timer of an earlier outcome is due
-    expire(now) -> Outcome            # also runs by itself, as a timer
-    topic_deleted(topics, now) -> Outcome
-
-Requests. The driver has checked before that this broker coordinates the group (errors 14, 15, 16), that the
+Before a request the driver has checked that this broker coordinates the group (errors 14, 15, 16), that the
 topics exist, and that the caller is allowed. It has filled in both name and id of each topic (Kafka 4.1 and
-later store the id).
-
-    join(to, request, version, client_id, client_host, now)    -> JoinGroupResponse
-    sync(to, request, version, now)                            -> SyncGroupResponse
-    heartbeat(to, request, version, now)                       -> HeartbeatResponse
-    leave(to, request, version, now)                           -> LeaveGroupResponse
-    commit_offsets(to, request, version, now)                  -> OffsetCommitResponse
-    commit_offsets_in_transaction(to, request, version, now)   -> TxnOffsetCommitResponse
-    fetch_offsets(to, group, require_stable, now)              -> OffsetFetchResponseGroup, one group's part
-    delete_group(to, group_id, now)                            -> DeletableGroupResult, one group's part
-    delete_offsets(to, request, now)                           -> OffsetDeleteResponse
-
-Each returns an Outcome, whose reply carries the response behind the arrow. These answer at once, without an
-Outcome:
-
-    offsets_of(group_id, topics_or_None, require_stable) -> OffsetFetchResponseGroup
-    describe(group_id, version) -> DescribedGroup
-    listed(states=(), types=()) -> list[ListedGroup]
+later store the id). The reply in the Outcome carries the response of the API; of OffsetFetch and DeleteGroups
+it is one group's part. `offsets_of`, `describe` and `listed` answer at once, without an Outcome.
 
 Versions of OffsetFetch differ. offset_fetch.py translates: `groups_asked(request, version)` gives the
 groups of any request, `response_of(groups, version)` puts their parts together, `refused(group, error,

@@ -15,24 +15,14 @@ from kelpie.coordinator.offsets import OffsetAndMetadata
 from kelpie.coordinator.shard_state import ShardState, WaitingFetch
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.wire.api.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
-)
+from kelpie.wire.api import offset_fetch as wire
 from kelpie.wire.schema import NO_UUID
 
 _ABSENT = OffsetAndMetadata(offset=-1, leader_epoch=-1, metadata="", commit_timestamp=-1)
 
 
 def fetch(
-    shard: ShardState, event: ShardEvent, to: Any, group: OffsetFetchRequestGroup, require_stable: bool
+    shard: ShardState, event: ShardEvent, to: Any, group: wire.OffsetFetchRequestGroup, require_stable: bool
 ) -> None:
     waits = require_stable and not event.behaviour.unreplicated_is_unstable
     if waits and shard.offsets.any_on_the_way(group.group_id):
@@ -74,9 +64,9 @@ def _set_timer(shard: ShardState, event: ShardEvent, group_id: str) -> None:
 def offsets_of(
     shard: ShardState,
     group_id: str,
-    topics: Sequence[OffsetFetchRequestTopics] | None,
+    topics: Sequence[wire.OffsetFetchRequestTopics] | None,
     require_stable: bool,
-) -> OffsetFetchResponseGroup:
+) -> wire.OffsetFetchResponseGroup:
     """The offsets of these topics, or of all. What is not there is offset -1, and no error."""
     gone = shard.behaviour.simple_groups and not _exists(shard, group_id)
     committed_offsets = {} if gone else shard.offsets.of(group_id)
@@ -98,8 +88,8 @@ def offsets_of(
             if (group_id, partition) in shard.offsets.without_metadata:
                 committed = replace(committed, metadata=None)
             partitions.append(_partition(index, committed, error))
-        answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
-    return OffsetFetchResponseGroup(group_id=group_id, topics=answered)
+        answered.append(wire.OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
+    return wire.OffsetFetchResponseGroup(group_id=group_id, topics=answered)
 
 
 def _exists(shard: ShardState, group_id: str) -> bool:
@@ -112,8 +102,10 @@ def _is_unstable(shard: ShardState, group_id: str, partition: TopicPartition) ->
     return shard.behaviour.unreplicated_is_unstable and shard.offsets.is_on_the_way(group_id, partition)
 
 
-def _partition(index: int, committed: OffsetAndMetadata, error: ErrorCode) -> OffsetFetchResponsePartitions:
-    return OffsetFetchResponsePartitions(
+def _partition(
+    index: int, committed: OffsetAndMetadata, error: ErrorCode
+) -> wire.OffsetFetchResponsePartitions:
+    return wire.OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=committed.offset,
         committed_leader_epoch=committed.leader_epoch,
@@ -122,42 +114,44 @@ def _partition(index: int, committed: OffsetAndMetadata, error: ErrorCode) -> Of
     )
 
 
-def groups_asked(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+def groups_asked(request: wire.OffsetFetchRequest, version: int) -> list[wire.OffsetFetchRequestGroup]:
     """The groups of a request of any version."""
     if version >= 8:
         return request.groups
     topics = None
     if request.topics is not None:
         topics = [
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            wire.OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         ]
-    return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+    return [wire.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
 
 
-def refused(group: OffsetFetchRequestGroup, error: ErrorCode, version: int) -> OffsetFetchResponseGroup:
+def refused(
+    group: wire.OffsetFetchRequestGroup, error: ErrorCode, version: int
+) -> wire.OffsetFetchResponseGroup:
     """An error of the group. Versions 0 and 1 have no place for it, so every partition bears it."""
     if version >= 2:
-        return OffsetFetchResponseGroup(group_id=group.group_id, topics=[], error_code=error)
+        return wire.OffsetFetchResponseGroup(group_id=group.group_id, topics=[], error_code=error)
     topics = [
-        OffsetFetchResponseTopics(
+        wire.OffsetFetchResponseTopics(
             name=topic.name,
             partitions=[_partition(index, _ABSENT, error) for index in topic.partition_indexes],
         )
         for topic in group.topics or []
     ]
-    return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
+    return wire.OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
 
 
-def response_of(groups: Sequence[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+def response_of(groups: Sequence[wire.OffsetFetchResponseGroup], version: int) -> wire.OffsetFetchResponse:
     if version >= 8:
-        return OffsetFetchResponse(groups=list(groups))
+        return wire.OffsetFetchResponse(groups=list(groups))
     (group,) = groups
     topics = [
-        OffsetFetchResponseTopic(
+        wire.OffsetFetchResponseTopic(
             name=topic.name,
             partitions=[
-                OffsetFetchResponsePartition(
+                wire.OffsetFetchResponsePartition(
                     partition_index=each.partition_index,
                     committed_offset=each.committed_offset,
                     committed_leader_epoch=each.committed_leader_epoch,
@@ -169,4 +163,4 @@ def response_of(groups: Sequence[OffsetFetchResponseGroup], version: int) -> Off
         )
         for topic in group.topics
     ]
-    return OffsetFetchResponse(topics=topics, error_code=group.error_code)
+    return wire.OffsetFetchResponse(topics=topics, error_code=group.error_code)

@@ -9,12 +9,7 @@ from kelpie.coordinator.transactions import add_partitions_result
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.add_partitions_to_txn import (
-    AddPartitionsToTxnPartitionResult,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopicResult,
-)
+from kelpie.wire.api import add_partitions_to_txn as wire
 from kelpie.wire.structs import NamedTopicPartitions
 
 
@@ -22,7 +17,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     if call.version >= 4:
         _many(broker, call, now)
         return
-    request: AddPartitionsToTxnRequest = call.message
+    request: wire.AddPartitionsToTxnRequest = call.message
     asked = _partitions(request.v3_and_below_topics)
     unknown = {partition for partition in asked if broker.image.partition(partition) is None}
     if unknown:
@@ -42,7 +37,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 
 
 def _many(broker: Broker, call: Call, now: Instant) -> None:
-    request: AddPartitionsToTxnRequest = call.message
+    request: wire.AddPartitionsToTxnRequest = call.message
     wanted = request.transactions
 
     def finish(errors: list[dict[TopicPartition, ErrorCode]]) -> None:
@@ -50,7 +45,7 @@ def _many(broker: Broker, call: Call, now: Instant) -> None:
             add_partitions_result(transaction.transactional_id, errors_by_partition)
             for transaction, errors_by_partition in zip(wanted, errors, strict=True)
         ]
-        call.answer(AddPartitionsToTxnResponse(results_by_transaction=results))
+        call.answer(wire.AddPartitionsToTxnResponse(results_by_transaction=results))
 
     gather = Gather(len(wanted), finish)
     for index, transaction in enumerate(wanted):
@@ -77,14 +72,14 @@ def _partitions(topics: list[NamedTopicPartitions]) -> list[TopicPartition]:
 
 
 def _of_client(
-    request: AddPartitionsToTxnRequest, errors: dict[TopicPartition, ErrorCode]
-) -> AddPartitionsToTxnResponse:
-    return AddPartitionsToTxnResponse(
+    request: wire.AddPartitionsToTxnRequest, errors: dict[TopicPartition, ErrorCode]
+) -> wire.AddPartitionsToTxnResponse:
+    return wire.AddPartitionsToTxnResponse(
         results_by_topic_v3_and_below=[
-            AddPartitionsToTxnTopicResult(
+            wire.AddPartitionsToTxnTopicResult(
                 name=topic.name,
                 results_by_partition=[
-                    AddPartitionsToTxnPartitionResult(
+                    wire.AddPartitionsToTxnPartitionResult(
                         partition_index=index, partition_error_code=errors[TopicPartition(topic.name, index)]
                     )
                     for index in topic.partitions

@@ -5,30 +5,27 @@ from kelpie.broker.call import Call
 from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopic,
-    CreatePartitionsTopicResult,
-)
+from kelpie.wire.api import create_partitions as wire
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: CreatePartitionsRequest = call.message
+    request: wire.CreatePartitionsRequest = call.message
     results = [_add(broker, topic, dry_run=request.validate_only) for topic in request.topics]
     broker.links.publish(now)
-    call.answer(CreatePartitionsResponse(results=results))
+    call.answer(wire.CreatePartitionsResponse(results=results))
 
 
-def _add(broker: Broker, topic: CreatePartitionsTopic, *, dry_run: bool) -> CreatePartitionsTopicResult:
+def _add(
+    broker: Broker, topic: wire.CreatePartitionsTopic, *, dry_run: bool
+) -> wire.CreatePartitionsTopicResult:
     controller = broker.links.controller()
     if controller is None:
-        return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER)
+        return wire.CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER)
     given = None if topic.assignments is None else [assigned.broker_ids for assigned in topic.assignments]
     try:
         controller.add_partitions(topic.name, topic.count, given, dry_run=dry_run)
     except Declined as declined:
-        return CreatePartitionsTopicResult(
+        return wire.CreatePartitionsTopicResult(
             name=topic.name, error_code=declined.code, error_message=declined.message
         )
-    return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE)
+    return wire.CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE)

@@ -6,19 +6,13 @@ from kelpie.broker.declined import Declined
 from kelpie.broker.image import TopicImage
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfigs,
-    CreatableTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from kelpie.wire.api import create_topics as wire
 
 TOPIC_CONFIG, DEFAULT_CONFIG = 1, 5
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: CreateTopicsRequest = call.message
+    request: wire.CreateTopicsRequest = call.message
     names = [topic.name for topic in request.topics]
     results = [
         _refused(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -27,10 +21,10 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         for topic in request.topics
     ]
     broker.links.publish(now)
-    call.answer(CreateTopicsResponse(topics=results))
+    call.answer(wire.CreateTopicsResponse(topics=results))
 
 
-def _create(broker: Broker, topic: CreatableTopic, *, dry_run: bool) -> CreatableTopicResult:
+def _create(broker: Broker, topic: wire.CreatableTopic, *, dry_run: bool) -> wire.CreatableTopicResult:
     controller = broker.links.controller()
     if controller is None:
         return _refused(
@@ -57,8 +51,8 @@ def _create(broker: Broker, topic: CreatableTopic, *, dry_run: bool) -> Creatabl
     return _made(broker, made)
 
 
-def _made(broker: Broker, topic: TopicImage) -> CreatableTopicResult:
-    return CreatableTopicResult(
+def _made(broker: Broker, topic: TopicImage) -> wire.CreatableTopicResult:
+    return wire.CreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,
         error_code=ErrorCode.NONE,
@@ -66,7 +60,7 @@ def _made(broker: Broker, topic: TopicImage) -> CreatableTopicResult:
         num_partitions=len(topic.partitions),
         replication_factor=len(topic.partitions[0].replicas),
         configs=[
-            CreatableTopicConfigs(
+            wire.CreatableTopicConfigs(
                 name=name,
                 value=value,
                 read_only=False,
@@ -78,5 +72,5 @@ def _made(broker: Broker, topic: TopicImage) -> CreatableTopicResult:
     )
 
 
-def _refused(name: str, code: ErrorCode, message: str) -> CreatableTopicResult:
-    return CreatableTopicResult(name=name, error_code=code, error_message=message)
+def _refused(name: str, code: ErrorCode, message: str) -> wire.CreatableTopicResult:
+    return wire.CreatableTopicResult(name=name, error_code=code, error_message=message)

@@ -11,17 +11,11 @@ from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsPartitionResult,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopicResult,
-)
+from kelpie.wire.api import delete_records as wire
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: DeleteRecordsRequest = call.message
+    request: wire.DeleteRecordsRequest = call.message
     asked = [
         (topic.name, [_begin(broker, topic.name, part) for part in topic.partitions])
         for topic in request.topics
@@ -29,9 +23,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 
     def finish() -> None:
         call.answer(
-            DeleteRecordsResponse(
+            wire.DeleteRecordsResponse(
                 topics=[
-                    DeleteRecordsTopicResult(
+                    wire.DeleteRecordsTopicResult(
                         name=name, partitions=[_result(deletion) for deletion in deletions]
                     )
                     for name, deletions in asked
@@ -43,7 +37,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     broker.deletions.wait(everything, finish, request.timeout_ms, now)
 
 
-def _begin(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> Deletion:
+def _begin(broker: Broker, topic: str, asked: wire.DeleteRecordsPartition) -> Deletion:
     """The leader deletes at once; its followers do as soon as they fetch."""
     partition, offset = TopicPartition(topic, asked.partition_index), asked.offset
 
@@ -66,8 +60,8 @@ def _begin(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> Deletio
     return Deletion(partition, offset)
 
 
-def _result(deletion: Deletion) -> DeleteRecordsPartitionResult:
-    return DeleteRecordsPartitionResult(
+def _result(deletion: Deletion) -> wire.DeleteRecordsPartitionResult:
+    return wire.DeleteRecordsPartitionResult(
         partition_index=deletion.partition.partition,
         low_watermark=deletion.low_watermark,
         error_code=deletion.error,

@@ -6,32 +6,25 @@ from kelpie.broker.call import Call
 from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-    DescribeConfigsResult,
-    DescribeConfigsSynonym,
-)
+from kelpie.wire.api import describe_configs as wire
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: DescribeConfigsRequest = call.message
+    request: wire.DescribeConfigsRequest = call.message
     results = [_describe(broker, asked, request) for asked in request.resources]
-    call.answer(DescribeConfigsResponse(results=results))
+    call.answer(wire.DescribeConfigsResponse(results=results))
 
 
 def _describe(
-    broker: Broker, asked: DescribeConfigsResource, request: DescribeConfigsRequest
-) -> DescribeConfigsResult:
+    broker: Broker, asked: wire.DescribeConfigsResource, request: wire.DescribeConfigsRequest
+) -> wire.DescribeConfigsResult:
     code, message, entries = ErrorCode.NONE, "", []
     try:
         entries = resources.entries(broker, asked.resource_type, asked.resource_name)
     except Declined as declined:
         code, message = declined.code, declined.message
     wanted = asked.configuration_keys
-    return DescribeConfigsResult(
+    return wire.DescribeConfigsResult(
         error_code=code,
         error_message=message,
         resource_type=asked.resource_type,
@@ -40,8 +33,10 @@ def _describe(
     )
 
 
-def _result(entry: resources.ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
-    return DescribeConfigsResourceResult(
+def _result(
+    entry: resources.ConfigEntry, request: wire.DescribeConfigsRequest
+) -> wire.DescribeConfigsResourceResult:
+    return wire.DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
@@ -49,7 +44,7 @@ def _result(entry: resources.ConfigEntry, request: DescribeConfigsRequest) -> De
         config_source=entry.source,
         is_sensitive=False,
         synonyms=[
-            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            wire.DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
             for synonym in entry.synonyms
         ]
         if request.include_synonyms

@@ -6,21 +6,15 @@ from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.describe_producers import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    PartitionResponse,
-    ProducerState,
-    TopicResponse,
-)
+from kelpie.wire.api import describe_producers as wire
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: DescribeProducersRequest = call.message
+    request: wire.DescribeProducersRequest = call.message
     call.answer(
-        DescribeProducersResponse(
+        wire.DescribeProducersResponse(
             topics=[
-                TopicResponse(
+                wire.TopicResponse(
                     name=topic.name,
                     partitions=[
                         _describe(broker, TopicPartition(topic.name, index))
@@ -33,15 +27,17 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     )
 
 
-def _describe(broker: Broker, partition: TopicPartition) -> PartitionResponse:
+def _describe(broker: Broker, partition: TopicPartition) -> wire.PartitionResponse:
     replica = broker.led(partition)
     if not isinstance(replica, Replica):
-        return PartitionResponse(partition_index=partition.partition, error_code=replica, active_producers=[])
-    return PartitionResponse(
+        return wire.PartitionResponse(
+            partition_index=partition.partition, error_code=replica, active_producers=[]
+        )
+    return wire.PartitionResponse(
         partition_index=partition.partition,
         error_code=ErrorCode.NONE,
         active_producers=[
-            ProducerState(
+            wire.ProducerState(
                 producer_id=producer.producer_id,
                 producer_epoch=producer.epoch,
                 last_sequence=producer.last_sequence,

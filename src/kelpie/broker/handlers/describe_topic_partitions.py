@@ -5,20 +5,14 @@ from kelpie.broker.call import Call
 from kelpie.broker.image import TopicImage
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-    DescribeTopicPartitionsResponsePartition,
-    DescribeTopicPartitionsResponseTopic,
-    ResponseCursor,
-)
+from kelpie.wire.api import describe_topic_partitions as wire
 from kelpie.wire.schema import NO_UUID
 
 MOST_PARTITIONS = 2000
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: DescribeTopicPartitionsRequest = call.message
+    request: wire.DescribeTopicPartitionsRequest = call.message
     image = broker.image
     names = sorted(topic.name for topic in request.topics) or sorted(image.topics)
     start = 0
@@ -26,7 +20,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         names = [name for name in names if name >= request.cursor.topic_name]
         start = request.cursor.partition_index if names[:1] == [request.cursor.topic_name] else 0
     room = min(max(request.response_partition_limit, 1), MOST_PARTITIONS)
-    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    topics: list[wire.DescribeTopicPartitionsResponseTopic] = []
     cursor = None
     for name in names:
         topic = image.topics.get(name)
@@ -34,34 +28,34 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
             topics.append(_absent(name))
             continue
         if room == 0:
-            cursor = ResponseCursor(topic_name=name, partition_index=start)
+            cursor = wire.ResponseCursor(topic_name=name, partition_index=start)
             break
         stop = min(len(topic.partitions), start + room)
         topics.append(_described(broker, topic, start, stop))
         room -= stop - start
         if stop < len(topic.partitions):
-            cursor = ResponseCursor(topic_name=name, partition_index=stop)
+            cursor = wire.ResponseCursor(topic_name=name, partition_index=stop)
             break
         start = 0
-    call.answer(DescribeTopicPartitionsResponse(topics=topics, next_cursor=cursor))
+    call.answer(wire.DescribeTopicPartitionsResponse(topics=topics, next_cursor=cursor))
 
 
-def _absent(name: str) -> DescribeTopicPartitionsResponseTopic:
-    return DescribeTopicPartitionsResponseTopic(
+def _absent(name: str) -> wire.DescribeTopicPartitionsResponseTopic:
+    return wire.DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_id=NO_UUID, partitions=[]
     )
 
 
 def _described(
     broker: Broker, topic: TopicImage, start: int, stop: int
-) -> DescribeTopicPartitionsResponseTopic:
+) -> wire.DescribeTopicPartitionsResponseTopic:
     alive = broker.image.alive
     partitions = []
     for index in range(start, stop):
         state = topic.partitions[index]
         led = state.leader in alive
         partitions.append(
-            DescribeTopicPartitionsResponsePartition(
+            wire.DescribeTopicPartitionsResponsePartition(
                 error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
                 partition_index=index,
                 leader_id=state.leader if led else -1,
@@ -73,7 +67,7 @@ def _described(
                 offline_replicas=[node for node in state.replicas if node not in alive],
             )
         )
-    return DescribeTopicPartitionsResponseTopic(
+    return wire.DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,

@@ -4,25 +4,21 @@ from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
 from kelpie.model.time import Instant
-from kelpie.wire.api.describe_transactions import (
-    DescribedTransaction,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-)
+from kelpie.wire.api import describe_transactions as wire
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: DescribeTransactionsRequest = call.message
+    request: wire.DescribeTransactionsRequest = call.message
     states = [_describe(broker, transactional_id) for transactional_id in request.transactional_ids]
-    call.answer(DescribeTransactionsResponse(transaction_states=states))
+    call.answer(wire.DescribeTransactionsResponse(transaction_states=states))
 
 
-def _describe(broker: Broker, transactional_id: str) -> DescribedTransaction:
+def _describe(broker: Broker, transactional_id: str) -> wire.DescribedTransaction:
     host = broker.transactions.host_for(transactional_id)
     if isinstance(host, ShardHost):
-        described: DescribedTransaction = host.shard.describe(transactional_id)
+        described: wire.DescribedTransaction = host.shard.describe(transactional_id)
         return described
-    return DescribedTransaction(
+    return wire.DescribedTransaction(
         error_code=host,
         transactional_id=transactional_id,
         transaction_state="",

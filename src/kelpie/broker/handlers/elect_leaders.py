@@ -7,21 +7,18 @@ from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.elect_leaders import (
-    ElectionResult,
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    ReplicaElectionResult,
-)
+from kelpie.wire.api import elect_leaders as wire
 
 UNCLEAN = 1
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: ElectLeadersRequest = call.message
+    request: wire.ElectLeadersRequest = call.message
     controller = broker.links.controller()
     if controller is None:
-        call.answer(ElectLeadersResponse(error_code=ErrorCode.NOT_CONTROLLER, replica_election_results=[]))
+        call.answer(
+            wire.ElectLeadersResponse(error_code=ErrorCode.NOT_CONTROLLER, replica_election_results=[])
+        )
         return
     everything = request.topic_partitions is None
     if everything:
@@ -40,16 +37,16 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
                 outcome for outcome in outcomes if outcome.error_code != ErrorCode.ELECTION_NOT_NEEDED
             ]
         if outcomes:
-            results.append(ReplicaElectionResult(topic=topic, partition_result=outcomes))
+            results.append(wire.ReplicaElectionResult(topic=topic, partition_result=outcomes))
     broker.links.publish(now)
-    call.answer(ElectLeadersResponse(replica_election_results=results))
+    call.answer(wire.ElectLeadersResponse(replica_election_results=results))
 
 
-def _elect(controller: Controller, partition: TopicPartition, *, unclean: bool) -> ElectionResult:
+def _elect(controller: Controller, partition: TopicPartition, *, unclean: bool) -> wire.ElectionResult:
     try:
         controller.elect(partition, unclean=unclean)
     except Declined as declined:
-        return ElectionResult(
+        return wire.ElectionResult(
             partition_id=partition.partition, error_code=declined.code, error_message=declined.message
         )
-    return ElectionResult(partition_id=partition.partition, error_code=ErrorCode.NONE)
+    return wire.ElectionResult(partition_id=partition.partition, error_code=ErrorCode.NONE)

@@ -6,24 +6,19 @@ from kelpie.broker.call import Call
 from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.incremental_alter_configs import (
-    ConfigChange,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResource,
-    IncrementalAlterConfigsResponse,
-)
+from kelpie.wire.api import incremental_alter_configs as wire
 from kelpie.wire.structs import AlterConfigsResourceResponse
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: IncrementalAlterConfigsRequest = call.message
+    request: wire.IncrementalAlterConfigsRequest = call.message
     responses = [_alter(broker, asked, dry_run=request.validate_only) for asked in request.resources]
     broker.links.publish(now)
-    call.answer(IncrementalAlterConfigsResponse(responses=responses))
+    call.answer(wire.IncrementalAlterConfigsResponse(responses=responses))
 
 
 def _alter(
-    broker: Broker, asked: IncrementalAlterConfigsResource, *, dry_run: bool
+    broker: Broker, asked: wire.IncrementalAlterConfigsResource, *, dry_run: bool
 ) -> AlterConfigsResourceResponse:
     code, message = ErrorCode.NONE, None
     kind, name = asked.resource_type, asked.resource_name
@@ -39,7 +34,7 @@ def _alter(
     )
 
 
-def _apply(config: dict[str, str], change: ConfigChange) -> None:
+def _apply(config: dict[str, str], change: wire.ConfigChange) -> None:
     name, value = change.name, change.value or ""
     items = [item for item in config.get(name, "").split(",") if item]
     match change.config_operation:

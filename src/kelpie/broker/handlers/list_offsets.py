@@ -15,13 +15,7 @@ from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
+from kelpie.wire.api import list_offsets as wire
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 SINCE_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
@@ -30,7 +24,7 @@ OFFSET_NOT_AVAILABLE_SINCE = 5
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: ListOffsetsRequest = call.message
+    request: wire.ListOffsetsRequest = call.message
     named = Counter(
         (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
     )
@@ -42,15 +36,15 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
             partition = TopicPartition(topic.name, part.partition_index)
             listed = ErrorCode.INVALID_REQUEST if twice else _find(broker, partition, part, call, now)
             parts.append(_response(part.partition_index, listed))
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=parts))
-    call.answer(ListOffsetsResponse(topics=topics))
+        topics.append(wire.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
+    call.answer(wire.ListOffsetsResponse(topics=topics))
 
 
 Found = FoundOffset | list[int] | ErrorCode | None
 
 
-def _response(index: int, listed: Found) -> ListOffsetsPartitionResponse:
-    response = ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.NONE)
+def _response(index: int, listed: Found) -> wire.ListOffsetsPartitionResponse:
+    response = wire.ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.NONE)
     if isinstance(listed, ErrorCode):
         response.error_code = listed
     elif isinstance(listed, list):
@@ -61,7 +55,7 @@ def _response(index: int, listed: Found) -> ListOffsetsPartitionResponse:
 
 
 def _find(
-    broker: Broker, partition: TopicPartition, asked: ListOffsetsPartition, call: Call, now: Instant
+    broker: Broker, partition: TopicPartition, asked: wire.ListOffsetsPartition, call: Call, now: Instant
 ) -> Found:
     unknown = asked.timestamp < 0 and call.version < SINCE_VERSION.get(asked.timestamp, 99)
     if unknown and broker.persona.refuses_unknown_times:
@@ -91,7 +85,7 @@ def _find(
     return listed
 
 
-def _old_style(replica: Replica, asked: ListOffsetsPartition, now: Instant) -> list[int]:
+def _old_style(replica: Replica, asked: wire.ListOffsetsPartition, now: Instant) -> list[int]:
     """Version 0 lists where segments begin that are old enough, newest first, the log's end before them.
 
     Offsets that are not committed are not shown: the high watermark stands in their place.

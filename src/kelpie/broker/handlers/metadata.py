@@ -29,21 +29,14 @@ from kelpie.broker.image import (
 )
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from kelpie.wire.api import metadata as wire
 from kelpie.wire.schema import NO_UUID
 
 LISTENER_KNOWN = 6
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: MetadataRequest = call.message
+    request: wire.MetadataRequest = call.message
     image = broker.image
     everything = request.topics is None or (call.version == 0 and not request.topics)
     asked = [] if everything else request.topics or []
@@ -52,7 +45,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     ):
         names = [topic.name for topic in asked] or list(image.topics)
         call.answer(
-            MetadataResponse(
+            wire.MetadataResponse(
                 brokers=[], topics=[_absent(name, ErrorCode.UNKNOWN_SERVER_ERROR) for name in names]
             )
         )
@@ -62,9 +55,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     else:
         topics = [_asked(broker, topic, call, now) for topic in asked]
     call.answer(
-        MetadataResponse(
+        wire.MetadataResponse(
             brokers=[
-                MetadataResponseBroker(
+                wire.MetadataResponseBroker(
                     node_id=endpoint.node_id, host=endpoint.host, port=endpoint.port, rack=endpoint.rack
                 )
                 for endpoint in (image.brokers[node] for node in sorted(image.alive))
@@ -105,7 +98,9 @@ def _hides_a_replica(image: Image, listener: str, names: list[str]) -> bool:
     )
 
 
-def _asked(broker: Broker, asked: MetadataRequestTopic, call: Call, now: Instant) -> MetadataResponseTopic:
+def _asked(
+    broker: Broker, asked: wire.MetadataRequestTopic, call: Call, now: Instant
+) -> wire.MetadataResponseTopic:
     image, request = broker.image, call.message
     if asked.topic_id != NO_UUID:
         known_name = image.names.get(asked.topic_id)
@@ -138,14 +133,14 @@ def _create(broker: Broker, name: str, now: Instant) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if forwarded else ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def _absent(name: str | None, code: ErrorCode, topic_id: bytes = NO_UUID) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
+def _absent(name: str | None, code: ErrorCode, topic_id: bytes = NO_UUID) -> wire.MetadataResponseTopic:
+    return wire.MetadataResponseTopic(
         error_code=code, name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS, partitions=[]
     )
 
 
-def describe(topic: TopicImage, call: Call, broker: Broker) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
+def describe(topic: TopicImage, call: Call, broker: Broker) -> wire.MetadataResponseTopic:
+    return wire.MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
@@ -154,7 +149,9 @@ def describe(topic: TopicImage, call: Call, broker: Broker) -> MetadataResponseT
     )
 
 
-def _partition(index: int, state: PartitionImage, call: Call, broker: Broker) -> MetadataResponsePartition:
+def _partition(
+    index: int, state: PartitionImage, call: Call, broker: Broker
+) -> wire.MetadataResponsePartition:
     image = broker.image
     reachable = {node for node in image.alive if call.listener in image.brokers[node].listeners}
     replicas, isr = list(state.replicas), list(state.isr)
@@ -171,7 +168,7 @@ def _partition(index: int, state: PartitionImage, call: Call, broker: Broker) ->
             isr = []
     elif call.version == 0 and (len(replicas) < len(state.replicas) or len(isr) < len(state.isr)):
         error = ErrorCode.REPLICA_NOT_AVAILABLE
-    return MetadataResponsePartition(
+    return wire.MetadataResponsePartition(
         error_code=error,
         partition_index=index,
         leader_id=leader,

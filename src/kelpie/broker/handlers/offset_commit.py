@@ -12,13 +12,7 @@ from kelpie.broker.shard_host import ShardHost
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponseTopic,
-)
+from kelpie.wire.api import offset_commit as wire
 from kelpie.wire.schema import NO_UUID
 from kelpie.wire.structs import PartitionResult
 
@@ -26,7 +20,7 @@ BY_ID = 10
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: OffsetCommitRequest = call.message
+    request: wire.OffsetCommitRequest = call.message
     if broker.persona.answers_commits_once:
         request = _each_once(request)
     known, refused = _sort(broker, request, call.version)
@@ -42,7 +36,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         call.answer(_merged(request, refused, {}, host))
         return
 
-    def finish(response: OffsetCommitResponse) -> None:
+    def finish(response: wire.OffsetCommitResponse) -> None:
         stored = {
             (topic.name, part.partition_index): part.error_code
             for topic in response.topics
@@ -57,27 +51,27 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
 Place = tuple[str, bytes, int]
 
 
-def _each_once(request: OffsetCommitRequest) -> OffsetCommitRequest:
+def _each_once(request: wire.OffsetCommitRequest) -> wire.OffsetCommitRequest:
     """Of a partition that is named twice, what was said last: Scala put them into a map."""
-    topics: dict[str, dict[int, OffsetCommitRequestPartition]] = {}
+    topics: dict[str, dict[int, wire.OffsetCommitRequestPartition]] = {}
     for topic in request.topics:
         named = topics.setdefault(topic.name, {})
         named.update({part.partition_index: part for part in topic.partitions})
     return replace(
         request,
         topics=[
-            OffsetCommitRequestTopic(name=name, partitions=list(parts.values()))
+            wire.OffsetCommitRequestTopic(name=name, partitions=list(parts.values()))
             for name, parts in topics.items()
         ],
     )
 
 
 def _sort(
-    broker: Broker, request: OffsetCommitRequest, version: int
-) -> tuple[list[OffsetCommitRequestTopic], dict[Place, ErrorCode]]:
+    broker: Broker, request: wire.OffsetCommitRequest, version: int
+) -> tuple[list[wire.OffsetCommitRequestTopic], dict[Place, ErrorCode]]:
     """Topics that exist, with name and id filled in; and the partitions that do not."""
     image = broker.image
-    known: list[OffsetCommitRequestTopic] = []
+    known: list[wire.OffsetCommitRequestTopic] = []
     refused: dict[Place, ErrorCode] = {}
     for topic in request.topics:
         name = image.names.get(topic.topic_id, "") if version >= BY_ID else topic.name
@@ -96,21 +90,21 @@ def _sort(
                 existing.append(part)
         if existing:
             topic_id = image_topic.topic_id if image_topic else NO_UUID
-            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=existing))
+            known.append(wire.OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=existing))
     return known, refused
 
 
 def _merged(
-    request: OffsetCommitRequest,
+    request: wire.OffsetCommitRequest,
     refused: dict[Place, ErrorCode],
     stored: dict[tuple[str, int], int],
     otherwise: ErrorCode = ErrorCode.NONE,
     names: Mapping[bytes, str] | None = None,
-) -> OffsetCommitResponse:
+) -> wire.OffsetCommitResponse:
     """Kafka puts what it refused by itself in front: first of the topics, and first in each of them."""
     names = names or {}
-    first: list[OffsetCommitResponseTopic] = []
-    second: list[OffsetCommitResponseTopic] = []
+    first: list[wire.OffsetCommitResponseTopic] = []
+    second: list[wire.OffsetCommitResponseTopic] = []
     for topic in request.topics:
         name = topic.name or names.get(topic.topic_id, "")
         refused_here, answered_by_shard = [], []
@@ -122,15 +116,15 @@ def _merged(
             else:
                 code = ErrorCode(stored.get((name, index), otherwise))
                 answered_by_shard.append(PartitionResult(partition_index=index, error_code=code))
-        answered = OffsetCommitResponseTopic(
+        answered = wire.OffsetCommitResponseTopic(
             name=topic.name, topic_id=topic.topic_id, partitions=refused_here + answered_by_shard
         )
         (first if refused_here else second).append(answered)
-    return OffsetCommitResponse(topics=first + second)
+    return wire.OffsetCommitResponse(topics=first + second)
 
 
 def _to_zookeeper(
-    broker: Broker, group: str, topics: list[OffsetCommitRequestTopic], refused: dict[Place, ErrorCode]
+    broker: Broker, group: str, topics: list[wire.OffsetCommitRequestTopic], refused: dict[Place, ErrorCode]
 ) -> None:
     """ZooKeeper keeps the offset alone, though metadata that is too long is refused."""
     longest = broker.settings.number("offset.metadata.max.bytes")

@@ -10,19 +10,15 @@ from kelpie.broker.call import Call, Relay
 from kelpie.broker.shard_host import ShardHost
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.wire.api.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteResponseTopic,
-)
+from kelpie.wire.api import offset_delete as wire
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: OffsetDeleteRequest = call.message
+    request: wire.OffsetDeleteRequest = call.message
     existing, absent = split(broker.image, request.topics)
-    missing = [OffsetDeleteResponseTopic(name=name, partitions=parts) for name, parts in absent.items()]
+    missing = [wire.OffsetDeleteResponseTopic(name=name, partitions=parts) for name, parts in absent.items()]
 
-    def finish(response: OffsetDeleteResponse) -> None:
+    def finish(response: wire.OffsetDeleteResponse) -> None:
         if response.error_code == ErrorCode.NONE:
             response.topics = merged(missing, response.topics)
         call.answer(response)
@@ -32,4 +28,4 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         asked = replace(request, topics=existing)
         host.carry_out(host.shard.delete_offsets(Relay(finish), asked, now), now)
     else:
-        call.answer(OffsetDeleteResponse(error_code=host, topics=[]))
+        call.answer(wire.OffsetDeleteResponse(error_code=host, topics=[]))

@@ -10,21 +10,14 @@ from kelpie.coordinator import offset_fetch
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponseTopic,
-)
+from kelpie.wire.api import offset_fetch as wire
 from kelpie.wire.schema import NO_UUID
 
 BY_ID = 10
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: OffsetFetchRequest = call.message
+    request: wire.OffsetFetchRequest = call.message
     if call.version == 0:
         call.answer(_from_zookeeper(broker, request))
         return
@@ -40,7 +33,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         host.carry_out(host.shard.fetch_offsets(to, group, request.require_stable, now), now)
 
 
-def _name(broker: Broker, group: OffsetFetchRequestGroup, version: int) -> None:
+def _name(broker: Broker, group: wire.OffsetFetchRequestGroup, version: int) -> None:
     """Fills in names for ids."""
     if version >= BY_ID:
         for topic in group.topics or ():
@@ -52,7 +45,7 @@ def _with_ids(broker: Broker, to: Relay) -> Relay:
     that is not known is an error of its partitions, which stand at the end.
     """
 
-    def then(group: OffsetFetchResponseGroup) -> None:
+    def then(group: wire.OffsetFetchResponseGroup) -> None:
         known, unknown = [], []
         for topic in group.topics:
             image_topic = broker.image.topic(topic.name)
@@ -69,7 +62,7 @@ def _with_ids(broker: Broker, to: Relay) -> Relay:
     return Relay(then)
 
 
-def _from_zookeeper(broker: Broker, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def _from_zookeeper(broker: Broker, request: wire.OffsetFetchRequest) -> wire.OffsetFetchResponse:
     topics = []
     for topic in request.topics or ():
         parts = []
@@ -78,9 +71,9 @@ def _from_zookeeper(broker: Broker, request: OffsetFetchRequest) -> OffsetFetchR
             offset, metadata = stored or (-1, "")
             code = ErrorCode.NONE if stored else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             parts.append(
-                OffsetFetchResponsePartition(
+                wire.OffsetFetchResponsePartition(
                     partition_index=index, committed_offset=offset, metadata=metadata, error_code=code
                 )
             )
-        topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=parts))
-    return OffsetFetchResponse(topics=topics)
+        topics.append(wire.OffsetFetchResponseTopic(name=topic.name, partitions=parts))
+    return wire.OffsetFetchResponse(topics=topics)

@@ -7,21 +7,15 @@ from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.offset_for_leader_epoch import (
-    EpochEndOffset,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopicResult,
-)
+from kelpie.wire.api import offset_for_leader_epoch as wire
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: OffsetForLeaderEpochRequest = call.message
+    request: wire.OffsetForLeaderEpochRequest = call.message
     call.answer(
-        OffsetForLeaderEpochResponse(
+        wire.OffsetForLeaderEpochResponse(
             topics=[
-                OffsetForLeaderTopicResult(
+                wire.OffsetForLeaderTopicResult(
                     topic=topic.topic,
                     partitions=[_find(broker, topic.topic, part) for part in topic.partitions],
                 )
@@ -31,15 +25,15 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     )
 
 
-def _find(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _find(broker: Broker, topic: str, asked: wire.OffsetForLeaderPartition) -> wire.EpochEndOffset:
     replica = broker.led(TopicPartition(topic, asked.partition))
     if not isinstance(replica, Replica):
-        return EpochEndOffset(error_code=replica, partition=asked.partition)
+        return wire.EpochEndOffset(error_code=replica, partition=asked.partition)
     fenced = check_epoch(replica, asked.current_leader_epoch)
     if fenced is not None:
-        return EpochEndOffset(error_code=fenced, partition=asked.partition)
+        return wire.EpochEndOffset(error_code=fenced, partition=asked.partition)
     end = replica.log.end_offset_for_epoch(asked.leader_epoch)
-    return EpochEndOffset(
+    return wire.EpochEndOffset(
         error_code=ErrorCode.NONE,
         partition=asked.partition,
         leader_epoch=end.epoch,

@@ -16,15 +16,7 @@ from kelpie.broker.verification import Proof, verify_records
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.wire.api.produce import (
-    BatchIndexAndErrorMessage,
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-    TopicProduceResponse,
-)
+from kelpie.wire.api import produce as wire
 from kelpie.wire.structs import LeaderIdAndEpoch
 
 NO_ACKS, ALL_ACKS = 0, -1
@@ -35,7 +27,7 @@ ADMIN_CLIENT = "__admin_client"
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
-    request: ProduceRequest = call.message
+    request: wire.ProduceRequest = call.message
     if request.transactional_id is None or not broker.transactions.verifies:
         _append(broker, call, {}, now)
         return
@@ -54,15 +46,15 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     )
 
 
-def _name(broker: Broker, call: Call, topic: TopicProduceData) -> str:
+def _name(broker: Broker, call: Call, topic: wire.TopicProduceData) -> str:
     """Empty for an unknown id."""
     return broker.image.names.get(topic.topic_id, "") if call.version >= BY_ID else topic.name
 
 
 def _append(broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof], now: Instant) -> None:
-    request: ProduceRequest = call.message
+    request: wire.ProduceRequest = call.message
     produce = _Produce(broker, call, request, proofs)
-    response = ProduceResponse(responses=[produce.topic(topic, now) for topic in request.topic_data])
+    response = wire.ProduceResponse(responses=[produce.topic(topic, now) for topic in request.topic_data])
     response.node_endpoints = broker.image.endpoints(produce.leaders)
     if request.acks == NO_ACKS:
         failed = any(part.error_code for topic in response.responses for part in topic.partition_responses)
@@ -78,7 +70,7 @@ class _Produce:
         self,
         broker: Broker,
         call: Call,
-        request: ProduceRequest,
+        request: wire.ProduceRequest,
         proofs: Mapping[TopicPartition, Proof],
     ) -> None:
         self._broker = broker
@@ -87,18 +79,20 @@ class _Produce:
         self._proofs = proofs
         self.leaders: set[int] = set()
         """Leaders that the answer names."""
-        self.waiting: list[tuple[Replica, int, PartitionProduceResponse]] = []
+        self.waiting: list[tuple[Replica, int, wire.PartitionProduceResponse]] = []
 
-    def topic(self, data: TopicProduceData, now: Instant) -> TopicProduceResponse:
+    def topic(self, data: wire.TopicProduceData, now: Instant) -> wire.TopicProduceResponse:
         name = _name(self._broker, self._call, data)
         responses = [
             self._partition(TopicPartition(name, part.index), part, now) for part in data.partition_data
         ]
-        return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=responses)
+        return wire.TopicProduceResponse(
+            name=data.name, topic_id=data.topic_id, partition_responses=responses
+        )
 
     def _partition(
-        self, partition: TopicPartition, data: PartitionProduceData, now: Instant
-    ) -> PartitionProduceResponse:
+        self, partition: TopicPartition, data: wire.PartitionProduceData, now: Instant
+    ) -> wire.PartitionProduceResponse:
         acks = self._request.acks
         if not partition.topic and self._call.version >= BY_ID:
             return self._refused(partition, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -128,7 +122,7 @@ class _Produce:
         )
         if isinstance(appended, AppendRefusal):
             return self._refused(partition, appended.error_code, appended)
-        response = PartitionProduceResponse(
+        response = wire.PartitionProduceResponse(
             index=partition.partition,
             error_code=ErrorCode.NONE,
             base_offset=appended.first_offset,
@@ -142,8 +136,8 @@ class _Produce:
 
     def _refused(
         self, partition: TopicPartition, code: ErrorCode, refusal: AppendRefusal | None = None
-    ) -> PartitionProduceResponse:
-        response = PartitionProduceResponse(
+    ) -> wire.PartitionProduceResponse:
+        response = wire.PartitionProduceResponse(
             index=partition.partition,
             error_code=code,
             base_offset=-1,
@@ -151,7 +145,7 @@ class _Produce:
         )
         if refusal is not None:
             response.record_errors = [
-                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                wire.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
                 for index, message in refusal.record_errors
             ]
         if code == ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= NAMES_LEADER:
@@ -171,8 +165,8 @@ class _Parked:
         self,
         broker: Broker,
         call: Call,
-        response: ProduceResponse,
-        waiting: list[tuple[Replica, int, PartitionProduceResponse]],
+        response: wire.ProduceResponse,
+        waiting: list[tuple[Replica, int, wire.PartitionProduceResponse]],
     ) -> None:
         self._broker = broker
         self._call = call
@@ -195,7 +189,7 @@ class _Parked:
         enough = self._broker.enough_in_sync(replica)
         return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
-    def _settle(self, part: PartitionProduceResponse, code: ErrorCode) -> None:
+    def _settle(self, part: wire.PartitionProduceResponse, code: ErrorCode) -> None:
         if self._open.pop(id(part), None) is None:
             return
         self._mark(part, code)
@@ -209,6 +203,6 @@ class _Parked:
         self._open.clear()
         self._call.answer(self._response)
 
-    def _mark(self, part: PartitionProduceResponse, code: ErrorCode) -> None:
+    def _mark(self, part: wire.PartitionProduceResponse, code: ErrorCode) -> None:
         if code != ErrorCode.NONE:
             part.error_code, part.base_offset = code, -1

@@ -7,33 +7,15 @@ its own epoch, and the leader's append adds the partition).
 
     shard = TransactionShard(config, behaviour, next_producer_id, coordinator_epoch)
 
-Loading and leaving. One shard lives as long as one leadership; `coordinator_epoch` is the leader epoch.
+One shard lives as long as one leadership; `coordinator_epoch` is the leader epoch. `replay` takes each record
+in the order of the log. `loaded` runs once, after the last record, and carries prepared ends on. `unloaded`
+takes the timers away; no call is parked in this shard. `expire` writes tombstones of idle ids; Kafka runs it
+once an hour.
 
-    replay(key, value) -> None                    each record, in the order of the log
-    loaded(now) -> TransactionOutcome             once, after the last record: carries prepared ends on
-    unloaded() -> TransactionOutcome              takes the timers away; nothing is parked in this shard
-    timer(key, now) -> TransactionOutcome         a timer of an earlier outcome is due
-    expire(now) -> TransactionOutcome             tombstones of idle ids; Kafka asks once an hour
-
-Requests. `to` is answered exactly once. Coordinator gate (14, 15, 16), authorisation and topic existence are
-the caller's business.
-
-    init_producer_id(to, request, version, now)   with a transactional id; InitProducerIdResponse
-    add_partitions(to, request, version, now)     v0-3; AddPartitionsToTxnResponse
-    verify_or_add(to, transactional_id, *, producer_id, producer_epoch, partitions, verify_only, now)
-                                                  one transaction of v4+, or of the produce path;
-                                                  the response is a dict[TopicPartition, ErrorCode]
-    add_offsets(to, request, version, offsets_partition, now)
-                                                  `offsets_partition` of the group; AddOffsetsToTxnResponse
-    end(to, request, version, now)                EndTxnResponse
-    markers_written(transactional_id, now)        all markers of the MarkerRequest are on their leaders
-
-Looking, without an outcome.
-
-    describe(transactional_id) -> describe_transactions.TransactionState
-    transactions -> Mapping[str, Transaction]
-    list_transactions(shards, request, now) -> ListTransactionsResponse
-    add_partitions_result(transactional_id, errors) -> AddPartitionsToTxnResult    shapes one answer of v4+
+Each request answers `to` exactly once. The caller has checked that this broker is the coordinator (14, 15,
+16), authorisation, and that the topics exist. AddPartitionsToTxn up to version 3 is `add_partitions`; each
+transaction of a later version, or of the produce path, is `verify_or_add`. `describe`, `transactions` and
+`list_transactions` read without an outcome.
 
 A TransactionOutcome is an Outcome with `markers`: like the replies, they leave once the records have been
 written. The driver writes each MarkerRequest to the leaders of its partitions, for as long as it takes, and
