@@ -103,9 +103,3 @@ def test_a_group_that_is_too_large_when_it_is_loaded() -> None:
     loaded, began = outcome.notes
     assert (loaded.kind, loaded.values["count"]) == (NoteKind.GROUP_LOADED, 2)
     assert began.values["reason"].kind is NoteKind.BY_SIZE
-
-
-def test_outcomes_that_are_added_keep_their_notes_in_order() -> None:
-    """A driver may put two together."""
-    first, second = (Outcome(notes=(note(what),)) for what in (NoteKind.LOADING, NoteKind.LOADED))
-    assert [each.kind for each in (first + second).notes] == [NoteKind.LOADING, NoteKind.LOADED]

@@ -1,6 +1,6 @@
 """A cluster as plain data, for people and for the control API."""
 
-from kelpie.broker.broker_set import BrokerSet
+from kelpie.broker.broker import BrokerSet
 from kelpie.broker.image import OFFSETS_TOPIC, Image
 from kelpie.broker.personas import Persona
 from kelpie.model.names import TopicPartition

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kelpie.broker import handlers
-from kelpie.broker.broker import Broker
-from kelpie.broker.broker_set import BrokerSet
+from kelpie.broker.broker import Broker, BrokerSet
 from kelpie.broker.call import Call
 from kelpie.broker.controller import Controller
 from kelpie.broker.description import describe

@@ -7,7 +7,7 @@ time is over. Until then it waits with the partitions it reads, and is tried aga
 from kelpie.broker.call import Call
 from kelpie.broker.fetch_sessions import FINAL, NEW, Asked, Place, Session, Sessions
 from kelpie.broker.host import Host
-from kelpie.broker.log import AppendRefusal, LogEpochEnd, ReadResult, down_convert
+from kelpie.broker.log import AppendRefusal, ReadResult, down_convert
 from kelpie.broker.replica import Replica
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -81,9 +81,8 @@ class FetchService:
 
     def partition_of(self, asked: Asked, version: int) -> TopicPartition | None:
         """None: the id is of no topic that this broker knows."""
-        return asked.partition(
-            self._broker.image.names.get(asked.topic_id) if version >= BY_ID else asked.topic
-        )
+        name = self._broker.image.names.get(asked.topic_id) if version >= BY_ID else asked.topic
+        return None if name is None else TopicPartition(name, asked.request.partition)
 
     def read(self, asked: Asked, call: Call, *, room: int, first: bool) -> wire.PartitionData:
         request, version = asked.request, call.version
@@ -110,7 +109,9 @@ class FetchService:
             if isinstance(diverged, AppendRefusal):
                 return _failed(request.partition, diverged.error_code)
             if diverged is not None and request.fetch_offset >= replica.log.start_offset:
-                data.diverging_epoch = _epoch_end(diverged)
+                data.diverging_epoch = wire.DivergingEpoch(
+                    epoch=diverged.epoch, end_offset=diverged.end_offset
+                )
                 return data
         committed = call.message.isolation_level == READ_COMMITTED
         return self._filled(data, replica, request, version, room=room, first=first, committed=committed)
@@ -280,7 +281,3 @@ def check_epoch(replica: Replica, epoch: int) -> ErrorCode | None:
     if epoch < 0 or epoch == replica.leader_epoch:
         return None
     return ErrorCode.FENCED_LEADER_EPOCH if epoch < replica.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
-
-
-def _epoch_end(end: LogEpochEnd) -> wire.DivergingEpoch:
-    return wire.DivergingEpoch(epoch=end.epoch, end_offset=end.end_offset)

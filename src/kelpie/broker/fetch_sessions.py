@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kelpie.errors import ErrorCode
-from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.fetch import FetchPartition, PartitionData
 
@@ -34,9 +33,6 @@ class Asked:
     request: FetchPartition
     answered: tuple[int, int] | None = None
     """High watermark and log start offset of the last answer."""
-
-    def partition(self, name: str | None) -> TopicPartition | None:
-        return None if name is None else TopicPartition(name, self.request.partition)
 
     def news(self, data: PartitionData) -> bool:
         """Whether an answer must include this. If so, it counts as answered from now on."""

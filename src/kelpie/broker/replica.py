@@ -120,7 +120,8 @@ class Replica:
     def advance(self, now: Instant) -> bool:
         """Moves the high watermark up to what all in-sync replicas have. Says whether it moved."""
         assert self.state is not None
-        if len(self.state.isr) < len(self.state.replicas) and not self._may_commit():
+        replicas = len(self.state.replicas)
+        if len(self.state.isr) < replicas and not self.enough_in_sync(min(self._least_in_sync(), replicas)):
             return False
         ends = [self.followers[node].end_offset for node in self.state.isr if node in self.followers]
         reached = min([self.log.end_offset, *ends])
@@ -130,10 +131,6 @@ class Replica:
         while self._waiting and self._waiting[0][0] <= reached:
             heapq.heappop(self._waiting)[2](now)
         return True
-
-    def _may_commit(self) -> bool:
-        assert self.state is not None
-        return self.enough_in_sync(min(self._least_in_sync(), len(self.state.replicas)))
 
     def fetched_by(self, node: int, log: ReplicaLog, now: Instant) -> None:
         follower = self.followers.get(node)

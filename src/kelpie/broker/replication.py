@@ -9,8 +9,7 @@ published once for all partitions.
 
 from collections.abc import Callable
 
-from kelpie.broker.broker import Broker
-from kelpie.broker.broker_set import BrokerSet
+from kelpie.broker.broker import Broker, BrokerSet
 from kelpie.broker.controller import Controller
 from kelpie.broker.image import PartitionImage
 from kelpie.broker.replica import Replica

@@ -1,6 +1,6 @@
 """What brokers do at intervals: they review the ISR, delete and compact old segments."""
 
-from kelpie.broker.broker_set import BrokerSet
+from kelpie.broker.broker import BrokerSet
 from kelpie.broker.replication import Replication
 from kelpie.broker.timers import Timers
 from kelpie.model.time import Instant

@@ -37,6 +37,7 @@ def test_settings_are_read_by_name_and_others_are_passed_over() -> None:
     assert config.longest_segment_ms == 50
     assert config.message_timestamp_type is TimestampType.LOG_APPEND
     assert config.compression_codec is Codec.LZ4
+    assert config.unclean_leader_election_enable
     assert config.message_format == 0
 
 

@@ -12,7 +12,7 @@ from tests.coordinator.transactions.driver import Driver
 
 def listed(driver: Driver, **filters: Any) -> list[str]:
     request = ListTransactionsRequest(**{"state_filters": [], "producer_id_filters": [], **filters})
-    response = list_transactions([driver.shard], request, driver.now)
+    response = list_transactions(driver.shard.transactions.values(), request, driver.now)
     assert response.error_code == ErrorCode.NONE
     return [each.transactional_id for each in response.transaction_states]
 
@@ -60,7 +60,7 @@ def test_filters_narrow_the_list(driver: Driver) -> None:
 def test_unknown_states_are_named_and_match_nothing(driver: Driver) -> None:
     """A newer tool may know states that this broker does not."""
     request = ListTransactionsRequest(state_filters=["Hanging"], producer_id_filters=[])
-    response = list_transactions([driver.shard], request, driver.now)
+    response = list_transactions(driver.shard.transactions.values(), request, driver.now)
     assert response.unknown_state_filters == ["Hanging"]
     assert response.transaction_states == []
 
@@ -70,5 +70,5 @@ def test_a_broken_pattern_is_refused(driver: Driver) -> None:
     request = ListTransactionsRequest(
         state_filters=[], producer_id_filters=[], transactional_id_pattern="(", duration_filter=-1
     )
-    response = list_transactions([driver.shard], request, driver.now)
+    response = list_transactions(driver.shard.transactions.values(), request, driver.now)
     assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -1,5 +1,7 @@
 """ListTransactions: those that this broker coordinates."""
 
+from itertools import chain
+
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.coordinator.transactions import list_transactions
@@ -10,4 +12,5 @@ from kelpie.wire.api.list_transactions import ListTransactionsRequest
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: ListTransactionsRequest = call.message
     shards = [host.shard for host in broker.transactions.hosts.values()]
-    call.answer(list_transactions(shards, request, now))
+    transactions = chain.from_iterable(shard.transactions.values() for shard in shards)
+    call.answer(list_transactions(transactions, request, now))

@@ -53,7 +53,7 @@ def _name(broker: Broker, call: Call, topic: wire.TopicProduceData) -> str:
 
 def _append(broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof], now: Instant) -> None:
     request: wire.ProduceRequest = call.message
-    produce = _Produce(broker, call, request, proofs)
+    produce = _Produce(broker, call, proofs)
     response = wire.ProduceResponse(responses=[produce.topic(topic, now) for topic in request.topic_data])
     response.node_endpoints = broker.image.endpoints(produce.leaders)
     if request.acks == NO_ACKS:
@@ -66,16 +66,9 @@ def _append(broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof], 
 
 
 class _Produce:
-    def __init__(
-        self,
-        broker: Broker,
-        call: Call,
-        request: wire.ProduceRequest,
-        proofs: Mapping[TopicPartition, Proof],
-    ) -> None:
+    def __init__(self, broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof]) -> None:
         self._broker = broker
         self._call = call
-        self._request = request
         self._proofs = proofs
         self.leaders: set[int] = set()
         """Leaders that the answer names."""
@@ -93,7 +86,7 @@ class _Produce:
     def _partition(
         self, partition: TopicPartition, data: wire.PartitionProduceData, now: Instant
     ) -> wire.PartitionProduceResponse:
-        acks = self._request.acks
+        acks = self._call.message.acks
         if not partition.topic and self._call.version >= BY_ID:
             return self._refused(partition, ErrorCode.UNKNOWN_TOPIC_ID)
         if acks not in (NO_ACKS, 1, ALL_ACKS):

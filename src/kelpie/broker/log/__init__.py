@@ -3,7 +3,7 @@
 replica_log     what a leader and a follower append, what readers get, deletion and compaction
 batch           `StoredBatch`, which replicas share: bytes, and what must be known of them
 admission       the leader's checks of records that a producer sends; conversion of old message formats
-segments        the batches in segments; segment_reader, timestamps: reads by offset and by time
+segments        the batches in segments, and reads by offset; timestamps: reads by time
 epochs          where each leader epoch began (KIP-101)
 producers       sequence numbers and producer epochs; transactions: open and aborted ones
 cleaner         compaction; retention: which segments are deleted

@@ -33,6 +33,10 @@ def _policies(text: str) -> frozenset[str]:
     return policies
 
 
+def _switch(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
+
+
 def _at_least(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         number = int(text)
@@ -73,6 +77,7 @@ class LogConfig:
     )
     message_timestamp_after_max_ms: int = _set_by("message.timestamp.after.max.ms", _HOUR_MS, _at_least(0))
     min_insync_replicas: int = _set_by("min.insync.replicas", 1, _at_least(1))
+    unclean_leader_election_enable: bool = _set_by("unclean.leader.election.enable", False, _switch)
     delete_retention_ms: int = _set_by("delete.retention.ms", _DAY_MS, _at_least(0))
     min_cleanable_dirty_ratio: float = _set_by("min.cleanable.dirty.ratio", 0.5, _ratio)
     min_compaction_lag_ms: int = _set_by("min.compaction.lag.ms", 0, _at_least(0))

@@ -25,7 +25,6 @@ from kelpie.broker.log.producers import (
     VerificationGuard,
 )
 from kelpie.broker.log.retention import Rule, before_start, count_deletable, too_large, too_old
-from kelpie.broker.log.segment_reader import batches_from, read_segment
 from kelpie.broker.log.segments import LogSegment, Segments
 from kelpie.broker.log.timestamps import FoundOffset
 from kelpie.broker.log.transactions import Transactions
@@ -284,13 +283,13 @@ class ReplicaLog:
         """
         if not self._start <= offset <= self._end:
             return self._out_of_range(f"offset {offset}")
-        return read_segment(self._segments, offset, max_bytes, upto=upto, at_least_one=at_least_one, cut=cut)
+        return self._segments.read(offset, max_bytes, upto=upto, at_least_one=at_least_one, cut=cut)
 
     def batches_from(
         self, offset: int, max_bytes: int | None = None, *, upto: int | None = None
     ) -> list[StoredBatch]:
         """Hand out batches, from the one on that contains `offset`; one at least, if it is there."""
-        return batches_from(self._segments, offset, max_bytes, upto)
+        return self._segments.batches_from(offset, max_bytes, upto)
 
     def end_offset_for_epoch(self, epoch: int) -> LogEpochEnd:
         return self._epochs.end_offset_for(epoch, self._end)

@@ -8,7 +8,7 @@ bisection.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 
-from kelpie.broker.log.batch import StoredBatch
+from kelpie.broker.log.batch import ReadResult, StoredBatch
 from kelpie.broker.log.config import LogConfig
 from kelpie.broker.log.producers import ProducerEntry
 from kelpie.model.time import Instant
@@ -147,6 +147,56 @@ class Segments:
 
     def at(self, which: int) -> LogSegment:
         return self._all[which]
+
+    # Reads: a bisection finds the batch, the rest is a slice. Only references are copied.
+
+    def read(self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool, cut: bool) -> ReadResult:
+        """Read from one segment, as Kafka does."""
+        located = self.locate(offset) if offset < upto else None
+        if located is None:
+            return ReadResult(offset)
+        which, first = located
+        segment = self.at(which)
+        ends = segment.ends
+        last = bisect_left(segment.last_offsets, upto, first)
+        before = ends[first - 1] if first else 0
+        fit = bisect_right(ends, before + max_bytes, first, last)
+        if fit == first and at_least_one and first < last:
+            fit = first + 1
+        tail = b""
+        if cut and fit < last:
+            room = before + max_bytes - (ends[fit - 1] if fit > first else before)
+            tail = segment.batches[fit].data[: max(0, room)]
+        return ReadResult(offset, segment.batches[first:fit], tail)
+
+    def batches_from(self, offset: int, max_bytes: int | None, upto: int | None) -> list[StoredBatch]:
+        """Read across segments, for a replica that takes the batches as they are."""
+        batches: list[StoredBatch] = []
+        located = self.locate(offset)
+        if located is None:
+            return batches
+        which, first = located
+        room = max_bytes
+        for index in range(which, len(self)):
+            segment = self.at(index)
+            last = len(segment.batches)
+            if upto is not None:
+                last = bisect_left(segment.last_offsets, upto, first)
+            fit = last
+            if room is not None:
+                before = segment.ends[first - 1] if first else 0
+                fit = bisect_right(segment.ends, before + room, first, last)
+                if not batches and fit == first < last:
+                    fit = first + 1
+                if fit > first:
+                    room -= segment.ends[fit - 1] - before
+            batches += segment.batches[first:fit]
+            if fit < len(segment.batches):
+                break
+            first = 0
+        return batches
+
+    # Changes
 
     def truncate_to(self, offset: int) -> tuple[int, LogSegment]:
         """Drop all batches that reach `offset`, and say where the log ends now, and in which segment."""

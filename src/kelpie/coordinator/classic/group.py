@@ -7,6 +7,7 @@ that joined first; Kafka's choice is arbitrary, so no client may rely on it.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 
 from kelpie.coordinator.classic.member import ClassicMember, ParkedJoin
 from kelpie.coordinator.classic.state import MAY_FOLLOW, WITH_MEMBERS, ClassicGroupState
@@ -97,17 +98,7 @@ class ClassicGroup:
         assert old.instance_id is not None
         assert old.join is None
         assert old.sync is None
-        new = ClassicMember(
-            new_id,
-            old.instance_id,
-            old.client_id,
-            old.client_host,
-            old.rebalance_timeout_ms,
-            old.session_timeout_ms,
-            old.protocol_type,
-            old.protocols,
-            old.assignment,
-        )
+        new = replace(old, member_id=new_id, is_new=False, deadline=None)
         del self.members[old.member_id]
         self.members[new_id] = new
         self.static[old.instance_id] = new_id

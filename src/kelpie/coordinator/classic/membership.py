@@ -72,7 +72,8 @@ def session_timer(event: ShardEvent, group: ClassicGroup, member_id: str) -> Non
 
 
 def leave(shard: ShardState, event: ShardEvent, to: Any, request: LeaveGroupRequest, version: int) -> None:
-    response = _leave(shard, event, request.group_id, _leaving(request, version))
+    leaving = request.members if version >= 3 else [MemberIdentity(member_id=request.member_id)]
+    response = _leave(shard, event, request.group_id, leaving)
     errors = event.behaviour.group_errors
     if version <= 2:
         first = response.members[0].error_code if response.members else ErrorCode.NONE
@@ -83,10 +84,6 @@ def leave(shard: ShardState, event: ShardEvent, to: Any, request: LeaveGroupRequ
         )
     else:
         event.answer(to, response)
-
-
-def _leaving(request: LeaveGroupRequest, version: int) -> list[MemberIdentity]:
-    return request.members if version >= 3 else [MemberIdentity(member_id=request.member_id)]
 
 
 def _leave(

@@ -58,7 +58,6 @@ def replace(group: ClassicGroup, joiner: Joiner, new_id: str, event: ShardEvent)
     assert group.state not in (ClassicGroupState.EMPTY, ClassicGroupState.DEAD)
     old_leader = group.leader
     old = group.members[group.static[instance]]
-    kept = (old.protocols, old.rebalance_timeout_ms, old.session_timeout_ms)
     member = _rename(group, old, new_id, event)
     group.renew_session(member, event)
     update(group, member, joiner, event)
@@ -72,19 +71,12 @@ def replace(group: ClassicGroup, joiner: Joiner, new_id: str, event: ShardEvent)
         rebalance_or_complete(group, event, note(NoteKind.BY_CHANGED_PROTOCOL, **values))
     else:
         event.note(NoteKind.STATIC_KEPT, group=group.group_id, member=new_id, instance=instance)
-        _write(group, member, _Before(old.member_id, old_leader, *kept), event)
+        _write(group, member, old, old_leader, event)
 
 
-@dataclass(frozen=True, slots=True)
-class _Before:
-    member_id: str
-    leader: str | None
-    protocols: tuple[tuple[str, bytes], ...]
-    rebalance_timeout_ms: int
-    session_timeout_ms: int
-
-
-def _write(group: ClassicGroup, member: ClassicMember, before: _Before, event: ShardEvent) -> None:
+def _write(
+    group: ClassicGroup, member: ClassicMember, old: ClassicMember, old_leader: str | None, event: ShardEvent
+) -> None:
     call, generation = member.join, group.generation
 
     def still_parked() -> bool:
@@ -102,7 +94,7 @@ def _write(group: ClassicGroup, member: ClassicMember, before: _Before, event: S
             response = responses.joined(group, member.member_id, call.version, skip_assignment=leads)
         else:
             response = responses.joined(
-                group, member.member_id, call.version, leader=before.leader, with_members=False
+                group, member.member_id, call.version, leader=old_leader, with_members=False
             )
         event.answer(call.to, response)
 
@@ -111,13 +103,13 @@ def _write(group: ClassicGroup, member: ClassicMember, before: _Before, event: S
             return
         assert call is not None
         group.take_join(member)
-        group.change_protocols(member, before.protocols)
-        member.rebalance_timeout_ms = before.rebalance_timeout_ms
-        member.session_timeout_ms = before.session_timeout_ms
-        group.renew_session(_rename(group, member, before.member_id, event), event)
+        group.change_protocols(member, old.protocols)
+        member.rebalance_timeout_ms = old.rebalance_timeout_ms
+        member.session_timeout_ms = old.session_timeout_ms
+        group.renew_session(_rename(group, member, old.member_id, event), event)
         code = event.behaviour.group_errors.get(error, error)
         response = responses.joined(
-            group, "", call.version, leader=before.leader, with_members=False, error=code
+            group, "", call.version, leader=old_leader, with_members=False, error=code
         )
         event.answer(call.to, response)
 

@@ -55,18 +55,11 @@ def add_partitions(to: Any, version: int, partitions: Sequence[TopicPartition]) 
 
 
 def verify_or_add(to: Any, partitions: Sequence[TopicPartition]) -> Answer:
-    def answer(error: ErrorCode) -> Replies:
-        return (CallReply(to, dict.fromkeys(partitions, error)),)
-
-    return answer
+    return lambda error: (CallReply(to, dict.fromkeys(partitions, error)),)
 
 
 def add_offsets(to: Any, version: int) -> Answer:
-    def answer(error: ErrorCode) -> Replies:
-        code = _known(error, version, since=2)
-        return (CallReply(to, AddOffsetsToTxnResponse(error_code=code)),)
-
-    return answer
+    return lambda error: (CallReply(to, AddOffsetsToTxnResponse(error_code=_known(error, version, since=2))),)
 
 
 def end(to: Any, version: int) -> ProducerAnswer:

@@ -6,7 +6,6 @@ operators write for names.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from kelpie.coordinator.transactions.records import by_topic
 from kelpie.coordinator.transactions.transaction import NAMES, Facts, Transaction
@@ -16,11 +15,6 @@ from kelpie.model.time import Instant
 from kelpie.wire.api import add_partitions_to_txn, describe_transactions
 from kelpie.wire.api import list_transactions as listing
 from kelpie.wire.structs import TopicPartitions
-
-
-class HoldsTransactions(Protocol):
-    @property
-    def transactions(self) -> Mapping[str, Transaction]: ...
 
 
 def described(transactional_id: str, facts: Facts) -> describe_transactions.DescribedTransaction:
@@ -53,39 +47,35 @@ def not_described(transactional_id: str, error: ErrorCode) -> describe_transacti
 
 
 def list_transactions(
-    shards: Iterable[HoldsTransactions], request: listing.ListTransactionsRequest, now: Instant
+    transactions: Iterable[Transaction], request: listing.ListTransactionsRequest, now: Instant
 ) -> listing.ListTransactionsResponse:
     """ListTransactions of one broker. A broker that is still loading a shard answers 14 by itself instead."""
     states = {name: state for state, name in NAMES.items()}
     wanted = {states[name] for name in request.state_filters if name in states}
-    response = listing.ListTransactionsResponse(
-        error_code=ErrorCode.NONE,
-        unknown_state_filters=[name for name in request.state_filters if name not in states],
-        transaction_states=[],
-    )
     try:
         pattern = re.compile(request.transactional_id_pattern or ".*", re.DOTALL)
     except re.error:
-        response.error_code = ErrorCode.INVALID_REGULAR_EXPRESSION
-        response.unknown_state_filters = []
-        return response
-    for shard in shards:
-        for transactional_id, transaction in shard.transactions.items():
-            facts = transaction.facts
-            if (
-                (not request.producer_id_filters or facts.producer_id in request.producer_id_filters)
-                and (not request.state_filters or facts.state in wanted)
-                and (request.duration_filter < 0 or now - facts.started_at > request.duration_filter)
-                and pattern.fullmatch(transactional_id)
-            ):
-                response.transaction_states.append(
-                    listing.ListedTransaction(
-                        transactional_id=transactional_id,
-                        producer_id=facts.producer_id,
-                        transaction_state=NAMES[facts.state],
-                    )
-                )
-    return response
+        error = ErrorCode.INVALID_REGULAR_EXPRESSION
+        return listing.ListTransactionsResponse(
+            error_code=error, unknown_state_filters=[], transaction_states=[]
+        )
+    return listing.ListTransactionsResponse(
+        error_code=ErrorCode.NONE,
+        unknown_state_filters=[name for name in request.state_filters if name not in states],
+        transaction_states=[
+            listing.ListedTransaction(
+                transactional_id=transaction.transactional_id,
+                producer_id=facts.producer_id,
+                transaction_state=NAMES[facts.state],
+            )
+            for transaction in transactions
+            for facts in [transaction.facts]
+            if (not request.producer_id_filters or facts.producer_id in request.producer_id_filters)
+            and (not request.state_filters or facts.state in wanted)
+            and (request.duration_filter < 0 or now - facts.started_at > request.duration_filter)
+            and pattern.fullmatch(transaction.transactional_id)
+        ],
+    )
 
 
 def add_partitions_result(
