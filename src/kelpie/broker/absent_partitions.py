@@ -1,43 +1,28 @@
 """Partitions that a request names and that do not exist: the broker refuses them before it asks the shard."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from kelpie.broker.image import Image
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
+from kelpie.wire.api.offset_delete import OffsetDeleteRequestTopic, OffsetDeleteResponseTopic
+from kelpie.wire.api.txn_offset_commit import TxnOffsetCommitRequestTopic, TxnOffsetCommitResponseTopic
 from kelpie.wire.structs import PartitionResult
 
-
-class IndexedPartition(Protocol):
-    partition_index: int
-
-
-class RequestTopic(Protocol):
-    name: str
-
-    @property
-    def partitions(self) -> Sequence[IndexedPartition]: ...
-
-
-class ResponseTopic(Protocol):
-    name: str
-    partitions: list[PartitionResult]
-
-
-AnyRequestTopic = TypeVar("AnyRequestTopic", bound=RequestTopic)
-AnyResponseTopic = TypeVar("AnyResponseTopic", bound=ResponseTopic)
+RequestTopic = TypeVar("RequestTopic", OffsetDeleteRequestTopic, TxnOffsetCommitRequestTopic)
+ResponseTopic = TypeVar("ResponseTopic", OffsetDeleteResponseTopic, TxnOffsetCommitResponseTopic)
 
 
 def split(
-    image: Image, topics: Iterable[AnyRequestTopic]
-) -> tuple[list[AnyRequestTopic], dict[str, list[PartitionResult]]]:
+    image: Image, topics: Iterable[RequestTopic]
+) -> tuple[list[RequestTopic], dict[str, list[PartitionResult]]]:
     """The topics with their existing partitions, and the errors of the others by topic."""
-    existing: list[AnyRequestTopic] = []
+    existing: list[RequestTopic] = []
     absent: dict[str, list[PartitionResult]] = {}
     for topic in topics:
-        kept: list[IndexedPartition] = []
+        kept = []
         for part in topic.partitions:
             index = part.partition_index
             if image.partition(TopicPartition(topic.name, index)) is not None:
@@ -47,14 +32,11 @@ def split(
                 result = PartitionResult(partition_index=index, error_code=error)
                 absent.setdefault(topic.name, []).append(result)
         if kept:
-            changed: Any = topic
-            existing.append(replace(changed, partitions=kept))
+            existing.append(replace(topic, partitions=kept))
     return existing, absent
 
 
-def merged(
-    absent: Iterable[AnyResponseTopic], answered: Iterable[AnyResponseTopic]
-) -> list[AnyResponseTopic]:
+def merged(absent: Iterable[ResponseTopic], answered: Iterable[ResponseTopic]) -> list[ResponseTopic]:
     """Kafka puts the partitions that it refused by itself first."""
     topics = {topic.name: topic for topic in absent}
     for topic in answered:

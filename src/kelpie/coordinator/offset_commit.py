@@ -11,6 +11,7 @@ state, and check the member only if one is given (KIP-447).
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from kelpie.coordinator import offset_fetch
@@ -46,7 +47,7 @@ def commit(shard: ShardState, event: ShardEvent, to: Any, request: OffsetCommitR
     group = shard.groups.get(request.group_id)
     error = _missing_group(request, version, event) if group is None else group.commit_refusal(request, event)
     if error is not None:
-        event.answer(to, refused(request, error))
+        event.answer(to, _response(request, lambda _: error))
         return
     if group is not None:
         group.commit_accepted(request.member_id, event)
@@ -63,12 +64,7 @@ def commit(shard: ShardState, event: ShardEvent, to: Any, request: OffsetCommitR
         for part in topic.partitions
         if not _is_too_large(part.committed_metadata, event)
     }
-    errors = event.behaviour.commit_errors
-    event.answer_when_written(
-        to,
-        _response(request, lambda metadata: _metadata_error(metadata, event)),
-        lambda error: refused(request, errors.get(error, error)),
-    )
+    _answer(event, to, partial(_response, request))
     _write(shard, event, request.group_id, commits)
 
 
@@ -88,23 +84,23 @@ def commit_in_transaction(
         for part in topic.partitions
         if not _is_too_large(part.committed_metadata, event)
     }
-    errors = event.behaviour.commit_errors
-    event.answer_when_written(
-        to,
-        _transaction_response(request, lambda metadata: _metadata_error(metadata, event)),
-        lambda error: transaction_refused(request, errors.get(error, error)),
-    )
+    _answer(event, to, partial(_transaction_response, request))
     producer = (request.producer_id, request.producer_epoch)
     _write(shard, event, request.group_id, commits, producer=producer)
 
 
-def refused(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
-    """The same error for every partition."""
-    return _response(request, lambda _: error)
-
-
 def transaction_refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    """The same error for every partition."""
     return _transaction_response(request, lambda _: error)
+
+
+def _answer(event: ShardEvent, to: Any, response: Callable[[ErrorOf], Any]) -> None:
+    errors = event.behaviour.commit_errors
+    event.answer_when_written(
+        to,
+        response(lambda metadata: _metadata_error(metadata, event)),
+        lambda error: response(lambda _: errors.get(error, error)),
+    )
 
 
 def _response(request: OffsetCommitRequest, error: ErrorOf) -> OffsetCommitResponse:

@@ -106,7 +106,7 @@ def test_an_old_fetch_is_cut_in_the_middle_of_a_batch() -> None:
         result = log.read(0, size, upto=51, at_least_one=False, cut=True)
         assert isinstance(result, ReadResult)
         assert result.data == whole[:size]
-        assert result.size == min(size, len(whole))
+        assert len(result.data) == min(size, len(whole))
 
 
 def test_a_read_ends_with_its_segment_and_the_next_goes_on_behind_it() -> None:
@@ -119,9 +119,7 @@ def test_a_read_ends_with_its_segment_and_the_next_goes_on_behind_it() -> None:
     assert read(log, 0).next_offset == 2
     assert read(log, 2).next_offset == 4
     assert len(log.batches_from(0)) == 5
-    assert len(log.batches_from(1, len(sent()) * 2)) == 2
-    assert len(log.batches_from(1, 1)) == 1
-    assert [batch.last_offset for batch in log.batches_from(1, upto=4)] == [1, 2, 3]
+    assert [batch.last_offset for batch in log.batches_from(1)] == [1, 2, 3, 4]
 
 
 def test_damaged_or_oversized_batches_are_refused() -> None:
@@ -263,7 +261,7 @@ def test_a_read_begins_with_the_batch_around_its_offset_and_never_passes_its_bou
     assert all(batch.last_offset < upto for batch in batches)
     if batches:
         assert batches[0].base_offset <= offset <= batches[0].last_offset
-        assert len(batches) == 1 or result.size <= max_bytes
+        assert len(batches) == 1 or len(result.data) <= max_bytes
         for one, other in pairwise(batches):
             assert other.base_offset == one.next_offset
     else:

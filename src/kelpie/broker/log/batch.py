@@ -136,10 +136,6 @@ class ReadResult:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     @property
-    def size(self) -> int:
-        return sum(len(batch.data) for batch in self.batches) + len(self.tail)
-
-    @property
     def first_offset(self) -> int:
         """Base offset of the first batch, which may be below the one asked for."""
         return self.batches[0].base_offset if self.batches else self.offset

@@ -285,11 +285,9 @@ class ReplicaLog:
             return self._out_of_range(f"offset {offset}")
         return self._segments.read(offset, max_bytes, upto=upto, at_least_one=at_least_one, cut=cut)
 
-    def batches_from(
-        self, offset: int, max_bytes: int | None = None, *, upto: int | None = None
-    ) -> list[StoredBatch]:
-        """Hand out batches, from the one on that contains `offset`; one at least, if it is there."""
-        return self._segments.batches_from(offset, max_bytes, upto)
+    def batches_from(self, offset: int) -> list[StoredBatch]:
+        """Hand out all batches, from the one on that contains `offset`."""
+        return self._segments.batches_from(offset)
 
     def end_offset_for_epoch(self, epoch: int) -> LogEpochEnd:
         return self._epochs.end_offset_for(epoch, self._end)

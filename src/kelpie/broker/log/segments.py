@@ -169,31 +169,15 @@ class Segments:
             tail = segment.batches[fit].data[: max(0, room)]
         return ReadResult(offset, segment.batches[first:fit], tail)
 
-    def batches_from(self, offset: int, max_bytes: int | None, upto: int | None) -> list[StoredBatch]:
+    def batches_from(self, offset: int) -> list[StoredBatch]:
         """Read across segments, for a replica that takes the batches as they are."""
-        batches: list[StoredBatch] = []
         located = self.locate(offset)
         if located is None:
-            return batches
+            return []
         which, first = located
-        room = max_bytes
-        for index in range(which, len(self)):
-            segment = self.at(index)
-            last = len(segment.batches)
-            if upto is not None:
-                last = bisect_left(segment.last_offsets, upto, first)
-            fit = last
-            if room is not None:
-                before = segment.ends[first - 1] if first else 0
-                fit = bisect_right(segment.ends, before + room, first, last)
-                if not batches and fit == first < last:
-                    fit = first + 1
-                if fit > first:
-                    room -= segment.ends[fit - 1] - before
-            batches += segment.batches[first:fit]
-            if fit < len(segment.batches):
-                break
-            first = 0
+        batches = self.at(which).batches[first:]
+        for segment in self._all[which + 1 :]:
+            batches += segment.batches
         return batches
 
     # Changes

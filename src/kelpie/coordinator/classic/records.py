@@ -36,20 +36,13 @@ def group_record(
         current_state_timestamp=-1 if group.since is None else group.since,
         members=members,
     )
-    return _record(group.group_id, value, behaviour)
+    key = encode_key(GroupMetadataKey(group=group.group_id))
+    return CoordinatorRecord(key, encode_value(value, behaviour.group_value_version))
 
 
 def new_group_record(group: ClassicGroup, behaviour: GroupBehaviour) -> CoordinatorRecord:
     """What Kafka 4 writes when a join creates a group: nothing but its name is known yet."""
-    value = GroupMetadataValue(
-        protocol_type="",
-        generation=0,
-        protocol=None,
-        leader=None,
-        current_state_timestamp=-1 if group.since is None else group.since,
-        members=[],
-    )
-    return _record(group.group_id, value, behaviour)
+    return group_record(ClassicGroup(group.group_id, ClassicGroupState.EMPTY, group.since), {}, behaviour)
 
 
 def group_from(group_id: str, value: GroupMetadataValue, behaviour: GroupBehaviour) -> ClassicGroup:
@@ -79,9 +72,3 @@ def group_from(group_id: str, value: GroupMetadataValue, behaviour: GroupBehavio
         group.add(member)
     group.subscribed = group.subscriptions()
     return group
-
-
-def _record(group_id: str, value: GroupMetadataValue, behaviour: GroupBehaviour) -> CoordinatorRecord:
-    return CoordinatorRecord(
-        encode_key(GroupMetadataKey(group=group_id)), encode_value(value, behaviour.group_value_version)
-    )
