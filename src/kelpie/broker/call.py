@@ -33,16 +33,11 @@ class Call:
         return self.header.client_id or ""
 
 
+@dataclass(frozen=True, slots=True)
 class Relay:
-    """Hands an answer on, changed."""
+    """Stands for a call towards a shard, and hands its answer on, changed."""
 
-    __slots__ = ("_then",)
-
-    def __init__(self, then: Callable[[Any], None]) -> None:
-        self._then = then
-
-    def answer(self, response: Any) -> None:
-        self._then(response)
+    answer: Callable[[Any], None]
 
 
 class Gather:

@@ -312,12 +312,12 @@ def _group_of(record: CoordinatorRecord) -> str:
     return str(getattr(key, "group", None) or getattr(key, "group_id", ""))
 
 
+@dataclass(frozen=True, slots=True)
 class _Reach:
     """One broker's links: what it reaches of the fabric at this moment."""
 
-    def __init__(self, fabric: Fabric, node_id: int) -> None:
-        self._fabric = fabric
-        self._node_id = node_id
+    _fabric: Fabric
+    _node_id: int
 
     @property
     def zookeeper_offsets(self) -> dict[tuple[str, TopicPartition], tuple[int, str]]:

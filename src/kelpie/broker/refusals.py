@@ -10,6 +10,7 @@ itself. Clients that find another code there do not look at the partitions, so t
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from kelpie.errors import ErrorCode
@@ -91,10 +92,10 @@ def refusal(header: RequestHeader, request: Any, code: int) -> Any:
     return response
 
 
+@dataclass(frozen=True, slots=True)
 class _Refusal:
-    def __init__(self, version: int, code: int) -> None:
-        self._version = version
-        self._code = code
+    _version: int
+    _code: int
 
     def of_struct(self, at: Layout, asked: Any) -> Any:
         """One struct of the response; `asked` is the part of the request that it answers."""

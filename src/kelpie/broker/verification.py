@@ -127,12 +127,7 @@ def _ask(
     then: Callable[[Mapping[TopicPartition, ErrorCode]], None],
 ) -> None:
     """Asks the coordinator of the transaction, wherever it is."""
-    coordinator = _coordinator(broker, transactional_id)
-    host: ShardHost | ErrorCode
-    if isinstance(coordinator, ErrorCode):
-        host = coordinator
-    else:
-        host = coordinator.transactions.host_for(transactional_id)
+    host = _shard_host(broker, transactional_id)
     if not isinstance(host, ShardHost):
         then(dict.fromkeys(partitions, host))
         return
@@ -148,7 +143,7 @@ def _ask(
     host.carry_out(outcome, now)
 
 
-def _coordinator(broker: Broker, transactional_id: str) -> "Broker | ErrorCode":
+def _shard_host(broker: Broker, transactional_id: str) -> ShardHost | ErrorCode:
     topic = broker.image.topic(TRANSACTIONS_TOPIC)
     leader = None
     if topic is not None:
@@ -156,9 +151,8 @@ def _coordinator(broker: Broker, transactional_id: str) -> "Broker | ErrorCode":
         leader = broker.image.leader_of(place)
     if leader is None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if leader.node_id == broker.node_id:
-        return broker
-    return broker.links.peer(leader.node_id) or ErrorCode.NETWORK_EXCEPTION
+    peer = broker if leader.node_id == broker.node_id else broker.links.peer(leader.node_id)
+    return ErrorCode.NETWORK_EXCEPTION if peer is None else peer.transactions.host_for(transactional_id)
 
 
 def _for_client(error: ErrorCode, *, knows_abortable: bool) -> ErrorCode:

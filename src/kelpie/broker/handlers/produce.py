@@ -6,6 +6,7 @@ Transactional records are verified first (verification.py).
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
@@ -24,6 +25,10 @@ NAMES_LEADER = 10
 BY_ID = 13
 ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics."""
+
+
+Waiting = tuple[Replica, int, wire.PartitionProduceResponse]
+"""A replica, the end of what was appended to it, and its part of the response."""
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
@@ -65,14 +70,14 @@ def _append(broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof], 
         call.answer(response)
 
 
+@dataclass
 class _Produce:
-    def __init__(self, broker: Broker, call: Call, proofs: Mapping[TopicPartition, Proof]) -> None:
-        self._broker = broker
-        self._call = call
-        self._proofs = proofs
-        self.leaders: set[int] = set()
-        """Leaders that the answer names."""
-        self.waiting: list[tuple[Replica, int, wire.PartitionProduceResponse]] = []
+    _broker: Broker
+    _call: Call
+    _proofs: Mapping[TopicPartition, Proof]
+    leaders: set[int] = field(default_factory=set)
+    """Leaders that the answer names."""
+    waiting: list[Waiting] = field(default_factory=list)
 
     def topic(self, data: wire.TopicProduceData, now: Instant) -> wire.TopicProduceResponse:
         name = _name(self._broker, self._call, data)
@@ -155,11 +160,7 @@ class _Parked:
     """A produce request with acks=all: waits until each partition is committed or lost, or time is over."""
 
     def __init__(
-        self,
-        broker: Broker,
-        call: Call,
-        response: wire.ProduceResponse,
-        waiting: list[tuple[Replica, int, wire.PartitionProduceResponse]],
+        self, broker: Broker, call: Call, response: wire.ProduceResponse, waiting: list[Waiting]
     ) -> None:
         self._broker = broker
         self._call = call

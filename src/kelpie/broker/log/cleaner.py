@@ -13,11 +13,11 @@ segments only, and not beyond the last stable offset: first over the part that h
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kelpie.broker.log.batch import StoredBatch, parse_batches, stored
 from kelpie.broker.log.config import LogConfig
-from kelpie.broker.log.producers import ProducerEntry, Producers
+from kelpie.broker.log.producers import ProducerEntry
 from kelpie.broker.log.segments import LogSegment, Segments
 from kelpie.broker.log.transactions import Aborted, Transactions
 from kelpie.model.time import Instant
@@ -86,39 +86,28 @@ def cleanable(
     return OffsetRange(first_dirty_offset, end, dirty, clean, overdue)
 
 
-class _Pass:
-    """One pass over the segments below the end of `cleaned`."""
+@dataclass(frozen=True, slots=True)
+class CleaningPass:
+    """One pass over the segments below the end of `offsets`."""
 
-    def __init__(
-        self,
-        segments: Segments,
-        cleaned: OffsetRange,
-        *,
-        aborted: Iterable[Aborted],
-        producers: Mapping[int, ProducerEntry],
-        now: Instant,
-        config: LogConfig,
-    ) -> None:
-        self._segments = segments
-        self._range = cleaned
-        self._aborted = list(aborted)
-        self._producers = producers
-        self._now = now
-        self._config = config
-        self._last_offsets: dict[bytes, int] = {}
-        self.still_aborted: list[Aborted] = []
-        """What the index of aborted transactions must hold afterwards."""
+    segments: Segments
+    offsets: OffsetRange
+    transactions: Transactions
+    producers: Mapping[int, ProducerEntry]
+    now: Instant
+    config: LogConfig
+    _last_offsets: dict[bytes, int] = field(default_factory=dict)
 
     def run(self) -> None:
         self._learn()
-        transactions = _Traversed(self._aborted)
+        transactions = _Traversed(self.transactions.aborted)
         last_clean = -1
-        for segment in self._segments:
-            if segment.base_offset < self._range.first_dirty_offset and segment.modified is not None:
+        for segment in self.segments:
+            if segment.base_offset < self.offsets.first_dirty_offset and segment.modified is not None:
                 last_clean = segment.modified
-        horizon = last_clean - self._config.delete_retention_ms if last_clean >= 0 else 0
+        horizon = last_clean - self.config.delete_retention_ms if last_clean >= 0 else 0
         first = 0
-        while first < len(self._segments):
+        while first < len(self.segments):
             group = self._group(first)
             if not group:
                 break
@@ -129,32 +118,34 @@ class _Pass:
                     cleaned = self._cleaned(batch, transactions, keep_old_tombstones)
                     if cleaned is not None:
                         left.append(cleaned)
-            self._segments.replace(first, first + len(group), LogSegment.cleaned(group, left))
+            self.segments.replace(first, first + len(group), LogSegment.cleaned(group, left))
             first += 1
-        end = self._range.end_offset
-        beyond = (aborted for aborted in self._aborted if aborted.last_offset >= end)
-        self.still_aborted = [*transactions.kept, *beyond]
+        end = self.offsets.end_offset
+        beyond = (aborted for aborted in self.transactions.aborted if aborted.last_offset >= end)
+        self.transactions.replace_aborted([*transactions.kept, *beyond])
 
     def _group(self, first: int) -> list[LogSegment]:
         """Neighbours that fit into one segment together, so that there are not many small segments."""
         group: list[LogSegment] = []
         size = 0
-        for index in range(first, len(self._segments)):
-            segment = self._segments.at(index)
-            if segment.base_offset >= self._range.end_offset:
+        for index in range(first, len(self.segments)):
+            segment = self.segments.at(index)
+            if segment.base_offset >= self.offsets.end_offset:
                 break
             size += segment.size
-            if group and size > self._config.segment_bytes:
+            if group and size > self.config.segment_bytes:
                 break
             group.append(segment)
         return group
 
     def _learn(self) -> None:
         """Learn the last offset of each key in the dirty part. What was aborted does not count."""
-        start, end = self._range.first_dirty_offset, self._range.end_offset
+        start, end = self.offsets.first_dirty_offset, self.offsets.end_offset
         # A transaction whose marker lies before `start` is over. This pass does not read that marker.
-        transactions = _Traversed(aborted for aborted in self._aborted if aborted.last_offset >= start)
-        for segment in self._segments:
+        transactions = _Traversed(
+            aborted for aborted in self.transactions.aborted if aborted.last_offset >= start
+        )
+        for segment in self.segments:
             if segment.base_offset >= end:
                 break
             for batch in segment.batches:
@@ -173,7 +164,7 @@ class _Pass:
         header = batch.header
         if header.is_control:
             dispensable = transactions.ends_with(batch)
-            due = batch.delete_horizon is not None and batch.delete_horizon <= self._now
+            due = batch.delete_horizon is not None and batch.delete_horizon <= self.now
             if not (dispensable and due):
                 return self._with_horizon(batch) if dispensable else batch
             return self._emptied(batch) if self._must_stay(batch) else None
@@ -197,20 +188,20 @@ class _Pass:
             return True
         if batch.header.magic < 2:
             return keep_old_tombstones
-        return batch.delete_horizon is None or self._now < batch.delete_horizon
+        return batch.delete_horizon is None or self.now < batch.delete_horizon
 
     def _with_horizon(self, batch: StoredBatch) -> StoredBatch:
         if batch.delete_horizon is not None:
             return batch
-        return batch._replace(delete_horizon=self._now + self._config.delete_retention_ms)
+        return batch._replace(delete_horizon=self.now + self.config.delete_retention_ms)
 
     def _must_stay(self, batch: StoredBatch) -> bool:
         header = batch.header
         if not isinstance(header, BatchHeader):
             return False
-        if batch.next_offset == self._range.end_offset:
+        if batch.next_offset == self.offsets.end_offset:
             return True
-        producer = self._producers.get(header.producer_id)
+        producer = self.producers.get(header.producer_id)
         if producer is None:
             return False
         if producer.last_data_offset is not None:
@@ -224,23 +215,6 @@ class _Pass:
             return batch
         # A header without records has no timestamp. The log keeps the old one.
         return _rewritten(batch, [])._replace(max_timestamp=batch.max_timestamp)
-
-
-def clean(
-    segments: Segments,
-    todo: OffsetRange,
-    transactions: Transactions,
-    producers: Producers,
-    *,
-    now: Instant,
-    config: LogConfig,
-) -> None:
-    """Make one pass."""
-    cleaning = _Pass(
-        segments, todo, aborted=transactions.aborted, producers=producers.entries, now=now, config=config
-    )
-    cleaning.run()
-    transactions.replace_aborted(cleaning.still_aborted)
 
 
 class _Traversed:

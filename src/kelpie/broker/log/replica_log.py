@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from kelpie.broker.log import timestamps
 from kelpie.broker.log.admission import LATEST_PRODUCE, Place, admit, admit_own
 from kelpie.broker.log.batch import Appended, AppendRefusal, ReadResult, StoredBatch, stored
-from kelpie.broker.log.cleaner import Compacted, clean, cleanable
+from kelpie.broker.log.cleaner import CleaningPass, Compacted, cleanable
 from kelpie.broker.log.config import LogConfig
 from kelpie.broker.log.epochs import UNKNOWN_EPOCH, UNKNOWN_OFFSET, Epochs, LogEpochEnd
 from kelpie.broker.log.producers import (
@@ -358,7 +358,8 @@ class ReplicaLog:
         if not config.compacts or not (force or todo.worthwhile(config)):
             return None
         before = self._segments.size
-        clean(self._segments, todo, self._transactions, self._producers, now=now, config=config)
+        producers = self._producers.entries
+        CleaningPass(self._segments, todo, self._transactions, producers, now, config).run()
         self._cleaned_to = todo.end_offset
         return Compacted(dirty_from, todo.end_offset, before, self._segments.size)
 

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 from kelpie.coordinator.outcome import Outcome
-from kelpie.coordinator.transactions.transaction import Facts
 from kelpie.model.names import TopicPartition
-from kelpie.wire.transaction_state import TransactionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +21,6 @@ class MarkerRequest:
     partitions: tuple[TopicPartition, ...]
     transaction_version: int
     """As WriteTxnMarkers carries it since KIP-1228."""
-
-    @classmethod
-    def of(cls, transactional_id: str, prepared: Facts, coordinator_epoch: int) -> "MarkerRequest":
-        return cls(
-            transactional_id=transactional_id,
-            producer_id=prepared.producer_id,
-            producer_epoch=prepared.producer_epoch,
-            coordinator_epoch=coordinator_epoch,
-            committed=prepared.state is TransactionState.PREPARE_COMMIT,
-            partitions=tuple(sorted(prepared.partitions)),
-            transaction_version=prepared.client_version,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,16 @@ class TransactionShard:
     def _markers(self, transactional_id: str, prepared: Facts) -> tuple[MarkerRequest, ...]:
         if not prepared.partitions:
             return ()
-        return (MarkerRequest.of(transactional_id, prepared, self._coordinator_epoch),)
+        marker = MarkerRequest(
+            transactional_id=transactional_id,
+            producer_id=prepared.producer_id,
+            producer_epoch=prepared.producer_epoch,
+            coordinator_epoch=self._coordinator_epoch,
+            committed=prepared.state is TransactionState.PREPARE_COMMIT,
+            partitions=tuple(sorted(prepared.partitions)),
+            transaction_version=prepared.client_version,
+        )
+        return (marker,)
 
     def _write(
         self, transaction: Transaction, step: Facts, replies: Replies, answer: Answer
