@@ -32,7 +32,7 @@ class Deletions:
         """Calls `finish` once each deletion is done, or the time is over."""
         request = _Request(deletions, finish)
         for deletion in deletions:
-            self._look(deletion)
+            self._check(deletion)
         if request.open:
             self._waiting.append(request)
             self._broker.timers.set(
@@ -46,11 +46,11 @@ class Deletions:
         for request in self._waiting.copy():
             for deletion in request.open:
                 if partition is None or deletion.partition == partition:
-                    self._look(deletion)
+                    self._check(deletion)
             if not request.open:
                 self._end(request)
 
-    def _look(self, deletion: Deletion) -> None:
+    def _check(self, deletion: Deletion) -> None:
         if deletion.done:
             return
         replica = self._broker.led(deletion.partition)

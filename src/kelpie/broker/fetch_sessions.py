@@ -1,11 +1,11 @@
-"""Fetch sessions (KIP-227): what a client fetches, remembered, so that it need not say all of it every time.
+"""Fetch sessions (KIP-227): the broker remembers what a client fetches, so that requests can be short.
 
 A full request (epoch 0) opens a session; each further one (epoch 1, 2, …) names only what changed, and its
 answer only what is new. Epoch −1 closes. A session that a request leaves empty ends as well.
 
-There is room for so many (max.incremental.fetch.session.cache.slots). When it is used up, a new one gets the
-place of one that was not used for two minutes, or of a smaller one that is that old; else there is none, and
-the client goes on with full requests.
+Their number is limited (max.incremental.fetch.session.cache.slots). At the limit, a new session replaces one
+that was not used for two minutes, or a smaller one that is that old. Otherwise there is no session, and the
+client goes on with full requests.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The releases of Kafka that a lab can pass for: the API versions they advertise, and their behaviour.
+"""The releases of Kafka that a lab can imitate: the API versions they advertise, and their behaviour.
 
 The versions were read off real brokers (0.9.0.1 knows no ApiVersions; its column is what its protocol classes
 hold). An API that the lab does not serve is not advertised.
@@ -160,7 +160,7 @@ _DIFFERENCES: dict[str, dict[str, Any]] = {
 
 @cache
 def persona(name: str) -> Persona:
-    """Raises ValueError for a release that the lab cannot pass for."""
+    """Raises ValueError for a release that the lab cannot imitate."""
     if name not in RELEASES:
         raise ValueError(f"no persona {name!r}; there are {', '.join(RELEASES)}")
     column = RELEASES.index(name) + 1

@@ -70,7 +70,7 @@ def entries(broker: Broker, kind: int, name: str) -> list[ConfigEntry]:
     """All settings of a resource. Raises Declined for one that does not exist."""
     if kind == BROKER:
         return _of_broker(broker, name)
-    config = own(broker, kind, name)
+    config = settings_of(broker, kind, name)
     return [
         _of_topic(broker, config, key, value)
         for key, value in sorted(broker.settings.topic_config(config).items())
@@ -138,7 +138,7 @@ def change(broker: Broker, kind: int, name: str, config: Mapping[str, str], *, d
     controller = broker.links.controller()
     if controller is None:
         raise Declined(ErrorCode.NOT_CONTROLLER, "The controller cannot be reached.")
-    before = own(broker, kind, name)
+    before = settings_of(broker, kind, name)
     if kind == BROKER and broker.persona.keeps_elr:
         _keep_min_isr(name, before, config)
     if dry_run:
@@ -162,7 +162,7 @@ def _keep_min_isr(name: str, before: Mapping[str, str], after: Mapping[str, str]
         )
 
 
-def own(broker: Broker, kind: int, name: str) -> Mapping[str, str]:
+def settings_of(broker: Broker, kind: int, name: str) -> Mapping[str, str]:
     """The settings that were given to this very resource."""
     if kind == TOPIC:
         topic = broker.image.topic(name)

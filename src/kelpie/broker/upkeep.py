@@ -6,7 +6,7 @@ from kelpie.broker.timers import Timers
 from kelpie.model.time import Instant
 
 ISR_REVIEWS = 2
-"""So many reviews of the ISR in the time that a follower may lag."""
+"""How many reviews of the ISR there are in the time that a follower may lag."""
 
 
 class Upkeep:

@@ -44,7 +44,7 @@ def release(shard: ShardState, event: ShardEvent, group_id: str) -> None:
 
 
 def fetch_timer(shard: ShardState, event: ShardEvent, group_id: str) -> None:
-    """It has waited long enough. Kafka says NOT_COORDINATOR, which all clients know how to take."""
+    """The wait is over. Kafka answers NOT_COORDINATOR, which all clients can handle."""
     for each in _waiting(shard, group_id):
         if event.now >= each.deadline:
             shard.fetches.remove(each)

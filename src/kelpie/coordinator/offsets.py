@@ -2,7 +2,7 @@
 
 Only `replay`, `forget` and `end_transaction` change what is kept, and only as the log says. Beside them is
 what is on its way into the log (`begin`, `settle`), and what Kafka 0.9 knew beyond it (`without_metadata`):
-of these no replay knows.
+a replay does not restore these.
 
 A transactional offset is pending until its producer's marker. On COMMIT it replaces the committed one only if
 its record lies further on in the log: compaction may have kept an older one.

@@ -1,9 +1,9 @@
-"""How groups and offsets go: DeleteGroups, OffsetDelete, deleted topics, and age (KIP-211).
+"""How groups and offsets are deleted: DeleteGroups, OffsetDelete, deleted topics, and age (KIP-211).
 
 An offset expires when its own end has come, if its record names one, or else when the retention has passed
 since its base: for an Empty group the time it became so (its commit, if that is not known), for a group that
 only commits the commit. In a Stable group of consumers only topics without a subscriber expire, from the
-commit on. What a transaction holds stays. An Empty group without any offset goes too.
+commit on. An offset in a transaction stays. An Empty group without any offset is deleted too.
 
 Groups leave memory when their tombstones are appended, as in Kafka: the next request finds no group. If the
 tombstones cannot be written, the group comes back.

@@ -23,7 +23,7 @@ def _alter(
     code, message = ErrorCode.NONE, None
     kind, name = asked.resource_type, asked.resource_name
     try:
-        config = dict(resources.own(broker, kind, name))
+        config = dict(resources.settings_of(broker, kind, name))
         for change in asked.configs:
             _apply(config, change)
         resources.change(broker, kind, name, config, dry_run=dry_run)

@@ -40,10 +40,10 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     call.answer(wire.ListOffsetsResponse(topics=topics))
 
 
-Found = FoundOffset | list[int] | ErrorCode | None
+Listed = FoundOffset | list[int] | ErrorCode | None
 
 
-def _response(index: int, listed: Found) -> wire.ListOffsetsPartitionResponse:
+def _response(index: int, listed: Listed) -> wire.ListOffsetsPartitionResponse:
     response = wire.ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.NONE)
     if isinstance(listed, ErrorCode):
         response.error_code = listed
@@ -56,7 +56,7 @@ def _response(index: int, listed: Found) -> wire.ListOffsetsPartitionResponse:
 
 def _find(
     broker: Broker, partition: TopicPartition, asked: wire.ListOffsetsPartition, call: Call, now: Instant
-) -> Found:
+) -> Listed:
     unknown = asked.timestamp < 0 and call.version < SINCE_VERSION.get(asked.timestamp, 99)
     if unknown and broker.persona.refuses_unknown_times:
         return ErrorCode.UNSUPPORTED_VERSION
@@ -86,7 +86,7 @@ def _find(
 
 
 def _old_style(replica: Replica, asked: wire.ListOffsetsPartition, now: Instant) -> list[int]:
-    """Version 0 lists where segments begin that are old enough, newest first, the log's end before them.
+    """Version 0 lists the first offsets of segments that are old enough, newest first, after the log's end.
 
     Offsets that are not committed are not shown: the high watermark stands in their place.
     """

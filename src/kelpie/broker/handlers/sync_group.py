@@ -1,7 +1,6 @@
 """SyncGroup: to the shard of the group; while it loads, the answer differs by release.
 
-Since version 5 a member has to name protocol type and protocol (KIP-559); Kafka looks at that before all
-else.
+Since version 5 a member has to name protocol type and protocol (KIP-559); Kafka checks that first.
 """
 
 from kelpie.broker.broker import Broker

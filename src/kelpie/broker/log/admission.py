@@ -1,7 +1,7 @@
 """What a leader checks before it appends records, and how it places them in the log.
 
 Batches of magic 2 are judged by their headers and checksums (`examine_produced`) and given offsets and an
-epoch. Their records are only looked at where a setting demands it: keys on a compacted topic, a limit to the
+epoch. Their records are only read where a setting demands it: keys on a compacted topic, a limit to the
 age of timestamps, a codec of the topic's own.
 """
 

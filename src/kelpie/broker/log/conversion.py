@@ -1,4 +1,4 @@
-"""From one message format to another, for clients and brokers of other times.
+"""From one message format to another, for older clients and brokers.
 
 Up: a producer that speaks Produce 0 to 2 sends messages of magic 0 or 1; the log keeps one batch of magic 2
 (LogValidator). Down: a consumer that speaks Fetch 0 to 3 cannot read magic 2 (RecordsUtil). And a broker that

@@ -32,7 +32,7 @@ class ClassicMember:
     session_timeout_ms: int
     protocol_type: str
     protocols: tuple[tuple[str, bytes], ...]
-    """Name and metadata, most wanted first. Of a member that was loaded, only the one that was selected."""
+    """Name and metadata, the preferred one first. A member that was loaded has only the selected one."""
     assignment: bytes = b""
     is_new: bool = False
     """It has not been in any generation yet."""
@@ -52,7 +52,7 @@ class ClassicMember:
 
     @property
     def satisfies_heartbeat(self) -> bool:
-        """A parked call stands for a heartbeat, since the connection is quiet because of us."""
+        """A parked call counts as a heartbeat: the member waits for our answer."""
         return not self.is_new and (self.join is not None or self.sync is not None)
 
     def metadata(self, protocol: str) -> bytes:

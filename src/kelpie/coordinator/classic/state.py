@@ -3,8 +3,8 @@
 Empty                 no members; there may be offsets
 PreparingRebalance    members are to (re)join; their joins are parked
 CompletingRebalance   joins are answered; syncs are parked until the leader hands in the assignment
-Stable                everyone has, or can fetch, its assignment
-Dead                  gone, or gone to another coordinator
+Stable                each member has its assignment, or can ask for it
+Dead                  deleted, or moved to another coordinator
 
 Kafka 0.9 has no Empty: a new group is Stable without members, and one that loses its last member dies.
 """

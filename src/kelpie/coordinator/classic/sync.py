@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands in the assignment, and everyone takes its own out.
+"""SyncGroup: the leader sends the assignment, and each member receives its part.
 
 | Empty             | PreparingRebalance   | CompletingRebalance        | Stable                 | Dead |
 |-------------------|----------------------|----------------------------|------------------------|------|

@@ -6,7 +6,7 @@
 
 - Empty: a producer id is given, no transaction is open. InitProducerId leads here.
 - Ongoing: partitions have joined. More may join.
-- PrepareCommit, PrepareAbort: decided. From here it cannot be turned; markers are on their way.
+- PrepareCommit, PrepareAbort: decided, and final. Markers are being written.
 - CompleteCommit, CompleteAbort: all markers are written.
 - Dead: about to be forgotten. Never written: a tombstone is.
 - PrepareEpochFence exists in Kafka's memory only, between the decision to fence and PrepareAbort. Here both
