@@ -20,12 +20,13 @@ from urllib.parse import quote
 from pyspark import SparkConf, SparkContext
 
 from kelpie.pipeline.spark import class_archive, cluster, shipping
-from kelpie.real import fetch, java, releases, spark_connector
+from kelpie.real import fetch, java, releases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DELTA, KAFKA = "delta-4.4.0", "kafka"
+DELTA, KAFKA = "delta-4.4.0", "spark-kafka-4.2.0"
+_TITLES = {DELTA: "Delta 4.4.0", KAFKA: "Spark's Kafka connector 4.2.0"}
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _LOG = resources.files("kelpie.pipeline.spark") / "log4j2.properties"
@@ -86,10 +87,11 @@ def spark_home() -> Path:
 
 
 def _fetched(name: str, announce: Callable[[str], None] | None) -> list[Path]:
-    """Jars, downloaded once as those of Kafka are. Raises `Unavailable`."""
-    if name == KAFKA:
-        return spark_connector.jars(announce)
-    folder = fetch.libraries(name, releases.pinned(name), title="Delta 4.4.0", announce=announce)
+    """Jars, downloaded once as those of Kafka are. Raises `Unavailable`.
+
+    With `spark.jars.packages`, Spark would resolve POMs anew for every cache.
+    """
+    folder = fetch.libraries(name, releases.pinned(name), title=_TITLES[name], announce=announce)
     return sorted(folder.glob("*.jar"))
 
 
