@@ -1,10 +1,10 @@
 """One connection to a broker: requests in, answers out.
 
-A broker works on one request of a connection at a time, as Kafka does: the next one is not looked at before
-the answer of the one before has been given, so answers leave in the order of the requests. Whoever sends what
-cannot be understood, or asks for what this release does not know, loses the connection; that is all Kafka has
-to say to it. The exceptions: ApiVersions in too new a version (KIP-511), whose answer every client can read;
-and Kafka 0.9, which does not answer what it does not know, and goes on.
+A broker works on one request of a connection at a time, as Kafka does: it begins the next one after it has
+answered the one before, so answers leave in the order of the requests. As Kafka does, it closes a connection
+that sends a request which it cannot read, or which its release does not know. There are two exceptions: every
+client can read the answer to ApiVersions in too new a version (KIP-511); and Kafka 0.9 ignores a request that
+it does not know, and keeps the connection.
 """
 
 import asyncio
@@ -61,33 +61,7 @@ class ServedBroker:
 
 
 class BrokerConnection(asyncio.Protocol):
-    """One connection: its requests that wait, and the one that the broker works on."""
-
-    __slots__ = (
-        "__weakref__",
-        "_broker",
-        "_busy",
-        "_client_host",
-        "_faults",
-        "_frames",
-        "_held",
-        "_lost",
-        "_made",
-        "_meter",
-        "_pumping",
-        "_reading",
-        "_serial",
-        "_stalled",
-        "_transport",
-        "_waiting",
-        "_waiting_bytes",
-        "_writable",
-        "client_id",
-        "closed",
-        "groups",
-        "node_id",
-        "peer",
-    )
+    """One connection: the requests that wait, and the one that the broker works on."""
 
     def __init__(
         self,
@@ -96,7 +70,7 @@ class BrokerConnection(asyncio.Protocol):
         made: "Callable[[BrokerConnection], bool]",
         lost: "Callable[[BrokerConnection], None]",
     ) -> None:
-        """`made` is asked whether the broker still serves when the connection is there."""
+        """`made` returns whether the broker still serves when the connection has been made."""
         self.node_id = broker.node_id
         self._broker = broker
         self._made = made
@@ -104,7 +78,7 @@ class BrokerConnection(asyncio.Protocol):
         self.client_id: str | None = None
         """As the latest request gave it."""
         self.groups: set[str] = set()
-        """The groups that this connection has spoken for."""
+        """The groups that requests of this connection have named."""
         self.closed = False
         self.peer = ""
         self._faults = broker.faults
@@ -122,7 +96,7 @@ class BrokerConnection(asyncio.Protocol):
         self._client_host = ""
         self._transport: asyncio.Transport
 
-    # What the transport says.
+    # Events of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -133,7 +107,7 @@ class BrokerConnection(asyncio.Protocol):
         self._meter.connections += 1
         self._meter.connections_accepted += 1
         if not self._made(self):
-            self.close(abruptly=True)  # Accepted in the very moment in which the broker died.
+            self.close(abruptly=True)  # The broker died while it accepted the connection.
         elif self._faults.stalls:
             self.review()
 
@@ -163,7 +137,7 @@ class BrokerConnection(asyncio.Protocol):
         self._forget()
         self._lost(self)
 
-    # What the lab does to it.
+    # Commands of the lab.
 
     def close(self, *, abruptly: bool = False) -> None:
         self._forget()
@@ -173,7 +147,7 @@ class BrokerConnection(asyncio.Protocol):
             self._transport.close()
 
     def review(self) -> None:
-        """Looks again whether a stall holds this connection: then nothing is read and nothing is written."""
+        """Check whether a stall holds this connection. Then nothing is read and nothing is written."""
         stalled = self._faults.is_stalled(self)
         if stalled == self._stalled or self.closed:
             return
@@ -268,32 +242,27 @@ class BrokerConnection(asyncio.Protocol):
 
     def _suffer(self, fault: RequestFault, call: Call, serial: int) -> None:
         """A fault has struck this request."""
-        action = fault.action
-        hand_over = partial(self._hand_over, call, serial)
         log.info("broker %d: %s strikes %s of %s", self.node_id, fault, _named(call.header), self.peer)
-        if action.after:
-            # The broker does its work; what is hit is the answer.
-            true_answer = call.answer
-            call.answer = lambda response: self._suffer_answer(fault, call, serial, true_answer, response)
-            self._broker.driver.deliver(self.node_id, call)
-        elif action.kind == "error":
-            self._answer_with_error(call, action.code)
-        elif action.kind == "delay":
-            fault.hold(hand_over, action.delay_ms)
-        elif action.kind == "disconnect":
-            self.close(abruptly=True)
-
-    def _suffer_answer(
-        self, fault: RequestFault, call: Call, serial: int, true_answer: Any, response: Any
-    ) -> None:
-        if self.closed or serial != self._serial:
+        if not fault.action.after:
+            self._act(fault, call, partial(self._hand_over, call, serial))
             return
+        true_answer = call.answer
+
+        def suffer_answer(response: Any) -> None:
+            if not self.closed and serial == self._serial:
+                call.answer = true_answer
+                self._act(fault, call, partial(true_answer, response))
+
+        call.answer = suffer_answer
+        self._broker.driver.deliver(self.node_id, call)
+
+    def _act(self, fault: RequestFault, call: Call, proceed: Callable[[], None]) -> None:
+        """Do what the fault does to a request, or to its answer. `proceed` is what it delays."""
         action = fault.action
         if action.kind == "error":
-            call.answer = true_answer
             self._answer_with_error(call, action.code)
         elif action.kind == "delay":
-            fault.hold(partial(true_answer, response), action.delay_ms)
+            fault.hold(proceed, action.delay_ms)
         elif action.kind == "disconnect":
             self.close(abruptly=True)
 
@@ -323,20 +292,20 @@ class BrokerConnection(asyncio.Protocol):
             try:
                 encoded = encode_response(header.api_key, header.api_version, header.correlation_id, response)
             except Exception as error:
-                self._broker.driver.defect(f"broker {self.node_id} cannot say {_named(header)}", error)
+                self._broker.driver.defect(f"broker {self.node_id} cannot encode {_named(header)}", error)
                 self.close()
                 return
             errors = errors_in(response)
             if errors:
                 for code in set(errors):
                     self._meter.errors[header.api_key, code] += 1
-                self._faults.answered(self.node_id, errors)
+                self._faults.answered(errors)
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("broker %d > %s %s %r", self.node_id, self.peer, _named(header), response)
             self._write(encoded)
         self._busy = False
         if self._waiting and not self._pumping:
-            # Not now: the fabric may be in the middle of something.
+            # Not now: the fabric may be in the middle of a change.
             self._broker.driver.loop.call_soon(self._pump)
 
     def _write(self, encoded: bytes) -> None:

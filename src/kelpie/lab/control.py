@@ -29,7 +29,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from kelpie.lab import ports
 from kelpie.lab.acceptor import Acceptor
 from kelpie.lab.brokers import Brokers
 from kelpie.lab.faults import Fault, Observation
@@ -37,6 +36,7 @@ from kelpie.lab.http import MOST_HEADER_BYTES, Request, RequestRefused, Response
 from kelpie.lab.injection import Injection
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.metrics import CONTENT_TYPE
+from kelpie.lab.network import HOST, bind_socket
 from kelpie.lab.orders import Body, fault_ordered
 
 log = logging.getLogger("kelpie.lab")
@@ -65,13 +65,13 @@ class Control:
 
     def open(self, port: int) -> None:
         """Raises LabError when the port cannot be had."""
-        bound = ports.bind(port)
+        bound = bind_socket(port)
         try:
             self._acceptor = Acceptor(bound, self._new_client, self._brokers.driver.loop)
         except OSError as error:
             bound.close()
-            raise LabError(f"Port {port} of {ports.HOST} cannot be had ({error.strerror}).") from None
-        self.address = f"http://{ports.HOST}:{bound.getsockname()[1]}"
+            raise LabError(f"Port {port} of {HOST} cannot be had ({error.strerror}).") from None
+        self.address = f"http://{HOST}:{bound.getsockname()[1]}"
 
     async def close(self) -> None:
         if self._acceptor is not None:

@@ -1,7 +1,7 @@
-"""Faults: what is made to go wrong, how often it struck, and how it ends.
+"""Faults: what a test breaks in a cluster, how often it struck a request, and how it ends.
 
 A fault lives on the loop of its cluster. It begins when it is made, and ends when it is lifted, when its
-budget is used up, or with the cluster. As a context manager it is lifted at the end of the block.
+count is used up, or with the cluster. As a context manager it is lifted at the end of the block.
 """
 
 import asyncio
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kelpie.errors import ErrorCode
 from kelpie.lab.lab_errors import LabError
-from kelpie.lab.matching import Filter, Matcher
-from kelpie.lab.subjects import NamesOfTopics
+from kelpie.lab.matching import Filter, NamesOfTopics
 from kelpie.model.time import Instant
 from kelpie.wire.framing import RequestHeader
 
@@ -36,7 +35,7 @@ class Subject(Protocol):
 
 
 class Fault:
-    """Something that goes wrong until it is lifted."""
+    """A fault of a cluster until it is lifted."""
 
     def __init__(self, what: str, undo: Callable[[], None] | None = None) -> None:
         self.id = 0
@@ -118,10 +117,11 @@ class _OfRequests(Fault):
         self, what: str, wanted: Filter, name_of: NamesOfTopics, undo: Callable[[], None] | None = None
     ) -> None:
         super().__init__(what, undo)
-        self._matcher = Matcher(wanted, name_of)
+        self._wanted = wanted
+        self._name_of = name_of
 
     def concerns(self, node_id: int, header: RequestHeader, message: Any) -> bool:
-        return self._matcher.matches(node_id, header, message)
+        return self._wanted.matches(node_id, header, message, self._name_of)
 
 
 class RequestFault(_OfRequests):
@@ -209,13 +209,15 @@ class Stall(Fault):
         self._struck: weakref.WeakSet[Subject] = weakref.WeakSet()
 
     def holds(self, connection: Subject) -> bool:
-        # A stall of one group holds what has spoken for it so far, and what speaks for it from now on.
-        matcher = self._wanted
-        if matcher.node is not None and connection.node_id != matcher.node:
+        # A stall of one group holds each connection that has named the group, now or later.
+        wanted = self._wanted
+        if wanted.node is not None and connection.node_id != wanted.node:
             return False
-        if matcher.client is not None and not _like(connection.client_id, matcher.client):
+        if wanted.client is not None and not fnmatchcase(connection.client_id or "", wanted.client):
             return False
-        if matcher.group is not None and not any(_like(group, matcher.group) for group in connection.groups):
+        if wanted.group is not None and not any(
+            fnmatchcase(group, wanted.group) for group in connection.groups
+        ):
             return False
         if connection not in self._struck:
             self._struck.add(connection)
@@ -247,7 +249,7 @@ class Faults:
             self.stalls.append(fault)
 
     def ended(self, fault: Fault) -> None:
-        """It strikes no more. It can still be asked how often it did, unless there are very many."""
+        """It strikes no more. Its count of hits can still be read, unless there are very many faults."""
         if len(self.all) > MOST_REMEMBERED:
             oldest = next((old.id for old in self if not old.active), fault.id)
             self.all.pop(oldest, None)
@@ -262,7 +264,7 @@ class Faults:
         self._by_error.append((code, fault))
 
     def strike(self, connection: Subject, header: RequestHeader, message: Any) -> RequestFault | None:
-        """The first fault that hits this request, if one does. Observers see it in any case."""
+        """The first fault that hits this request, if any. Observations always collect the request."""
         struck: RequestFault | None = None
         for fault in tuple(self.watching):
             if struck is not None and isinstance(fault, RequestFault):
@@ -277,14 +279,15 @@ class Faults:
                     struck = fault
         return struck
 
-    def answered(self, node_id: int, errors: list[int]) -> None:
-        del node_id
+    def answered(self, errors: list[int]) -> None:
         for code, fault in self._by_error:
             if code in errors:
                 fault.strike()
 
     def is_stalled(self, connection: Subject) -> bool:
-        held = [stall for stall in self.stalls if stall.holds(connection)]  # All of them count it.
+        held = [
+            stall for stall in self.stalls if stall.holds(connection)
+        ]  # Each stall counts the connection.
         return bool(held)
 
     def close(self) -> None:
@@ -297,7 +300,3 @@ class Faults:
 
     def __iter__(self) -> Iterator[Fault]:
         return iter(tuple(self.all.values()))
-
-
-def _like(text: str | None, pattern: str) -> bool:
-    return fnmatchcase(text or "", pattern)

@@ -1,6 +1,7 @@
 """The faults that a test causes in a cluster. A method that causes a fault returns it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar, Unpack
 
@@ -12,7 +13,7 @@ from kelpie.lab.brokers import Brokers
 from kelpie.lab.driver import log
 from kelpie.lab.faults import Action, Circumstance, Fault, Faults, Observation, RequestFault, Stall
 from kelpie.lab.lab_errors import LabError
-from kelpie.lab.matching import Filter, RequestFilter
+from kelpie.lab.matching import Filter, RequestFaultOptions, RequestFilter
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
@@ -188,64 +189,31 @@ class Injection:
             self._brokers.driver.loop.call_later(duration_s, stall.lift)
         return stall
 
-    def fail(
-        self,
-        error: ErrorCode | int,
-        *,
-        count: int | None = None,
-        after: bool = False,
-        **requests: Unpack[RequestFilter],
-    ) -> RequestFault:
+    def fail(self, error: ErrorCode | int, **options: Unpack[RequestFaultOptions]) -> RequestFault:
         """Answer matching requests with an error; with `after`, the broker does its work all the same."""
         try:
-            action = Action("error", ErrorCode(error), after=after)
+            code = ErrorCode(error)
         except ValueError:
             raise LabError(f"Kafka has no error {error}.") from None
-        return self.strike(self._filter(requests), action, count)
+        return self._strike(options, Action("error", code))
 
-    def delay(
-        self,
-        delay_ms: int | None,
-        *,
-        count: int | None = None,
-        after: bool = False,
-        **requests: Unpack[RequestFilter],
-    ) -> RequestFault:
+    def delay(self, delay_ms: int | None, **options: Unpack[RequestFaultOptions]) -> RequestFault:
         """Hold matching requests (with `after`, their answers) so long; None: until lifted."""
         if delay_ms is not None and delay_ms < 0:
             raise LabError(f"A delay of {delay_ms} ms cannot be.")
-        action = Action("delay", delay_ms=delay_ms, after=after)
-        return self.strike(self._filter(requests), action, count)
+        return self._strike(options, Action("delay", delay_ms=delay_ms))
 
-    def silence(
-        self,
-        *,
-        count: int | None = None,
-        after: bool = False,
-        **requests: Unpack[RequestFilter],
-    ) -> RequestFault:
+    def silence(self, **options: Unpack[RequestFaultOptions]) -> RequestFault:
         """Never answer matching requests. Their connections stay mute: answers cannot overtake each other."""
-        action = Action("silence", after=after)
-        return self.strike(self._filter(requests), action, count)
+        return self._strike(options, Action("silence"))
 
-    def disconnect(
-        self,
-        *,
-        count: int | None = None,
-        after: bool = False,
-        **requests: Unpack[RequestFilter],
-    ) -> RequestFault:
+    def disconnect(self, **options: Unpack[RequestFaultOptions]) -> RequestFault:
         """Break the connection instead of an answer; with `after`, the work is done and the answer lost."""
-        action = Action("disconnect", after=after)
-        return self.strike(self._filter(requests), action, count)
+        return self._strike(options, Action("disconnect"))
 
-    def observe(
-        self,
-        **requests: Unpack[RequestFilter],
-    ) -> Observation:
+    def observe(self, **requests: Unpack[RequestFilter]) -> Observation:
         """Collect matching requests as they come."""
-        wanted = self._filter(requests)
-        return self._added(Observation(wanted, self.faults.name_of))
+        return self._added(Observation(self._filter(requests), self.faults.name_of))
 
     def strike(self, wanted: Filter, action: Action, count: int | None = None) -> RequestFault:
         """Any action for any filter; the methods above are shorter."""
@@ -254,6 +222,10 @@ class Injection:
         return self._added(RequestFault(wanted, action, count, self.faults.name_of))
 
     # Parts.
+
+    def _strike(self, options: RequestFaultOptions, action: Action) -> RequestFault:
+        count, after = options.pop("count", None), options.pop("after", False)
+        return self.strike(self._filter(options), replace(action, after=after), count)
 
     async def _put_down(self, node_id: int, *, abruptly: bool) -> Fault:
         cut = await self._brokers.put_down(node_id, abruptly=abruptly)

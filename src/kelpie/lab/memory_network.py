@@ -10,9 +10,8 @@ from collections import deque
 from itertools import count
 from typing import Any
 
-from kelpie.lab.network import NewConnection, Port, Server
+from kelpie.lab.network import HOST, NewConnection, Port, Server
 
-HOST = "127.0.0.1"
 _FIRST_PORT = 9092
 _FIRST_CLIENT_PORT = 50_000
 _LATENCY_S = 0.0002

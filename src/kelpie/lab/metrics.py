@@ -4,6 +4,7 @@ import dataclasses
 import typing
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -14,46 +15,32 @@ ErrorFinder = Callable[[Sequence[Any]], list[int]]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
+@dataclasses.dataclass(slots=True)
 class Meter:
     """The counts of one broker. They go on when it is killed and started again."""
 
-    __slots__ = (
-        "bytes_in",
-        "bytes_out",
-        "connections",
-        "connections_accepted",
-        "errors",
-        "rejected",
-        "requests",
-    )
-
-    def __init__(self) -> None:
-        self.requests: Counter[int] = Counter()
-        self.errors: Counter[tuple[int, int]] = Counter()
-        """By API key and error code. A response that carries a code several times counts once for it."""
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self.connections = 0
-        self.connections_accepted = 0
-        self.rejected = 0
-        """Connections closed for what was sent on them."""
+    requests: Counter[int] = dataclasses.field(default_factory=Counter)
+    errors: Counter[tuple[int, int]] = dataclasses.field(default_factory=Counter)
+    """By API key and error code. A response that carries a code several times counts once for it."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    connections: int = 0
+    connections_accepted: int = 0
+    rejected: int = 0
+    """Connections closed for what was sent on them."""
 
 
 def errors_in(response: Any) -> list[int]:
     """The error codes in a response, without NONE."""
-    cls = type(response)
-    finder = _FINDERS.get(cls)
-    if finder is None:
-        finder = _FINDERS[cls] = _finder(cls)
-    return finder([response])
+    return _finder(response.__class__)([response])
 
 
-_FINDERS: dict[type[Any], ErrorFinder] = {}
-"""By class of response. Made once, since they run for every answer."""
-
-
+@cache
 def _finder(cls: type[Any]) -> ErrorFinder:
-    """Finds the codes in elements of this class: field by field, and in each for all elements."""
+    """Finds the codes in elements of this class: field by field, and in each for all elements.
+
+    Made once for each class of response, since it runs for every answer.
+    """
     return _one_after_the_other(_steps(cls))
 
 
@@ -92,66 +79,77 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 def exposition(brokers: Mapping[int, Meter], state: Mapping[str, Any]) -> str:
     """All of a cluster, in one text. `state` is what Fabric.describe() returns."""
-    out = _Text()
-    out.family("kelpie_lab_broker_up", "gauge", "Whether the broker runs.")
     alive = {broker["id"]: broker["alive"] for broker in state["brokers"]}
-    for node, up in alive.items():
-        out.sample("kelpie_lab_broker_up", int(up), node=node)
-
-    out.family("kelpie_lab_requests_total", "counter", "Requests by API.")
-    for node, meter in brokers.items():
-        for key, count in sorted(meter.requests.items()):
-            out.sample("kelpie_lab_requests_total", count, node=node, api=NAMES.get(key, str(key)))
-
-    out.family("kelpie_lab_errors_total", "counter", "Responses that carry an error, by API and error.")
-    for node, meter in brokers.items():
-        for (key, code), count in sorted(meter.errors.items()):
-            api = NAMES.get(key, str(key))
-            out.sample("kelpie_lab_errors_total", count, node=node, api=api, error=_error_name(code))
-
-    for name, kind, help_text, value in _PLAIN:
-        out.family(name, kind, help_text)
-        for node, meter in brokers.items():
-            out.sample(name, value(meter), node=node)
-
-    led = dict.fromkeys(alive, 0)
-    offline = 0
-    for partitions in state["topics"].values():
-        for partition in partitions:
-            if alive.get(partition["leader"]):
-                led[partition["leader"]] += 1
-            else:
-                offline += 1
-    out.family("kelpie_lab_led_partitions", "gauge", "Partitions that the broker leads.")
-    for node, count in led.items():
-        out.sample("kelpie_lab_led_partitions", count, node=node)
-    out.family("kelpie_lab_offline_partitions", "gauge", "Partitions of the cluster without a living leader.")
-    out.sample("kelpie_lab_offline_partitions", offline)
-
-    out.family("kelpie_lab_groups", "gauge", "Groups by their coordinator and state.")
+    leaders = [partition["leader"] for partitions in state["topics"].values() for partition in partitions]
+    led = Counter(leader for leader in leaders if alive.get(leader))
     groups = Counter((group["coordinator"], group["state"]) for group in state["groups"])
-    for (node, group_state), count in sorted(groups.items()):
-        out.sample("kelpie_lab_groups", count, node=node, state=group_state)
-    return out.text()
+    requests = [
+        _sample(count, node=node, api=_api_name(key))
+        for node, meter in brokers.items()
+        for key, count in sorted(meter.requests.items())
+    ]
+    errors = [
+        _sample(count, node=node, api=_api_name(key), error=_error_name(code))
+        for node, meter in brokers.items()
+        for (key, code), count in sorted(meter.errors.items())
+    ]
+    families = (
+        _family(
+            "broker_up",
+            "Whether the broker runs.",
+            [_sample(int(up), node=node) for node, up in alive.items()],
+        ),
+        _family("requests_total", "Requests by API.", requests),
+        _family("errors_total", "Responses that carry an error, by API and error.", errors),
+        *(
+            _family(
+                name, text, [_sample(getattr(meter, count), node=node) for node, meter in brokers.items()]
+            )
+            for name, text, count in _COUNTS_OF_BROKERS
+        ),
+        _family(
+            "led_partitions",
+            "Partitions that the broker leads.",
+            [_sample(led[node], node=node) for node in alive],
+        ),
+        _family(
+            "offline_partitions",
+            "Partitions of the cluster without a living leader.",
+            [_sample(len(leaders) - led.total())],
+        ),
+        _family(
+            "groups",
+            "Groups by their coordinator and state.",
+            [_sample(count, node=node, state=name) for (node, name), count in sorted(groups.items())],
+        ),
+    )
+    return "".join(families)
 
 
-_PLAIN: tuple[tuple[str, str, str, Callable[[Meter], int]], ...] = (
-    ("kelpie_lab_connections", "gauge", "Open connections.", lambda meter: meter.connections),
-    (
-        "kelpie_lab_connections_accepted_total",
-        "counter",
-        "Connections ever accepted.",
-        lambda meter: meter.connections_accepted,
-    ),
-    (
-        "kelpie_lab_connections_rejected_total",
-        "counter",
-        "Connections closed for what was sent on them.",
-        lambda meter: meter.rejected,
-    ),
-    ("kelpie_lab_received_bytes_total", "counter", "Bytes of requests.", lambda meter: meter.bytes_in),
-    ("kelpie_lab_sent_bytes_total", "counter", "Bytes of responses.", lambda meter: meter.bytes_out),
+_COUNTS_OF_BROKERS = (
+    ("connections", "Open connections.", "connections"),
+    ("connections_accepted_total", "Connections ever accepted.", "connections_accepted"),
+    ("connections_rejected_total", "Connections closed for what was sent on them.", "rejected"),
+    ("received_bytes_total", "Bytes of requests.", "bytes_in"),
+    ("sent_bytes_total", "Bytes of responses.", "bytes_out"),
 )
+
+
+def _family(name: str, help_text: str, samples: list[str]) -> str:
+    """A metric with its samples. The name of a counter ends in _total."""
+    full_name = f"kelpie_lab_{name}"
+    kind = "counter" if name.endswith("_total") else "gauge"
+    lines = [f"# HELP {full_name} {help_text}", f"# TYPE {full_name} {kind}"]
+    return "".join(f"{line}\n" for line in (*lines, *(full_name + sample for sample in samples)))
+
+
+def _sample(value: int, **labels: object) -> str:
+    inside = ",".join(f'{label}="{_escaped(str(text))}"' for label, text in labels.items())
+    return f"{{{inside}}} {value}" if inside else f" {value}"
+
+
+def _api_name(key: int) -> str:
+    return NAMES.get(key, str(key))
 
 
 def _error_name(code: int) -> str:
@@ -159,21 +157,6 @@ def _error_name(code: int) -> str:
         return ErrorCode(code).name
     except ValueError:
         return str(code)
-
-
-class _Text:
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def family(self, name: str, kind: str, help_text: str) -> None:
-        self._lines += (f"# HELP {name} {help_text}", f"# TYPE {name} {kind}")
-
-    def sample(self, name: str, value: int, **labels: object) -> None:
-        inside = ",".join(f'{label}="{_escaped(str(text))}"' for label, text in labels.items())
-        self._lines.append(f"{name}{{{inside}}} {value}" if inside else f"{name} {value}")
-
-    def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
 
 
 def _escaped(text: str) -> str:

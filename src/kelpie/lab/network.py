@@ -1,13 +1,20 @@
-"""How clients reach the brokers of a lab: by sockets of loopback, or inside the process."""
+"""How clients reach the brokers of a lab: by sockets of loopback, or inside the process (memory_network.py).
+
+Sockets are bound before anything else happens, so that a taken port is noticed at once. While a broker is
+down its port stays bound without a listener: clients are refused, and no other process gets the port. (A
+client that keeps connecting to a free ephemeral port can even connect to itself.)
+"""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from kelpie.lab import ports
 from kelpie.lab.acceptor import Acceptor
+from kelpie.lab.lab_errors import LabError
 
+HOST = "127.0.0.1"
 NewConnection = Callable[[], asyncio.Protocol]
 
 
@@ -61,10 +68,39 @@ class Loopback:
     """Sockets of 127.0.0.1."""
 
     def bind(self, number: int) -> Port:
-        return LoopbackPort(ports.bind(number))
+        return LoopbackPort(bind_socket(number))
 
     def bind_all(self, count: int, first: int | None) -> list[Port]:
-        return [LoopbackPort(bound) for bound in ports.bind_all(count, first)]
+        with contextlib.ExitStack() as undo:
+            sockets = [undo.enter_context(bind_socket(first + at if first else 0)) for at in range(count)]
+            for bound in sockets:
+                # Two sockets may be bound to one port as long as neither listens.
+                try:
+                    bound.listen()
+                except OSError as error:
+                    port = bound.getsockname()[1]
+                    raise LabError(f"Port {port} of {HOST} cannot be had ({error.strerror}).") from None
+            undo.pop_all()
+        return [LoopbackPort(bound) for bound in sockets]
 
 
 LOOPBACK = Loopback()
+
+
+def bind_socket(port: int) -> socket.socket:
+    """A socket bound to the port; 0 leaves the choice to the system. Raises LabError."""
+    if not 0 <= port < 65_536:
+        raise LabError(f"Port {port} does not exist; ports go from 1 to 65535.")
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        # As Kafka: connections that linger in TIME_WAIT do not make a port taken.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((HOST, port))
+        bound.setblocking(False)
+    except OSError as error:
+        bound.close()
+        raise LabError(
+            f"Port {port} of {HOST} cannot be had ({error.strerror}). Choose another one, or none to get one "
+            "that is free."
+        ) from None
+    return bound

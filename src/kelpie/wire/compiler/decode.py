@@ -5,11 +5,12 @@ read by one `unpack_from`; arrays are loops in the same function, so an element 
 made without `__init__`.
 
 How it is safe: a position only ever grows, counts are checked against the bytes that are left, and reading
-past the end raises or leaves the position behind the end, which the caller checks once. Whatever goes wrong
-is told by the explainer (`kelpie.wire.compiler.explain`), which reads the same layout slowly.
+past the end raises or leaves the position behind the end, which the caller checks once. The explainer
+(`kelpie.wire.compiler.explain`), which reads the same layout slowly, then says what is wrong.
 """
 
 from collections.abc import Callable
+from functools import cache
 from struct import Struct
 from typing import Any
 
@@ -19,12 +20,9 @@ from kelpie.wire.schema import Fixed
 
 Decoder = Callable[[bytes, int], tuple[Any, int]]
 
-_ARRAYS: dict[str, ArrayUnpackers] = {}
-
 
 def compile_decoder(layout: Layout) -> Decoder:
-    writer = _Writer(layout.version, layout.flexible)
-    return writer.whole(layout)
+    return _Writer(layout.version, layout.flexible).whole(layout)
 
 
 class _Writer:
@@ -100,7 +98,7 @@ class _Writer:
         return length
 
     def _null_or_refuse(self, nullable: bool, length: str, target: str) -> None:
-        """Ends the branches on a length: null where that is legal, else what only the explainer can tell."""
+        """Ends the branches on a length: null where that is legal, otherwise an error for the explainer."""
         if nullable:
             self._source.line(f"elif {length} == -1: {target} = None")
         self._source.line("else: raise UnreadableBytes")
@@ -132,8 +130,7 @@ class _Writer:
         source.line(f"if {product} > end - p: raise UnreadableBytes")
         with source.block(f"if {count} >= 0:"):
             if isinstance(element, Fixed):
-                unpackers = _ARRAYS.setdefault(element.code, ArrayUnpackers(element.code))
-                table = source.constant("unpack_array", unpackers)
+                table = source.constant("unpack_array", _array_unpackers(element.code))
                 source.line(f"{target} = list({table}[{count}](b, p))")
                 source.line(f"p += {product}")
             else:
@@ -217,10 +214,9 @@ class _Writer:
         source.line(f"p += {size}")
 
 
-_UNPACK: dict[str, Callable[..., tuple[Any, ...]]] = {}
-
-
+@cache
 def _unpack_from(codes: str) -> Callable[..., tuple[Any, ...]]:
-    if codes not in _UNPACK:
-        _UNPACK[codes] = Struct(">" + codes).unpack_from
-    return _UNPACK[codes]
+    return Struct(">" + codes).unpack_from
+
+
+_array_unpackers = cache(ArrayUnpackers)

@@ -6,6 +6,7 @@ structs are loops in the same function.
 """
 
 from collections.abc import Callable
+from functools import cache
 from struct import Struct
 from typing import Any
 
@@ -67,9 +68,7 @@ class _Writer:
         return f"{value} != {default!r}"
 
     def _field(self, at: FieldAt, value: str) -> None:
-        if isinstance(at.kind, StructOf) and at.nullable:
-            self._optional_struct(at.kind, value)
-        elif at.nullable:
+        if at.nullable:
             self._optional(at.kind, value)
         else:
             self._value(at.kind, value)
@@ -104,28 +103,23 @@ class _Writer:
                 self._loop(kind.element, items)
 
     def _optional(self, kind: Kind, value: str) -> None:
+        """Only a struct has a byte in front that says whether it is there; other kinds have a length."""
         source = self._source
         held = source.fresh("v")
         source.line(f"{held} = {value}")
+        present: list[tuple[str, str]] = []
+        if isinstance(kind, StructOf):
+            null, present = ("b", "-1"), [("b", "1")]
+        elif self._flexible:
+            null = ("x", "")
+        else:
+            null = ("h" if kind == Text() else "i", "-1")
         before, arrays = self._run, self._arrays
         with source.block(f"if {held} is None:"):
-            self._run = [*before, ("x", "") if self._flexible else ("h" if kind == Text() else "i", "-1")]
+            self._run = [*before, null]
             self._flush()
         with source.block("else:"):
-            self._run, self._arrays = list(before), list(arrays)
-            self._value(kind, held)
-            self._flush()
-
-    def _optional_struct(self, kind: StructOf, value: str) -> None:
-        source = self._source
-        held = source.fresh("v")
-        source.line(f"{held} = {value}")
-        before, arrays = self._run, self._arrays
-        with source.block(f"if {held} is None:"):
-            self._run = [*before, ("b", "-1")]
-            self._flush()
-        with source.block("else:"):
-            self._run, self._arrays = [*before, ("b", "1")], list(arrays)
+            self._run, self._arrays = [*before, *present], list(arrays)
             self._value(kind, held)
             self._flush()
 
@@ -221,15 +215,9 @@ def write_tags(tags: list[tuple[int, bytes]], write: Callable[[bytes], None]) ->
         write(payload)
 
 
-_PACK: dict[str, Callable[..., bytes]] = {}
-_RUN_PACKERS: dict[tuple[tuple[str, ...], bool], RunPackers] = {}
-
-
+@cache
 def _pack(codes: str) -> Callable[..., bytes]:
-    if codes not in _PACK:
-        _PACK[codes] = Struct(">" + codes).pack
-    return _PACK[codes]
+    return Struct(">" + codes).pack
 
 
-def _run_packers(template: tuple[str, ...], compact: bool) -> RunPackers:
-    return _RUN_PACKERS.setdefault((template, compact), RunPackers(template, compact))
+_run_packers = cache(RunPackers)

@@ -11,7 +11,7 @@ from typing import Any
 
 from kelpie.wire import compiler, prefixed
 from kelpie.wire.malformed import Malformed, Unencodable
-from kelpie.wire.offsets_topic import consumer_group as kip848
+from kelpie.wire.offsets_topic import consumer_group
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey, GroupMetadataValue
 from kelpie.wire.offsets_topic.offset_commit import LegacyOffsetCommitKey, OffsetCommitKey, OffsetCommitValue
 from kelpie.wire.schema import data
@@ -47,31 +47,7 @@ _READ: dict[int, tuple[type[Any], type[Any]]] = {
     RecordType.LEGACY_OFFSET_COMMIT: (LegacyOffsetCommitKey, OffsetCommitValue),
     RecordType.OFFSET_COMMIT: (OffsetCommitKey, OffsetCommitValue),
     RecordType.GROUP_METADATA: (GroupMetadataKey, GroupMetadataValue),
-    RecordType.CONSUMER_GROUP_METADATA: (kip848.ConsumerGroupMetadataKey, kip848.ConsumerGroupMetadataValue),
-    RecordType.CONSUMER_GROUP_PARTITION_METADATA: (
-        kip848.ConsumerGroupPartitionMetadataKey,
-        kip848.ConsumerGroupPartitionMetadataValue,
-    ),
-    RecordType.CONSUMER_GROUP_MEMBER_METADATA: (
-        kip848.ConsumerGroupMemberMetadataKey,
-        kip848.ConsumerGroupMemberMetadataValue,
-    ),
-    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: (
-        kip848.ConsumerGroupTargetAssignmentMetadataKey,
-        kip848.ConsumerGroupTargetAssignmentMetadataValue,
-    ),
-    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: (
-        kip848.ConsumerGroupTargetAssignmentMemberKey,
-        kip848.ConsumerGroupTargetAssignmentMemberValue,
-    ),
-    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (
-        kip848.ConsumerGroupCurrentMemberAssignmentKey,
-        kip848.ConsumerGroupCurrentMemberAssignmentValue,
-    ),
-    RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: (
-        kip848.ConsumerGroupRegularExpressionKey,
-        kip848.ConsumerGroupRegularExpressionValue,
-    ),
+    **consumer_group.RECORDS,
 }
 _TYPE_OF_KEY = {key: record_type for record_type, (key, _) in _READ.items()}
 _NAMES: dict[int, str] = {record_type.value: record_type.name for record_type in RecordType}

@@ -14,6 +14,8 @@ Type 16  the topics that a regular expression matches (4.0)
 
 from __future__ import annotations
 
+from typing import Any
+
 from kelpie.wire.schema import Int8, Int32, Int64, Uuid, data, field, struct
 from kelpie.wire.structs import TopicIdPartitions
 
@@ -139,3 +141,15 @@ class ConsumerGroupRegularExpressionValue:
     topics: list[str]
     version: Int64
     timestamp: Int64
+
+
+RECORDS: dict[int, tuple[type[Any], type[Any]]] = {
+    3: (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
+    4: (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
+    5: (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
+    6: (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
+    7: (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
+    8: (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
+    16: (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
+}
+"""Key and value by record type."""

@@ -5,7 +5,10 @@ lie before it, so that a broker can assign the first and the third to a batch wi
 """
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
+
+from aiokafka.record.util import calc_crc32c
 
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.records.attributes import (
@@ -21,7 +24,9 @@ from kelpie.wire.records.attributes import (
     Codec,
     TimestampType,
 )
-from kelpie.wire.records.checksum import crc32c
+
+# CRC-32C (Castagnoli). aiokafka has a compiled function, or one in Python where its extension was not built.
+crc32c: Callable[[memoryview], int] = calc_crc32c
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size

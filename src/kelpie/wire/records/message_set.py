@@ -9,6 +9,7 @@ compressing it anew: absolute = wrapper's - last inside + inside. There is one l
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
+from zlib import crc32
 
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.records.attributes import (
@@ -24,7 +25,6 @@ from kelpie.wire.records.attributes import (
     Codec,
     TimestampType,
 )
-from kelpie.wire.records.checksum import crc32
 from kelpie.wire.records.compression import INFLATED_LIMIT, inflate
 from kelpie.wire.records.header import codec_of
 from kelpie.wire.records.record import Record

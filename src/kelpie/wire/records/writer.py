@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from zlib import crc32
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -18,7 +19,6 @@ from kelpie.wire.records.attributes import (
     TRANSACTIONAL_MASK,
     Codec,
 )
-from kelpie.wire.records.checksum import crc32
 from kelpie.wire.records.compression import compress
 from kelpie.wire.records.control import END_TRANSACTION, KEY, ControlType
 from kelpie.wire.records.header import CRC_OFFSET, HEADER, HEADER_SIZE, compute_crc
