@@ -4,7 +4,7 @@
 
 import pytest
 
-from kelpie.lab.log_words import words_of
+from kelpie.lab.broker_log import words_of
 from kelpie.observations import EventKind as Kind
 from tests.evidence.reading import events_of, in_log4j, told
 

@@ -10,8 +10,7 @@ from kelpie.broker.personas import RELEASES
 from kelpie.coordinator.notes import NoteKind, note
 from kelpie.evidence import read_evidence
 from kelpie.lab import LabError, SyncCluster
-from kelpie.lab.broker_log import BrokerLogs
-from kelpie.lab.log_words import STARTED, STOPPED, words_of
+from kelpie.lab.broker_log import STARTED, STOPPED, BrokerLogs, words_of
 from kelpie.model.names import TopicPartition
 from kelpie.observations import EventKind
 

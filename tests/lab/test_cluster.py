@@ -13,7 +13,7 @@ import pytest
 
 from kelpie.client.loop_thread import LoopThread
 from kelpie.lab import Cluster, LabError, SyncCluster, virtual_time
-from kelpie.lab.clock import ClusterClock
+from kelpie.lab.driver import ClusterClock
 from kelpie.lab.memory_network import MemoryNetwork
 from kelpie.model.time import Instant
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest

@@ -7,32 +7,7 @@ answer); `subscription` and `assignment` write the blobs of JoinGroup and SyncGr
 members of Kelpie have none.
 """
 
-from kelpie.assignors.blobs import (
-    ASSIGNORS,
-    Assignor,
-    assignment,
-    member_of,
-    subscription,
-)
-from kelpie.assignors.members import (
-    NO_GENERATION,
-    MemberSubscription,
-    PartitionCounts,
-    Plan,
-    in_order,
-    java_order,
-)
+from kelpie.assignors.blobs import ASSIGNORS, assignment, member_of, subscription
+from kelpie.assignors.members import MemberSubscription, Plan
 
-__all__ = [
-    "ASSIGNORS",
-    "NO_GENERATION",
-    "Assignor",
-    "MemberSubscription",
-    "PartitionCounts",
-    "Plan",
-    "assignment",
-    "in_order",
-    "java_order",
-    "member_of",
-    "subscription",
-]
+__all__ = ["ASSIGNORS", "MemberSubscription", "Plan", "assignment", "member_of", "subscription"]

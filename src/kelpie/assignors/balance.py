@@ -1,12 +1,12 @@
-"""The target of both sticky assignors: as even as can be, and moving as little as that allows.
+"""The target of both sticky assignors: as even as possible, with as few moves as that allows.
 
-When all members read the same topics, P partitions and C members give everyone P ÷ C, and P mod C of them
-one more. Those who own more than P ÷ C already are the ones that may have one more: nothing else moves less.
+When all members read the same topics, each of C members gets P ÷ C of the P partitions, and P mod C of them
+get one more. Members that own more than P ÷ C already get the one more: this moves the fewest partitions.
 
-When subscriptions differ, what is even is found by shifting. While there is a chain of members along which
-one partition each can be handed on, from one that has at least two more than the one at its end, that is
-done. Each shift makes the sum of the squares of the shares smaller, so it ends; then no other assignment is
-more even (an optimal semi-matching).
+When subscriptions differ, partitions are shifted until the shares are even. A shift goes along a chain of
+members, each of which hands one partition on to the next; the first has at least two more than the last. Each
+shift makes the sum of the squares of the shares smaller, so the shifts end; then no other assignment is more
+even (an optimal semi-matching).
 
 Kafka's general assignor tries single moves only, so it may end less even; and where there is a choice, its
 choice depends on the order in Java's hash maps. These assignors keep Kafka's promises, not its every choice.
@@ -99,9 +99,9 @@ class _Shifting:
         }
 
     def _shift(self, giver: str) -> bool:
-        """Hand on one partition along a chain that makes it more even, if there is one.
+        """Hand on one partition along a chain that makes the shares more even, if there is one.
 
-        Of all chains one that takes from the fewest members what they have owned so far.
+        It chooses the chain that takes the fewest partitions from members that have owned them so far.
         """
         came: dict[str, tuple[str, str]] = {}
         cost = {giver: 0}
@@ -126,7 +126,7 @@ class _Shifting:
         while taker != giver:
             member_id, topic = came[taker]
             held = self._held[member_id][topic]
-            # What goes home goes first, then what is new here anyway.
+            # A partition that returns to its owner goes first, then one that this member did not own.
             at = min(
                 range(len(held)),
                 key=lambda at: (self._owner.get(held[at]) != taker, self._own(held[at], member_id)),

@@ -1,4 +1,4 @@
-"""The assignors by name, and the bytes in which members and leader tell each other of it."""
+"""The assignors by name, and the subscriptions and assignments that members and leader exchange as bytes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from kelpie.assignors.members import NO_GENERATION, MemberSubscription, Partitio
 from kelpie.assignors.range import assign as assign_ranges
 from kelpie.model.names import TopicPartition
 from kelpie.wire import consumer_protocol
-from kelpie.wire.consumer_protocol import Subscription
-from kelpie.wire.structs import TopicPartitions
+from kelpie.wire.consumer_protocol import Subscription, partitions_of, rows_of
 
 Assign = Callable[[Sequence[MemberSubscription], PartitionCounts], Plan]
 
@@ -42,10 +41,10 @@ def subscription(
     *,
     remembered_in: int = NO_GENERATION,
 ) -> bytes:
-    """What a member says of itself to the assignor of this name.
+    """The subscription of a member for the assignor of this name.
 
-    `owned` is what it holds now; `remembered`, of generation `remembered_in`, what it got last: an eager
-    member has given that up already.
+    `owned`: the partitions that it holds now. `remembered`: those that it got in generation `remembered_in`;
+    an eager member has given them up already.
     """
     user_data: bytes | None = None
     if name == "sticky":
@@ -55,7 +54,7 @@ def subscription(
     message = Subscription(
         topics=sorted(topics),
         user_data=user_data,
-        owned_partitions=_rows(owned),
+        owned_partitions=rows_of(sorted(owned)),
         generation_id=generation,
     )
     return consumer_protocol.encode(message, consumer_protocol.NEWEST)
@@ -64,7 +63,7 @@ def subscription(
 def member_of(name: str, member_id: str, instance_id: str | None, blob: bytes) -> MemberSubscription:
     """A member as the assignor of this name sees it. Raises Malformed."""
     version, read = consumer_protocol.decode_subscription(blob)
-    owned = _partitions(read.owned_partitions)
+    owned = tuple(partitions_of(read.owned_partitions))
     generation = read.generation_id
     if name == "sticky":
         owned, generation = sticky.previous(read.user_data)
@@ -74,16 +73,5 @@ def member_of(name: str, member_id: str, instance_id: str | None, blob: bytes) -
 
 
 def assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    message = consumer_protocol.Assignment(assigned_partitions=_rows(partitions))
+    message = consumer_protocol.Assignment(assigned_partitions=rows_of(sorted(partitions)))
     return consumer_protocol.encode(message, consumer_protocol.NEWEST)
-
-
-def _rows(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
-    by_topic: dict[str, list[int]] = {}
-    for topic, number in sorted(partitions):
-        by_topic.setdefault(topic, []).append(number)
-    return [TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic.items()]
-
-
-def _partitions(rows: Iterable[TopicPartitions]) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(row.topic, number) for row in rows for number in row.partitions)

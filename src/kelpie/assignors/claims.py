@@ -17,7 +17,7 @@ class Claims:
     owner: dict[TopicPartition, str]
     """The owner of each partition whose owner is certain."""
     claimed_by: dict[TopicPartition, set[str]]
-    """Everyone who holds that it owns the partition, rightly or not."""
+    """All members that report the partition as their own, rightly or not."""
 
 
 def settle(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Claims:

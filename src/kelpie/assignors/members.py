@@ -18,9 +18,9 @@ class MemberSubscription:
     topics: tuple[str, ...]
     instance_id: str | None = None
     owned: tuple[TopicPartition, ...] = ()
-    """What it says to own, for assignors that care."""
+    """The partitions that it reports as its own; only sticky assignors read them."""
     generation: int = NO_GENERATION
-    """The generation in which it got that."""
+    """The generation in which it got them."""
 
 
 def java_order(text: str) -> bytes:

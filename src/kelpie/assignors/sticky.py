@@ -12,6 +12,7 @@ from kelpie.assignors import balance, claims
 from kelpie.assignors.members import NO_GENERATION, MemberSubscription, PartitionCounts, Plan
 from kelpie.model.names import TopicPartition
 from kelpie.wire import compiler
+from kelpie.wire.consumer_protocol import partitions_of, rows_of
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.schema import Int32, data, field
 from kelpie.wire.structs import TopicPartitions
@@ -30,21 +31,15 @@ def assign(members: Sequence[MemberSubscription], counts: PartitionCounts) -> Pl
 def user_data(owned: Sequence[TopicPartition], generation: int) -> bytes | None:
     if not owned:
         return None
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in owned:
-        by_topic.setdefault(topic, []).append(partition)
-    rows = [TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic.items()]
-    return compiler.encode(StickyUserData(previous_assignment=rows, generation=generation), 1)
+    return compiler.encode(StickyUserData(previous_assignment=rows_of(owned), generation=generation), 1)
 
 
 def previous(blob: bytes | None) -> tuple[tuple[TopicPartition, ...], int]:
-    """What a member had, and in which generation. Unreadable bytes count as nothing, as in Kafka."""
+    """The partitions that a member had, and in which generation. Unreadable bytes count as none."""
     for version in (1, 0) if blob else ():
         try:
             read = compiler.decode(StickyUserData, version, blob or b"")
         except Malformed:
             continue
-        rows = read.previous_assignment
-        owned = tuple(TopicPartition(row.topic, number) for row in rows for number in row.partitions)
-        return owned, read.generation
+        return tuple(partitions_of(read.previous_assignment)), read.generation
     return (), NO_GENERATION

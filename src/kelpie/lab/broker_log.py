@@ -3,21 +3,35 @@
     [2026-11-15 20:56:49,508] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=32] Stabilized
     group checkout-344 generation 2 with 2 members. (org.apache.kafka.coordinator.group.GroupMetadataManager)
 
-on one line. One file a broker, broker-1.log and so on; a broker that comes back goes on writing to its own.
-Times are UTC.
+on one line. Each broker has a file, broker-1.log and so on, and goes on writing to it after a restart. Times
+are UTC.
+
+The words lie in `words/`, one text file a release, as its own classes have them. [speakers]: a name, the
+logger at the end of the line, and how the line begins. [lines]: the kind of the note, its speaker (with the
+level, if it is not INFO), the words. A kind may have several lines; a kind that a release does not log, or
+logs below INFO, has none. [reasons]: why a rebalance begins. [operations]: the names of operations, where
+they differ from other releases.
+
+In the words stand the values of the note (see coordinator/notes.py), and `{node}` and `{partition}`.
+`{instance}` of a dynamic member is "null", `{option}` is the instance as Scala writes it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from kelpie.broker.image import OFFSETS_TOPIC
 from kelpie.coordinator.notes import Note, NoteKind
 from kelpie.lab.lab_errors import LabError
-from kelpie.lab.log_words import STARTED, STOPPED, words_of
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+
+_FOLDER = Path(__file__).parent / "words"
+STARTED, STOPPED = "STARTED", "STOPPED"
+"""Kinds of lines about the broker itself."""
 
 
 class BrokerLogs:
@@ -63,3 +77,76 @@ class BrokerLogs:
 
 def _time(now: Instant) -> str:
     return datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") + f",{now % 1000:03}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    level: str
+    logger: str
+    template: str
+
+    def filled(self, values: Mapping[str, Any]) -> str:
+        return f"{self.level} {self.template.format_map(values)} ({self.logger})"
+
+
+@dataclass(slots=True)
+class LogWords:
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    operations: dict[str, str] = field(default_factory=dict)
+
+    def of(self, node_id: int, partition: int, note: Note) -> list[str]:
+        """The lines of a note: most often one, sometimes none or several."""
+        lines = self.lines.get(note.kind.name)
+        if lines is None:
+            return []
+        values = self._values(note) | {"node": node_id, "partition": partition}
+        return [line.filled(values) for line in lines]
+
+    def of_broker(self, node_id: int, what: str) -> list[str]:
+        return [line.filled({"node": node_id}) for line in self.lines[what]]
+
+    def _values(self, note: Note) -> dict[str, Any]:
+        values: dict[str, Any] = dict(note.values)
+        if "instance" in values:
+            instance = values["instance"]
+            values["instance"] = "null" if instance is None else instance
+            values["option"] = "None" if instance is None else f"Some({instance})"
+        if "client_reason" in values:
+            values["client_reason"] = values["client_reason"] or "not provided"
+        if isinstance(values.get("members"), list):
+            values["members"] = ", ".join(values["members"])
+        if "during" in values:
+            values["during"] = self.operations.get(values["during"], values["during"])
+        reason = values.get("reason")
+        if isinstance(reason, Note):
+            words = self.reasons.get(reason.kind.name, "")
+            values["reason"] = words.format_map(self._values(reason))
+        return values
+
+
+@cache
+def words_of(persona: str) -> LogWords:
+    words = LogWords()
+    speakers: dict[str, tuple[str, str]] = {}
+    section = ""
+    for line in (_FOLDER / f"kafka-{persona}.txt").read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("["):
+            section = line.strip("[]")
+            continue
+        name, _, rest = line.partition(" ")
+        if section == "speakers":
+            logger, _, start = rest.partition(" ")
+            speakers[name] = (logger, start + " " if start else "")
+        elif section == "lines":
+            speaker, _, template = rest.partition(" ")
+            speaker, _, level = speaker.partition(":")
+            logger, start = speakers[speaker]
+            words.lines.setdefault(name, []).append(Line(level or "INFO", logger, start + template))
+        elif section == "operations":
+            words.operations[name] = rest
+        else:
+            words.reasons[name] = rest
+    return words

@@ -7,18 +7,67 @@ from typing import Any
 
 from kelpie.broker.declined import Declined
 from kelpie.broker.fabric import Fabric
-from kelpie.broker.image import NO_LEADER
+from kelpie.broker.image import NO_LEADER, Endpoint
 from kelpie.lab.broker_log import BrokerLogs
+from kelpie.lab.connection import BrokerConnection, ServedBroker
 from kelpie.lab.driver import FabricDriver, log
 from kelpie.lab.lab_errors import LabError
-from kelpie.lab.listener import Listener
 from kelpie.lab.metrics import exposition
-from kelpie.lab.network import Network, Port
+from kelpie.lab.network import Network, Port, Server
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
 _LAST_ANSWERS_S = 1.0
 """How long a broker that stops waits until its last answers are sent."""
+
+
+class Listener:
+    """The port of one broker and the connections on it."""
+
+    def __init__(self, endpoint: Endpoint, broker: ServedBroker) -> None:
+        self.endpoint = endpoint
+        self.broker = broker
+        self.connections: set[BrokerConnection] = set()
+        self._server: Server | None = None
+        self._emptied: asyncio.Future[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._server is not None and self._server.is_open
+
+    def open(self, port: Port) -> None:
+        """Serve on the port. Raises OSError when another process listens there."""
+        self._server = port.listen(self._new_connection, self.broker.driver.loop)
+
+    def close(self, *, abruptly: bool) -> int:
+        """Close the port and all connections; return how many. Abruptly: answers not yet sent are lost."""
+        if self._server is not None:
+            self._server.close()
+        cut = [connection for connection in self.connections if not connection.closed]
+        for connection in cut:
+            connection.close(abruptly=abruptly)
+        return len(cut)
+
+    async def closed(self) -> None:
+        """Come back when no socket of this listener is left."""
+        if self._server is not None:
+            await self._server.settled()
+        while self.connections:
+            self._emptied = self.broker.driver.loop.create_future()
+            await self._emptied
+
+    def _new_connection(self) -> BrokerConnection:
+        return BrokerConnection(self.broker, made=self._made, lost=self._lost)
+
+    def _made(self, connection: BrokerConnection) -> bool:
+        self.connections.add(connection)
+        return self.is_open
+
+    def _lost(self, connection: BrokerConnection) -> None:
+        self.broker.meter.connections -= 1
+        self.connections.discard(connection)
+        if not self.connections and self._emptied is not None and not self._emptied.done():
+            self._emptied.set_result(None)
 
 
 class Brokers:
@@ -35,7 +84,7 @@ class Brokers:
         self._network = network
         self._logs = logs
         self._reserved: dict[int, Port] = {}
-        """Ports of brokers that are down: they stay ours."""
+        """Ports of brokers that are down: they stay bound."""
 
     @property
     def fabric(self) -> Fabric:
@@ -127,7 +176,7 @@ class Brokers:
         log.info("broker %d is up", node_id)
 
     async def close_port(self, node_id: int) -> int:
-        """Cuts off all clients, and lets none in. The broker lives on. Returns how many were cut off."""
+        """Closes all connections and accepts no more. The broker lives on. Returns how many were closed."""
         listener = self._listeners[node_id]
         cut = listener.close(abruptly=True)
         await listener.closed()
@@ -145,7 +194,7 @@ class Brokers:
             self._reserved[node_id] = self._network.bind(self._listeners[node_id].endpoint.port)
 
     def review_connections(self) -> None:
-        """Stalls have changed: each connection sees whether it may go on."""
+        """Stalls have changed: each connection checks whether it may go on."""
         for listener in self._listeners.values():
             for connection in tuple(listener.connections):
                 connection.review()

@@ -22,15 +22,13 @@ from kelpie.broker.fabric import ClusterSpec, Fabric
 from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import persona as persona_named
 from kelpie.lab.broker_log import BrokerLogs
-from kelpie.lab.brokers import Brokers
-from kelpie.lab.clock import ClusterClock
+from kelpie.lab.brokers import Brokers, Listener
 from kelpie.lab.connection import ServedBroker
 from kelpie.lab.control import Control
-from kelpie.lab.driver import FabricDriver
+from kelpie.lab.driver import ClusterClock, FabricDriver
 from kelpie.lab.faults import Faults
 from kelpie.lab.injection import Injection
 from kelpie.lab.lab_errors import LabDefect, LabError
-from kelpie.lab.listener import Listener
 from kelpie.lab.network import LOOPBACK, Network
 from kelpie.model.time import Instant
 from kelpie.wire.framing import LARGEST_FRAME

@@ -27,6 +27,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from kelpie.lab.acceptor import Acceptor
@@ -250,13 +251,12 @@ def _json(status: int, data: Any) -> Response:
 
 
 def _plain(value: Any) -> Any:
-    """Describes what JSON has no word for."""
+    """A value of a type that JSON does not have."""
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    body = json.dumps({"error": message}, ensure_ascii=False).encode() + b"\n"
-    return Response(status, body, headers=headers or {})
+    return replace(_json(status, {"error": message}), headers=headers or {})
 
 
 async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

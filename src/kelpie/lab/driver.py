@@ -1,26 +1,47 @@
-"""Drives a fabric on one event loop: hands it the requests, wakes it when it wants to be woken.
+"""Drives a fabric on one event loop: hands it the requests, and wakes it at its deadlines.
 
 Only the driver calls the fabric, and never from within: an answer that leaves while the fabric works is
-written to its connection at once, but the connection's next request waits for a later turn of the loop.
+written to its connection at once, but the connection's next request waits for a later iteration of the loop.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from kelpie.broker.call import Call
 from kelpie.broker.fabric import Fabric
-from kelpie.lab.clock import ClusterClock
 from kelpie.model.time import Instant
 
 T = TypeVar("T")
 log = logging.getLogger("kelpie.lab")
 
-_TICKS_A_TURN = 64
+_MOST_TICKS = 64
 _DEFECTS_KEPT = 100
 _AFTER_A_DEFECT_MS = 100
-"""A timer that fails again and again must not take the loop for itself."""
+"""A timer that fails again and again must not occupy the loop."""
+
+
+class ClusterClock:
+    """Milliseconds since 1970 that never run backwards.
+
+    The wall clock is read once; from there on the monotonic clock moves the time. So session timeouts, long
+    polls and the event loop's own timers agree with each other when the machine's clock is set.
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._monotonic = monotonic
+        self._origin = wall() - monotonic()
+
+    def now(self) -> Instant:
+        return int((self._origin + self._monotonic()) * 1000)
+
+    def seconds_until(self, instant: Instant) -> float:
+        """Never negative."""
+        return max(0.0, instant / 1000 - self._origin - self._monotonic())
 
 
 class FabricDriver:
@@ -47,7 +68,7 @@ class FabricDriver:
         self.touched()
 
     def change(self, change: Callable[[Fabric, Instant], T]) -> T:
-        """Does something to the fabric from outside, and sees to what follows."""
+        """Changes the fabric from outside, then runs what is due."""
         try:
             return change(self.fabric, self.clock.now())
         finally:
@@ -77,7 +98,7 @@ class FabricDriver:
             watcher()
         if deadline is None:
             return
-        # A timer that is too early costs one idle turn; setting it anew with every request costs more.
+        # A timer that is too early costs one idle iteration; setting it anew with every request costs more.
         if self._timer is None or deadline < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
@@ -90,7 +111,7 @@ class FabricDriver:
 
     def _tick_what_is_due(self) -> Instant | None:
         deadline = self.fabric.next_deadline()
-        for _ in range(_TICKS_A_TURN):
+        for _ in range(_MOST_TICKS):
             now = self.clock.now()
             if deadline is None or deadline > now:
                 break

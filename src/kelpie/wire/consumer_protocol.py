@@ -1,6 +1,6 @@
 """What consumers put into JoinGroup and SyncGroup as opaque bytes: subscription and assignment.
 
-Only groups whose protocol type is `consumer` speak it; the bytes of others (`connect`, …) stay opaque.
+Only groups whose protocol type is `consumer` use it; the bytes of others (`connect`, …) stay opaque.
 
 v0   topics, user data
 v1   subscription + owned_partitions (KIP-429, cooperative rebalancing)
@@ -10,6 +10,7 @@ v3   subscription + rack_id (KIP-881)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from kelpie.model.names import TopicPartition
@@ -43,7 +44,7 @@ def decode_subscription(blob: bytes) -> tuple[int, Subscription]:
 
 
 def decode_assignment(blob: bytes) -> tuple[int, Assignment]:
-    """As above; no bytes at all are an empty assignment, as coordinators send it."""
+    """Version and content. Coordinators send an empty assignment as no bytes. Raises Malformed."""
     if not blob:
         return 0, Assignment(assigned_partitions=[])
     return _decode(Assignment, blob)
@@ -51,8 +52,19 @@ def decode_assignment(blob: bytes) -> tuple[int, Assignment]:
 
 def partitions_in(assignment: bytes) -> list[TopicPartition]:
     """The partitions of an assignment; no bytes are no partitions. Raises Malformed."""
-    rows = decode_assignment(assignment)[1].assigned_partitions
+    return partitions_of(decode_assignment(assignment)[1].assigned_partitions)
+
+
+def partitions_of(rows: Iterable[TopicPartitions]) -> list[TopicPartition]:
     return [TopicPartition(row.topic, number) for row in rows for number in row.partitions]
+
+
+def rows_of(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
+    """A row for each topic, in the order given."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        by_topic.setdefault(topic, []).append(number)
+    return [TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic.items()]
 
 
 def encode(message: Subscription | Assignment, version: int) -> bytes:
