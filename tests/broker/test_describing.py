@@ -11,8 +11,8 @@ from kelpie.wire.api.describe_cluster import DescribeClusterRequest
 from kelpie.wire.api.describe_log_dirs import DescribeLogDirsRequest
 from kelpie.wire.api.describe_producers import DescribeProducersRequest
 from kelpie.wire.api.describe_topic_partitions import (
+    Cursor,
     DescribeTopicPartitionsRequest,
-    RequestCursor,
 )
 from kelpie.wire.api.describe_topic_partitions import (
     TopicRequest as AskedTopic,
@@ -69,7 +69,7 @@ def page(cluster: Cluster, limit: int, cursor: tuple[str, int] | None, *names: s
     request = DescribeTopicPartitionsRequest(
         topics=[AskedTopic(name=name) for name in names],
         response_partition_limit=limit,
-        cursor=None if cursor is None else RequestCursor(topic_name=cursor[0], partition_index=cursor[1]),
+        cursor=None if cursor is None else Cursor(topic_name=cursor[0], partition_index=cursor[1]),
     )
     return cluster.ask(1, request, 0)
 

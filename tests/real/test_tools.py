@@ -2,7 +2,7 @@
 
 import pytest
 
-from kelpie.real import releases, tools
+from kelpie.real import releases
 
 _OURS = "127.0.0.1:1"
 
@@ -23,7 +23,7 @@ def test_ours_is_added_unless_another_is_given(
     version: str, name: str, arguments: list[str], given: list[str]
 ) -> None:
     """A list of broker ids is no address, though the option has the name of one."""
-    resolved = tools.resolve(releases.find(version), name, arguments, bootstrap=_OURS, zookeeper=None)
+    resolved = releases.resolve_tool(releases.find(version), name, arguments, bootstrap=_OURS, zookeeper=None)
 
     assert resolved[1] == [*given, *arguments]
 

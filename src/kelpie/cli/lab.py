@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 from kelpie.broker.personas import RELEASES
@@ -15,7 +16,6 @@ from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
 
-_LABEL = "kelpie lab: "
 _HOLD_S = 600.0
 
 
@@ -33,7 +33,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="start a cluster; it runs until Ctrl-C",
         description="Starts a cluster on loopback. It runs until Ctrl-C, and keeps nothing.",
     )
-    up.set_defaults(run=_up)
+    up.set_defaults(run=_explained(_up))
     up.add_argument(
         "--brokers", type=int, default=3, metavar="N", help="how many brokers; %(default)s if left out"
     )
@@ -72,7 +72,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Plays a scenario on a cluster of its own, and says step by step what happens. The exit "
         "status is 1 when something did not happen that should have.",
     )
-    run.set_defaults(run=_run)
+    run.set_defaults(run=_explained(_run))
     run.add_argument("scenario", metavar="SCENARIO", help="its name: see kelpie lab list")
     _add_persona(run, None)
     run.add_argument(
@@ -116,18 +116,15 @@ def _add_verbose(parser: argparse.ArgumentParser) -> None:
 
 def _up(arguments: argparse.Namespace) -> int:
     _log(arguments.verbose)
-    try:
-        cluster = Cluster(
-            arguments.brokers,
-            config=dict(map(_setting, arguments.config)),
-            persona=arguments.persona,
-            port=_port(arguments.port),
-            control_port=arguments.control_port,
-            log_folder=arguments.log,
-        )
-        return asyncio.run(_stay_up(cluster))
-    except LabError as error:
-        raise CommandError(_wrapped(str(error))) from None
+    cluster = Cluster(
+        arguments.brokers,
+        config=dict(map(_setting, arguments.config)),
+        persona=arguments.persona,
+        port=_port(arguments.port),
+        control_port=arguments.control_port,
+        log_folder=arguments.log,
+    )
+    return asyncio.run(_stay_up(cluster))
 
 
 async def _stay_up(cluster: Cluster) -> int:
@@ -155,7 +152,7 @@ def _list(arguments: argparse.Namespace) -> int:
     for scenario in scenarios().values():
         print(scenario.name)
         paragraphs = scenario.description.split("\n\n")
-        print("\n\n".join(textwrap.indent(textwrap.fill(each, 76), "    ") for each in paragraphs))
+        print("\n\n".join(textwrap.indent(textwrap.fill(text, 76), "    ") for text in paragraphs))
         print(f"\n    personas: {', '.join(scenario.personas)}")
     return 0
 
@@ -165,24 +162,17 @@ def _run(arguments: argparse.Namespace) -> int:
     known = scenarios()
     scenario = known.get(arguments.scenario)
     if scenario is None:
-        raise CommandError(
-            _wrapped(f"There is no scenario {arguments.scenario!r}. There are: {', '.join(known)}.")
-        )
+        raise CommandError(f"There is no scenario {arguments.scenario!r}. There are: {', '.join(known)}.")
     persona = arguments.persona or scenario.personas[0]
     if persona not in scenario.personas:
         raise CommandError(
-            _wrapped(
-                f"{scenario.name} cannot be played with persona {persona!r}; it can with "
-                f"{', '.join(scenario.personas)}."
-            )
+            f"{scenario.name} cannot be played with persona {persona!r}; it can with "
+            f"{', '.join(scenario.personas)}."
         )
     hold_s: float | None = arguments.hold
     if hold_s is not None and not hold_s > 0:
-        raise CommandError(_wrapped(f"--hold {hold_s:g}: give the seconds to wait at most, more than 0."))
-    try:
-        return asyncio.run(_play(scenario, persona, hold_s, arguments.log))
-    except LabError as error:
-        raise CommandError(_wrapped(str(error))) from None
+        raise CommandError(f"--hold {hold_s:g}: give the seconds to wait at most, more than 0.")
+    return asyncio.run(_play(scenario, persona, hold_s, arguments.log))
 
 
 async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Path | None) -> int:
@@ -204,10 +194,10 @@ async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Pa
 async def _hold(moment: Moment, limit_s: float) -> None:
     """The fault stays while the user inspects the cluster."""
     bootstrap = ",".join(moment.cluster.bootstrap_servers.split(",")[:3])
-    looking = f"kelpie doctor -b {bootstrap}"
+    command = f"kelpie doctor -b {bootstrap}"
     if moment.needs_logs:
-        looking += f" \\\n     --evidence {shlex.quote(str(moment.logs))}"
-    print(f"\n   The fault is there now. Look at it from another terminal:\n   {looking}")
+        command += f" \\\n     --evidence {shlex.quote(str(moment.logs))}"
+    print(f"\n   The fault is there now. Look at it from another terminal:\n   {command}")
     print(f"   bootstrap  {bootstrap}")
     print(f"   logs       {moment.logs}")
     print(f"   Enter goes on; so does waiting for {limit_s:g} s.", flush=True)
@@ -223,7 +213,7 @@ async def _enter(limit_s: float) -> None:
         if sys.stdin.readline():
             pressed.set()
         else:
-            loop.remove_reader(sys.stdin)  # Nobody is there who could press anything.
+            loop.remove_reader(sys.stdin)  # Standard input has ended: Enter cannot be pressed.
 
     try:
         loop.add_reader(sys.stdin, readable)
@@ -241,15 +231,13 @@ async def _enter(limit_s: float) -> None:
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise CommandError(
-            _wrapped(f"--config {text!r} is no setting. Write NAME=VALUE, as in server.properties.")
-        )
+        raise CommandError(f"--config {text!r} is no setting. Write NAME=VALUE, as in server.properties.")
     return name.strip(), value.strip()
 
 
 def _port(port: int | None) -> int | None:
     if port is not None and not 0 < port < 65_536:
-        raise CommandError(_wrapped(f"Port {port} does not exist; ports go from 1 to 65535."))
+        raise CommandError(f"Port {port} does not exist; ports go from 1 to 65535.")
     return port
 
 
@@ -262,8 +250,18 @@ def _log(verbose: int) -> None:
         logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
 
 
-def _wrapped(text: str) -> str:
-    # The first line follows the command's name.
-    return textwrap.fill(
-        text, 79, initial_indent=" " * len(_LABEL), break_long_words=False, break_on_hyphens=False
-    ).lstrip()
+def _explained(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """The command, with its errors folded to the width of a terminal."""
+
+    def command(arguments: argparse.Namespace) -> int:
+        try:
+            return run(arguments)
+        except (CommandError, LabError) as error:
+            # The first line follows the command's name.
+            label = " " * len("kelpie lab: ")
+            text = textwrap.fill(
+                str(error), 79, initial_indent=label, break_long_words=False, break_on_hyphens=False
+            )
+            raise CommandError(text.lstrip()) from None
+
+    return command

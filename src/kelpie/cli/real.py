@@ -5,6 +5,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from kelpie.cli.command import CommandError
@@ -52,8 +53,9 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
 
     _action(actions, "list", _list, "show the clusters that are up", named=False)
-    _nodes(_action(actions, "kill", _kill, "end nodes as a crash would (SIGKILL)"))
-    _nodes(_action(actions, "stop", _stop, "end nodes as an operator would (SIGTERM)"))
+    kill, stop = partial(_end, RealCluster.kill, "was killed"), partial(_end, RealCluster.stop, "has stopped")
+    _nodes(_action(actions, "kill", kill, "end nodes as a crash would (SIGKILL)"))
+    _nodes(_action(actions, "stop", stop, "end nodes as an operator would (SIGTERM)"))
     start = _action(actions, "start", _start, "start nodes again: same port, same data")
     _nodes(start)
     start.add_argument("--no-wait", action="store_true", help="do not wait until the nodes serve")
@@ -91,26 +93,21 @@ def _nodes(parser: argparse.ArgumentParser) -> None:
 
 
 def _mending(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """What real clusters complain of is what a user can mend."""
+    """The command, with errors of real clusters as errors that a user can mend."""
 
     def command(arguments: argparse.Namespace) -> int:
         try:
             return run(arguments)
         except CommandError as error:
-            raise CommandError(_wrapped(str(error)), error.status) from None
+            text, status = str(error), error.status
         except RealError as error:
-            raise CommandError(
-                _wrapped(str(error)), status=2 if isinstance(error, ClusterRefused) else 1
-            ) from None
+            text, status = str(error), 2 if isinstance(error, ClusterRefused) else 1
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise CommandError(
-                _wrapped(
-                    f"{error.strerror}: {error.filename}. KELPIE_STATE and KELPIE_CACHE choose other folders."
-                ),
-                status=1,
-            ) from None
+            text = f"{error.strerror}: {error.filename}. KELPIE_STATE and KELPIE_CACHE choose other folders."
+            status = 1
+        raise CommandError(_wrapped(text), status)
 
     return command
 
@@ -164,15 +161,7 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _kill(arguments: argparse.Namespace) -> int:
-    return _each(arguments, RealCluster.kill, "was killed")
-
-
-def _stop(arguments: argparse.Namespace) -> int:
-    return _each(arguments, RealCluster.stop, "has stopped")
-
-
-def _each(arguments: argparse.Namespace, end: Callable[[RealCluster, str], None], done: str) -> int:
+def _end(end: Callable[[RealCluster, str], None], done: str, arguments: argparse.Namespace) -> int:
     with state.changing(arguments.name) as cluster:
         for name in _known(cluster, arguments.nodes):
             end(cluster, name)

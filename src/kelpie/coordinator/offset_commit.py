@@ -34,9 +34,8 @@ from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
-    TxnOffsetCommitResponseTopic,
 )
-from kelpie.wire.structs import PartitionResult
+from kelpie.wire.structs import PartitionResult, TopicResults
 
 Commits = dict[TopicPartition, OffsetAndMetadata]
 ErrorOf = Callable[[str | None], ErrorCode]
@@ -117,7 +116,7 @@ def _response(request: OffsetCommitRequest, error: ErrorOf) -> OffsetCommitRespo
 def _transaction_response(request: TxnOffsetCommitRequest, error: ErrorOf) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
         topics=[
-            TxnOffsetCommitResponseTopic(name=topic.name, partitions=_results(topic.partitions, error))
+            TopicResults(name=topic.name, partitions=_results(topic.partitions, error))
             for topic in request.topics
         ],
     )

@@ -22,8 +22,8 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.wire.api.delete_groups import DeletableGroupResult
-from kelpie.wire.api.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse, OffsetDeleteResponseTopic
-from kelpie.wire.structs import PartitionResult
+from kelpie.wire.api.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from kelpie.wire.structs import PartitionResult, TopicResults
 
 
 def delete_group(shard: ShardState, event: ShardEvent, to: Any, group_id: str) -> None:
@@ -62,7 +62,7 @@ def delete_offsets(shard: ShardState, event: ShardEvent, to: Any, request: Offse
         asked = [TopicPartition(topic.name, each.partition_index) for each in topic.partitions]
         removed += [] if subscribed else [partition for partition in asked if partition in known]
         results = [PartitionResult(partition_index=each.partition, error_code=code) for each in asked]
-        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=results))
+        topics.append(TopicResults(name=topic.name, partitions=results))
     errors = event.behaviour.group_errors
     event.answer_when_written(
         to,

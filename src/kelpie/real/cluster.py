@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kelpie.real import fetch, java, metadata_probe, ports, properties, releases, tools, zookeeper
+from kelpie.real import fetch, java, metadata_probe, ports, properties, releases, zookeeper
 from kelpie.real.cluster_errors import ClusterRefused, RealError
 from kelpie.real.fleet import Fleet, FleetNode
 from kelpie.real.process import Jvm
 
 MOST_BROKERS = 16
 _HEAP_MB = 512
-_FORMAT_LIMIT_S = 60.0
 _EXPIRY_LIMIT_S = 60.0
 
 
@@ -121,7 +120,7 @@ class RealCluster(Fleet):
         return self._run_tool(name, arguments, stdin)[0]
 
     def tool_command(self, name: str, arguments: Sequence[str]) -> list[str]:
-        main, arguments = tools.resolve(
+        main, arguments = releases.resolve_tool(
             self.release,
             name,
             arguments,

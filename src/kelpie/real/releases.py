@@ -10,7 +10,8 @@ Up to 3.9 the releases run with ZooKeeper, whose own jar is among theirs; 4.x ru
 """
 
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,6 +20,14 @@ from kelpie.real.cluster_errors import ClusterRefused
 
 _LISTS = Path(__file__).parent / "jars"
 _TOOLS = Path(__file__).parent / "tools.txt"
+
+_CLASS = re.compile(r"\w+(\.\w+)+")
+
+# Options that name an address. Some tools take a list of broker ids by the same name as others the brokers'
+# addresses; an address has a port.
+_ADDRESS = re.compile(
+    r" (--bootstrap-server|--bootstrap-controller|--zookeeper|-server)[ =]| --broker-list[ =]\S*:"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +115,29 @@ RELEASES: Mapping[str, Release] = {
         Release("0.8.2.2", "zookeeper", "log4j", listeners=False, knows_brokers_without_topics=False),
     )
 }
+
+
+def resolve_tool(
+    release: Release, name: str, arguments: Sequence[str], *, bootstrap: str, zookeeper: str | None
+) -> tuple[str, list[str]]:
+    """The class and the arguments to run it with: the cluster's address is added unless one is given."""
+    tool = _tool(release, name)
+    connect = tool.connect
+    if connect == "--zookeeper" and "--new-consumer" in arguments:
+        connect = "--bootstrap-server"  # 0.9 has both kinds of consumers.
+    if connect is None or _ADDRESS.search(" ".join(["", *arguments])):
+        return tool.main, list(arguments)
+    address = zookeeper if connect in ("--zookeeper", "-server") else bootstrap
+    return tool.main, [connect, address or "", *arguments]
+
+
+def _tool(release: Release, name: str) -> Tool:
+    known = release.tools.get(name.removesuffix(".sh"))
+    if known is not None:
+        return known
+    if _CLASS.fullmatch(name) and not name.endswith(".sh"):
+        return Tool(name)
+    raise ClusterRefused(
+        f"Kafka {release.version} has no tool {name!r}. It has {', '.join(sorted(release.tools))}; "
+        "a full class name works too."
+    )

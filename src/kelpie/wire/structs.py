@@ -41,6 +41,12 @@ class PartitionResult:
 
 
 @struct
+class TopicResults:
+    name: str
+    partitions: list[PartitionResult]
+
+
+@struct
 class TopicPartitions:
     topic: str
     partitions: list[Int32]

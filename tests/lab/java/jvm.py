@@ -15,7 +15,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject
 from py4j.protocol import Py4JJavaError
 
-from kelpie.real import fetch, java, properties, releases, tools
+from kelpie.real import fetch, java, properties, releases
 
 RELEASE = releases.find("4.3.1")
 _LIMIT_S = 90
@@ -81,7 +81,9 @@ class KafkaJvm:
 
     def tool(self, bootstrap: str, name: str, *arguments: str, stdin: str = "") -> Said:
         """Run one of the tools, by the name of its script."""
-        main, arguments_ = tools.resolve(RELEASE, name, arguments, bootstrap=bootstrap, zookeeper=None)
+        main, arguments_ = releases.resolve_tool(
+            RELEASE, name, arguments, bootstrap=bootstrap, zookeeper=None
+        )
         system, streams = self.jvm.java.lang.System, self.jvm.java.io
         out, errors = streams.ByteArrayOutputStream(), streams.ByteArrayOutputStream()
         before = system.out, system.err

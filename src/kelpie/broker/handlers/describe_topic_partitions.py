@@ -28,13 +28,13 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
             topics.append(_absent(name))
             continue
         if room == 0:
-            cursor = wire.ResponseCursor(topic_name=name, partition_index=start)
+            cursor = wire.Cursor(topic_name=name, partition_index=start)
             break
         stop = min(len(topic.partitions), start + room)
         topics.append(_described(broker, topic, start, stop))
         room -= stop - start
         if stop < len(topic.partitions):
-            cursor = wire.ResponseCursor(topic_name=name, partition_index=stop)
+            cursor = wire.Cursor(topic_name=name, partition_index=stop)
             break
         start = 0
     call.answer(wire.DescribeTopicPartitionsResponse(topics=topics, next_cursor=cursor))

@@ -11,12 +11,13 @@ from kelpie.broker.shard_host import ShardHost
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api import offset_delete as wire
+from kelpie.wire.structs import TopicResults
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: wire.OffsetDeleteRequest = call.message
     existing, absent = split(broker.image, request.topics)
-    missing = [wire.OffsetDeleteResponseTopic(name=name, partitions=parts) for name, parts in absent.items()]
+    missing = [TopicResults(name=name, partitions=parts) for name, parts in absent.items()]
 
     def finish(response: wire.OffsetDeleteResponse) -> None:
         if response.error_code == ErrorCode.NONE:

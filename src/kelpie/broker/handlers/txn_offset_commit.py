@@ -18,15 +18,15 @@ from kelpie.model.time import Instant
 from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
-    TxnOffsetCommitResponseTopic,
 )
+from kelpie.wire.structs import TopicResults
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: TxnOffsetCommitRequest = call.message
     existing, absent = split(broker.image, request.topics)
     asked = replace(request, topics=existing)
-    missing = [TxnOffsetCommitResponseTopic(name=name, partitions=parts) for name, parts in absent.items()]
+    missing = [TopicResults(name=name, partitions=parts) for name, parts in absent.items()]
 
     def finish(response: TxnOffsetCommitResponse) -> None:
         call.answer(TxnOffsetCommitResponse(topics=merged(missing, response.topics)))

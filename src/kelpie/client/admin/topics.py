@@ -12,9 +12,9 @@ from kelpie.observations import OFFSETS_TOPIC, PartitionView
 from kelpie.observations.cluster import NO_LEADER
 from kelpie.questions.metadata import AskMetadata
 from kelpie.wire.api.describe_topic_partitions import (
+    Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponseTopic,
-    RequestCursor,
     TopicRequest,
 )
 from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
@@ -153,17 +153,16 @@ async def ask_eligible(asking: Asking) -> None:
 
 
 async def _ask_eligible(asking: Asking, node: int) -> None:
-    cursor: RequestCursor | None = None
+    cursor: Cursor | None = None
     source = asking.source(node)
     for _ in range(_MOST_PAGES):
         request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=OFFSETS_TOPIC)], cursor=cursor)
         response, at = await asking.ask(node, request)
         for topic in response.topics:
             asking.seen.partitions += views_of(topic, node, at, source)
-        following = response.next_cursor
-        if following is None:
+        cursor = response.next_cursor
+        if cursor is None:
             return
-        cursor = RequestCursor(topic_name=following.topic_name, partition_index=following.partition_index)
 
 
 def by_leader(

@@ -12,7 +12,7 @@ from kelpie.wire.schema import Int16, Int32, Uuid, request, response, struct
 class DescribeTopicPartitionsRequest:
     topics: list[TopicRequest]
     response_partition_limit: Int32 = 2000
-    cursor: RequestCursor | None = None
+    cursor: Cursor | None = None
 
 
 @struct
@@ -21,7 +21,7 @@ class TopicRequest:
 
 
 @struct
-class RequestCursor:
+class Cursor:
     topic_name: str
     partition_index: Int32
 
@@ -30,7 +30,7 @@ class RequestCursor:
 class DescribeTopicPartitionsResponse:
     throttle_time_ms: Int32 = 0
     topics: list[DescribeTopicPartitionsResponseTopic]
-    next_cursor: ResponseCursor | None = None
+    next_cursor: Cursor | None = None
 
 
 @struct
@@ -54,9 +54,3 @@ class DescribeTopicPartitionsResponsePartition:
     eligible_leader_replicas: list[Int32] | None = None
     last_known_elr: list[Int32] | None = None
     offline_replicas: list[Int32]
-
-
-@struct
-class ResponseCursor:
-    topic_name: str
-    partition_index: Int32

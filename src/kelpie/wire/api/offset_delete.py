@@ -6,7 +6,7 @@ v0   the only version
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, request, response, struct
-from kelpie.wire.structs import PartitionResult
+from kelpie.wire.structs import TopicResults
 
 
 @request(key=47, versions="0")
@@ -30,10 +30,4 @@ class OffsetDeleteRequestPartition:
 class OffsetDeleteResponse:
     error_code: Int16
     throttle_time_ms: Int32 = 0
-    topics: list[OffsetDeleteResponseTopic]
-
-
-@struct
-class OffsetDeleteResponseTopic:
-    name: str
-    partitions: list[PartitionResult]
+    topics: list[TopicResults]

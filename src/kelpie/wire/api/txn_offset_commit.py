@@ -12,7 +12,7 @@ v5   no new field; the group joins the transaction by this request (KIP-890)
 from __future__ import annotations
 
 from kelpie.wire.schema import Int16, Int32, Int64, field, request, response, struct
-from kelpie.wire.structs import PartitionResult
+from kelpie.wire.structs import TopicResults
 
 
 @request(key=28, versions="0-5", flexible="3+")
@@ -44,10 +44,4 @@ class TxnOffsetCommitRequestPartition:
 @response(key=28, versions="0-5", flexible="3+")
 class TxnOffsetCommitResponse:
     throttle_time_ms: Int32 = 0
-    topics: list[TxnOffsetCommitResponseTopic]
-
-
-@struct
-class TxnOffsetCommitResponseTopic:
-    name: str
-    partitions: list[PartitionResult]
+    topics: list[TopicResults]

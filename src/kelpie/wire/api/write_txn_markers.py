@@ -9,7 +9,7 @@ v2   request + transaction_version (KIP-1228)
 from __future__ import annotations
 
 from kelpie.wire.schema import Int8, Int16, Int32, Int64, field, request, response, struct
-from kelpie.wire.structs import PartitionResult, TopicPartitionIndexes
+from kelpie.wire.structs import TopicPartitionIndexes, TopicResults
 
 
 @request(key=27, versions="0-2", flexible="1+")
@@ -35,10 +35,4 @@ class WriteTxnMarkersResponse:
 @struct
 class WritableTxnMarkerResult:
     producer_id: Int64
-    topics: list[WritableTxnMarkerTopicResult]
-
-
-@struct
-class WritableTxnMarkerTopicResult:
-    name: str
-    partitions: list[PartitionResult]
+    topics: list[TopicResults]
