@@ -5,7 +5,7 @@ keeps its meaning, but not always its name: where logs of Kafka 0.9 use another 
 
 Retriable is Java's RetriableException: the same request may succeed later. A code that refreshes metadata is
 an InvalidMetadataException: the client believes in a wrong leader, and asks for metadata before it retries.
-The flags do not tell all that clients do by themselves: after 15 and 16 they look for the coordinator, and
+The flags are not all that clients act on: after 15 and 16 they look for the coordinator, and
 after 22, 25, 27, 79 and 110, none of them retriable, they join the group again.
 """
 

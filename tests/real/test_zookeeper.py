@@ -19,10 +19,10 @@ def test_killed_server_comes_back_on_its_port(real_zookeeper: RealZooKeeper) -> 
     """Its clients know only the one address."""
     port = real_zookeeper.port
 
-    real_zookeeper.kill()
+    real_zookeeper.kill("zookeeper")
     with pytest.raises(ConnectionRefusedError):
         zookeeper.four_letters(port, "srvr")
-    real_zookeeper.start()
+    real_zookeeper.start("zookeeper")
 
     assert "Mode: standalone" in zookeeper.four_letters(port, "srvr")
 

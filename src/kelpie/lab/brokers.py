@@ -49,7 +49,7 @@ class Listener:
         return len(cut)
 
     async def closed(self) -> None:
-        """Come back when no socket of this listener is left."""
+        """Return when no socket of this listener is left."""
         if self._server is not None:
             await self._server.settled()
         while self.connections:

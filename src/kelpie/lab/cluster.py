@@ -46,18 +46,8 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def _of_brokers(method: "Callable[Concatenate[Brokers, P], T]") -> "Callable[Concatenate[Cluster, P], T]":
-    """The same method of the cluster: it asks its brokers."""
-
-    @wraps(method)
-    def delegate(cluster: "Cluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return method(cluster.brokers, *args, **kwargs)
-
-    return delegate
-
-
 def _of_injection(method: "Callable[Concatenate[Injection, P], T]") -> "Callable[Concatenate[Cluster, P], T]":
-    """The same method of the cluster: its injection causes the fault."""
+    """A method of the cluster that calls this method of its injection."""
 
     @wraps(method)
     def delegate(cluster: "Cluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -260,9 +250,16 @@ class Cluster:
     def fabric(self) -> Fabric:
         return self.driver.fabric
 
-    is_alive = _of_brokers(Brokers.is_alive)
-    describe = _of_brokers(Brokers.describe)
-    metrics = _of_brokers(Brokers.metrics)
+    def is_alive(self, node_id: int) -> bool:
+        return self.brokers.is_alive(node_id)
+
+    def describe(self) -> dict[str, Any]:
+        """Brokers, topics with their partitions, and groups, as plain data."""
+        return self.brokers.describe()
+
+    def metrics(self) -> str:
+        """The text that Prometheus reads."""
+        return self.brokers.metrics()
 
     # Faults.
 
@@ -293,10 +290,10 @@ class Cluster:
     # Waiting, and topics.
 
     async def wait_until(self, condition: Callable[[State], object], limit_s: float = 30.0) -> dict[str, Any]:
-        """Come back, with its description, when the cluster fulfils the condition. Raises TimeoutError."""
+        """Return the description of the cluster when it fulfils the condition. Raises TimeoutError."""
         came_true: asyncio.Future[dict[str, Any]] = self.driver.loop.create_future()
 
-        def look() -> None:
+        def check() -> None:
             if came_true.done():
                 return
             try:
@@ -306,21 +303,21 @@ class Cluster:
             except Exception as error:
                 came_true.set_exception(error)
 
-        self.driver.watchers.append(look)
+        self.driver.watchers.append(check)
         try:
-            look()
+            check()
             return await asyncio.wait_for(came_true, limit_s)
         except TimeoutError:
             raise TimeoutError(f"It did not come true within {limit_s} s.") from None
         finally:
-            self.driver.watchers.remove(look)
+            self.driver.watchers.remove(check)
 
     async def wait_for_group(
         self, group: str, state: str = "Stable", *, members: int | None = None, limit_s: float = 30.0
     ) -> dict[str, Any]:
-        """Come back, with its description, when the group is in this state (with so many members)."""
+        """Return the description of the group when it is in this state (with so many members)."""
 
-        def found(cluster: State) -> dict[str, Any] | None:
+        def wanted_group(cluster: State) -> dict[str, Any] | None:
             for described in cluster["groups"]:
                 if described["group"] == group and described["state"] == state:
                     count = self._members(described)
@@ -328,7 +325,7 @@ class Cluster:
             return None
 
         try:
-            described = found(await self.wait_until(found, limit_s))
+            described = wanted_group(await self.wait_until(wanted_group, limit_s))
         except TimeoutError:
             raise TimeoutError(f"Group {group!r} did not become {state} within {limit_s} s.") from None
         assert described is not None
@@ -342,7 +339,7 @@ class Cluster:
         config: Mapping[str, object] | None = None,
         assignment: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """Raises LabError where the cluster will not have it.
+        """Raises LabError where the cluster refuses it.
 
         `assignment`: the replicas of each partition, the one to lead first; it wins over the numbers.
         """

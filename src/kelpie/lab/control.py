@@ -30,14 +30,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from kelpie.lab.acceptor import Acceptor
 from kelpie.lab.brokers import Brokers
 from kelpie.lab.faults import Fault, Observation
 from kelpie.lab.http import MOST_HEADER_BYTES, Request, RequestRefused, Response, read_request
 from kelpie.lab.injection import Injection
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.metrics import CONTENT_TYPE
-from kelpie.lab.network import HOST, bind_socket
+from kelpie.lab.network import HOST, Acceptor, bind_socket
 from kelpie.lab.orders import Body, fault_ordered
 
 log = logging.getLogger("kelpie.lab")
@@ -260,7 +259,7 @@ def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -
 
 
 async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Reads on for a moment: a connection that is closed before is reset, and the answer may be lost."""
+    """Reads on for a moment: closing at once would reset the connection, and the answer may be lost."""
     writer.write_eof()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LAST_WORDS_S):

@@ -52,7 +52,7 @@ class FabricDriver:
         self.defects: list[BaseException] = []
         """What went wrong inside the lab; the first of many."""
         self.watchers: list[Callable[[], None]] = []
-        """Called after whatever may have changed the cluster."""
+        """Called after each event that may have changed the cluster."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: Instant = 0
         self._follow_up: asyncio.Handle | None = None

@@ -60,7 +60,7 @@ class Fault:
                 self._undo()
 
     async def wait(self, hits: int = 1, limit_s: float = 30.0) -> None:
-        """Come back when it has struck that often. Raises TimeoutError when it does not in time."""
+        """Return when it has struck that often. Raises TimeoutError when it does not in time."""
         if self.hits >= hits:
             return
         reached = asyncio.get_running_loop().create_future()

@@ -52,7 +52,7 @@ class Response:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """The next request, or None where the client has said its last. Raises RequestRefused."""
+    """The next request, or None when the client sends no more. Raises RequestRefused."""
     try:
         first = await asyncio.wait_for(reader.read(1), IDLE_LIMIT_S)
     except TimeoutError:

@@ -7,13 +7,19 @@ client that keeps connecting to a free ephemeral port can even connect to itself
 
 import asyncio
 import contextlib
+import errno
+import logging
 import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from kelpie.lab.acceptor import Acceptor
 from kelpie.lab.lab_errors import LabError
 
+log = logging.getLogger("kelpie.lab")
+
+BACKLOG = 512
+_OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_RETRY_S = 1.0
 HOST = "127.0.0.1"
 NewConnection = Callable[[], asyncio.Protocol]
 
@@ -50,6 +56,66 @@ class Network(Protocol):
 
     def bind_all(self, count: int, first: int | None) -> list[Port]:
         """`first` and the ports after it, or any free ports. All of them, or none."""
+
+
+class Acceptor:
+    """Accepts connections on a bound socket, and can stop without losing one. It owns the socket.
+
+    asyncio's own server (Python 3.11) forgets a connection that it has accepted when it is closed before the
+    connection is made: the socket stays open until it is collected. This class keeps track of each one.
+    """
+
+    def __init__(self, bound: socket.socket, factory: NewConnection, loop: asyncio.AbstractEventLoop) -> None:
+        self._socket = bound
+        self._factory = factory
+        self._loop = loop
+        self._arriving: set[asyncio.Task[None]] = set()
+        self._retry: asyncio.TimerHandle | None = None
+        self.is_open = True
+        bound.listen(BACKLOG)
+        bound.setblocking(False)
+        loop.add_reader(bound, self._accept)
+
+    def close(self) -> None:
+        """Accept no more. Clients whose connection has not been accepted yet are refused."""
+        if self.is_open:
+            self.is_open = False
+            if self._retry is not None:
+                self._retry.cancel()
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+
+    async def settled(self) -> None:
+        """Return when every connection that was accepted has been made."""
+        while self._arriving:
+            await asyncio.wait(self._arriving)
+
+    def _accept(self) -> None:
+        for _ in range(BACKLOG):
+            try:
+                accepted, _ = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    raise
+                log.warning("no connection can be accepted for %g s: %s", _RETRY_S, error.strerror)
+                self._loop.remove_reader(self._socket)
+                self._retry = self._loop.call_later(_RETRY_S, self._resume)
+                return
+            task = self._loop.create_task(self._make(accepted))
+            self._arriving.add(task)
+            task.add_done_callback(self._arriving.discard)
+
+    def _resume(self) -> None:
+        if self.is_open:
+            self._loop.add_reader(self._socket, self._accept)
+
+    async def _make(self, accepted: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._factory, accepted)
+        except OSError:
+            accepted.close()
 
 
 class LoopbackPort:

@@ -1,6 +1,6 @@
 """The lab for code without an event loop: the same cluster, on a loop in a thread of its own.
 
-Every method has its twin's name and arguments. It runs on the loop, and comes back when it is done.
+Every method has the name and the arguments of its twin. It runs on the loop, and returns when it is done.
 """
 
 from collections.abc import Awaitable, Callable
@@ -52,7 +52,7 @@ class SyncFault:
             self._thread.run(self._fault.lift)
 
     def wait(self, hits: int = 1, limit_s: float = 30.0) -> None:
-        """Come back when it has struck that often. Raises TimeoutError when it does not in time."""
+        """Return when it has struck that often. Raises TimeoutError when it does not in time."""
         if not self._thread.runs:
             raise LabError("The cluster is closed.")
         self._thread.run(lambda: self._fault.wait(hits, limit_s))

@@ -35,7 +35,7 @@ class RealCluster(Fleet):
     """`with RealCluster("0.9.0.1", brokers=3) as cluster:`. Raises `Unavailable` where it cannot be had.
 
     `listeners` are further ones, by the name of their security protocol (SASL_PLAINTEXT, SSL, SASL_SSL); what
-    they need goes into `config`. The brokers themselves, and those who ask for nothing else, use PLAINTEXT.
+    they need goes into `config`. The brokers themselves, and clients by default, use PLAINTEXT.
     """
 
     def __init__(
@@ -302,7 +302,7 @@ class RealCluster(Fleet):
         known = metadata_probe.brokers(node.port, timeout_s)
         if known or self.release.knows_brokers_without_topics:
             return known
-        # It answers. That is all it can tell; the rest is in ZooKeeper, which it will ask as well.
+        # The broker answers, but does not list brokers. They are registered in ZooKeeper, which it reads too.
         registered = zookeeper.sessions(self.nodes["zookeeper"].port)
         return {int(other.name): other.port for other in self.brokers if _registration(other) in registered}
 

@@ -41,7 +41,7 @@ def libraries(
 ) -> Path:
     """The folder that holds exactly these jars, fetched if need be. Raises `Unavailable`.
 
-    The title is what people read; Kafka of this version unless told otherwise.
+    The title is for messages; Kafka of this version by default.
     """
     what = title or f"Kafka {version}"
     store = folders.cache() / "kafka"
@@ -72,7 +72,7 @@ def ivy_command() -> list[str]:
 
 
 def _fetch(what: str, jars: tuple[Jar, ...], folder: Path, limit_s: float) -> None:
-    """What an interrupted fetch has already downloaded stays beside the goal, for the next one."""
+    """Jars that an interrupted fetch has already downloaded stay beside the folder, for the next fetch."""
     command = ivy_command()
     work = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(work / "jars", ignore_errors=True)
@@ -90,7 +90,7 @@ def _check(output: str, what: str, jars: tuple[Jar, ...], work: Path) -> None:
     if absent and not re.search(r"^\s+found ", output, re.MULTILINE):
         raise _not_reached(what)
     if absent:
-        # Ivy gives all or nothing; its output tells which ones failed.
+        # Ivy gives all or nothing; its output names those that failed.
         failed = re.findall(r":: (\S+)#(\S+);(\S+?)(?:: not found|!)", output)
         missing = [jar for jar in absent if (jar.organisation, jar.name, jar.revision) in failed] or absent
         raise Unavailable(
@@ -160,7 +160,7 @@ def _ivy() -> Path:
 def _settings() -> str:
     repository = os.environ.get("KELPIE_REPOSITORY")
     root = f"root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""
-    # No POMs and no checksum files: every jar is pinned with its checksum, so they would tell nothing new.
+    # No POMs and no checksum files: every jar is pinned with its checksum, so they would add nothing.
     return f"""<ivysettings>
   <settings defaultResolver="registry"/>
   <timeout-constraints>

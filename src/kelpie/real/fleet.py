@@ -22,8 +22,8 @@ START_LIMIT_S = 120.0
 _STOP_LIMIT_S = 60.0
 _LOOK_S = 0.1
 _ATTEMPTS = 3
-# After these words nothing more comes, but the process lives: 0.9 hangs while it shuts down what it never
-# had, and ZooKeeper's other threads do not mind the death of its first.
+# After these lines the server does not start any more, but its process lives: 0.9 hangs in its shutdown, and
+# ZooKeeper's other threads outlive its main thread.
 _FATAL = ("Fatal error during KafkaServer", "Thread[main,5,main] died")
 
 

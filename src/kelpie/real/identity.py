@@ -1,4 +1,4 @@
-"""Which process it was: its number alone may belong to another process by now.
+"""Identifies a process by its number and start: the number alone may belong to another process by now.
 
 Imported by the guardian: the standard library only, and little of it.
 """

@@ -43,7 +43,7 @@ class Jvm:
         errors: Path | None = None,
         stdin: Path = Path("/dev/null"),
     ) -> "Jvm":
-        """Start it in a session of its own. What it says goes to the log; to `errors` what it says there."""
+        """Start it in a session of its own. Its output goes to the log, its standard error to `errors` if given."""
         with contextlib.ExitStack() as files:
             out = files.enter_context(log.open("ab"))
             child = subprocess.Popen(
@@ -132,6 +132,6 @@ class Jvm:
             return ""
 
     def tail(self) -> str:
-        """The end of that, without stack frames and without the echo of our own questions."""
+        """The end of that, without stack frames and without the lines that our own probes cause."""
         lines = [line for line in self.said().splitlines() if line.strip() and not _NOISE.search(line)]
         return "\n".join(f"  | {line[:_TAIL_COLUMNS]}" for line in lines[-_TAIL_LINES:]) or "  | (nothing)"

@@ -1,4 +1,4 @@
-"""Configuration files of brokers, controllers and ZooKeeper, in the words of each age of Kafka.
+"""Configuration files of brokers, controllers and ZooKeeper, as each release of Kafka names the settings.
 
 The defaults make clusters quick rather than durable: short sessions, so that a killed broker can come back in
 seconds; no wait before a group's first rebalance; few partitions in the internal topics. A caller's settings
@@ -36,7 +36,7 @@ def defaults(release: Release, brokers: int) -> dict[str, object]:
         "group.min.session.timeout.ms": 500,
         "offsets.topic.num.partitions": 5,
         "offsets.topic.replication.factor": replicas,
-        # Each cleaner takes this much of the heap at once; 128 MB unless told otherwise.
+        # Each cleaner takes this much of the heap at once; 128 MB by default.
         "log.cleaner.dedupe.buffer.size": 16 * 2**20,
         "transaction.state.log.num.partitions": 2,
         "transaction.state.log.replication.factor": replicas,
@@ -75,7 +75,7 @@ def kraft(node: int, roles: str, listeners: Mapping[str, int], data: Path, quoru
     secured = [name for name in listeners if name not in ("PLAINTEXT", "CONTROLLER")]
     protocols = [f"{name}:{name}" for name in ("PLAINTEXT", *secured)]
     return {
-        # Kafka knows that controllers speak in plain text as long as everybody does.
+        # Without secured listeners, Kafka takes PLAINTEXT for controllers by itself.
         **(
             {"listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{','.join(protocols)}"}
             if secured
@@ -101,7 +101,7 @@ def zookeeper(port: int, data: Path) -> dict[str, object]:
         "clientPortAddress": HOST,
         "maxClientCnxns": 0,
         "tickTime": 500,
-        # Sessions are bound to 2 to 20 ticks unless told otherwise; the choice belongs to the clients.
+        # Sessions are bound to 2 to 20 ticks by default; here clients choose.
         "minSessionTimeout": 500,
         "maxSessionTimeout": 120_000,
         "admin.enableServer": "false",
@@ -152,7 +152,7 @@ log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 
 def log4j2(level: str, target: str) -> str:
-    # Its own hook would silence the last words of a server that is stopped.
+    # Its own hook would drop the last lines of a server that is stopped.
     return f"""status = error
 shutdownHook = disable
 appender.out.type = Console

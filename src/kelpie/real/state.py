@@ -48,7 +48,7 @@ def exists(name: str) -> bool:
 
 
 def clear(name: str) -> None:
-    """Remove what a start left that was cut off together with its guardian."""
+    """Remove the folder of a start that ended early together with its guardian."""
     if not exists(name):
         shutil.rmtree(folder(name), ignore_errors=True)
 

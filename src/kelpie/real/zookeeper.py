@@ -9,7 +9,7 @@ from kelpie.real.cluster_errors import Unavailable
 from kelpie.real.fleet import Fleet, FleetNode
 
 MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
-# Its log is set aside in chunks of 64 MB unless told otherwise, and synced on every write.
+# Its log is set aside in chunks of 64 MB by default, and synced on every write.
 OPTIONS = ("-Dzookeeper.preAllocSize=1024", "-Dzookeeper.forceSync=no")
 HEAP_MB = 128
 
@@ -66,15 +66,6 @@ class RealZooKeeper(Fleet):
     def connect(self) -> str:
         """The address for clients: host:port."""
         return f"{ports.HOST}:{self.port}"
-
-    def kill(self, name: str | int = "zookeeper") -> None:
-        super().kill(name)
-
-    def stop(self, name: str | int = "zookeeper") -> None:
-        super().stop(name)
-
-    def start(self, name: str | int = "zookeeper", *, wait: bool = True) -> None:
-        super().start(name, wait=wait)
 
     def _plan(self) -> None:
         self._classpath = _pyspark_classpath()

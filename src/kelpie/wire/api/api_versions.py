@@ -6,7 +6,7 @@ v2   no new field; the broker answers first and throttles after (KIP-219)
 v3   features (KIP-584); the answer's header never becomes flexible, so that an old client can read it:
      request + client_software_name, client_software_version; response + supported_features,
      finalized_features_epoch, finalized_features, zk_migration_ready; flexible
-v4   no new field; features whose lowest version is 0 are told too
+v4   no new field; features whose lowest version is 0 are listed too
 """
 
 from __future__ import annotations

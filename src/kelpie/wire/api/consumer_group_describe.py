@@ -1,7 +1,7 @@
 """ConsumerGroupDescribe (api key 69): state and members of groups of the newer protocol (KIP-848).
 
 v0   the beginning; flexible
-v1   classic members in such a group are told apart (KIP-1099): response + member_type
+v1   classic members in such a group are marked (KIP-1099): response + member_type
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ v1   request + validate_only; response + error_message
 v2   response + throttle_time_ms
 v3   no new field; the broker answers first and throttles after (KIP-219)
 v4   no new field; −1 asks for the default number of partitions and replicas (KIP-464)
-v5   the answer tells the settings (KIP-525): response + topic_config_error_code, num_partitions,
+v5   the answer has the settings (KIP-525): response + topic_config_error_code, num_partitions,
      replication_factor, configs; flexible
 v6   no new field; THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599)
 v7   topics have ids (KIP-516): response + topic_id

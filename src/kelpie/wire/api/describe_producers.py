@@ -1,4 +1,4 @@
-"""DescribeProducers (api key 61): producers that are active on a partition: who holds the last stable offset.
+"""DescribeProducers (api key 61): the active producers of a partition, with their open transactions.
 
 v0   the only version; flexible
 """

@@ -14,7 +14,7 @@ v8   no new field; the broker answers first and throttles after (KIP-219)
 v9   request + current_leader_epoch (KIP-320)
 v10  no new field; records may be compressed with zstd (KIP-110)
 v11  reading from the closest replica (KIP-392): request + rack_id; response + preferred_read_replica
-v12  truncation is told within the fetch (KIP-595): request + cluster_id, last_fetched_epoch; response +
+v12  the fetch reports truncation (KIP-595): request + cluster_id, last_fetched_epoch; response +
      diverging_epoch, current_leader, snapshot_id; flexible
 v13  topics go by id (KIP-516): request + topic_id; request − topic; response + topic_id; response −
      topic

@@ -1,4 +1,4 @@
-"""Heartbeat (api key 12): a member says that it is alive, and hears of a rebalance.
+"""Heartbeat (api key 12): a member says that it is alive, and learns of a rebalance.
 
 v0   the beginning
 v1   response + throttle_time_ms

@@ -1,4 +1,4 @@
-"""The produce path: is this batch fit to be appended, and where does it stand in the log?
+"""The produce path: may this batch be appended, and which offsets does it get?
 
 Only the header and the checksum are touched. The records stay as the producer sent them, compressed or not,
 so an append costs one pass of CRC-32C however many records there are, and followers and consumers get the
@@ -163,8 +163,8 @@ def _refusal(
             f"{header.record_count} records and a last offset delta of {header.last_offset_delta}",
         )
     if codec == Codec.NONE and header.record_count * SMALLEST_RECORD > len(batch) - HEADER_SIZE:
-        # A real broker notices when it reads the records. This much can be told without: a header must not
-        # take billions of offsets for nothing.
+        # A real broker notices when it reads the records. This check needs no reading, and keeps a header
+        # from taking billions of offsets for nothing.
         return refused(
             ErrorCode.INVALID_RECORD,
             f"{header.record_count} records in {len(batch) - HEADER_SIZE} bytes",

@@ -1,7 +1,7 @@
 """Finds the next whole batch behind damage.
 
 A bit that flipped in a length, or a page that was never written, hides where the next batch begins. Its
-checksum tells it from chance: a position is a batch when its header makes sense and its checksum is right.
+checksum proves a batch: a position is one when its header makes sense and its checksum is right.
 """
 
 import re
@@ -56,7 +56,7 @@ class BatchSearch:
 
     Hostile bytes can claim a batch as long as the rest at every position. Checksums over all of them would
     cost the square of the buffer's size, so there is a budget for the buffer as a whole. Honest damage does
-    not come near it: what merely looks like a batch is told by its fields, without a checksum.
+    not come near it: bytes that merely look like a batch fail the checks of its fields, before a checksum.
     """
 
     def __init__(self, view: memoryview) -> None:
