@@ -43,7 +43,7 @@ class Jvm:
         errors: Path | None = None,
         stdin: Path = Path("/dev/null"),
     ) -> "Jvm":
-        """Start it in a session of its own. Its output goes to the log, its standard error to `errors` if given."""
+        """Start it in a session of its own. Output goes to the log, standard error to `errors` if given."""
         with contextlib.ExitStack() as files:
             out = files.enter_context(log.open("ab"))
             child = subprocess.Popen(
