@@ -99,7 +99,7 @@ class Action:
     delay_ms: int | None = None
     """None: until the fault is lifted."""
     after: bool = False
-    """The broker does what it is asked, and the fault hits the answer."""
+    """The broker does its work, and the fault strikes the answer."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -141,7 +141,7 @@ class RequestFault(_OfRequests):
                 self._end()  # What it holds already stays held for its time.
 
     def hold(self, release: Callable[[], None], delay_ms: int | None) -> None:
-        """Keeps a request until its time has come or the fault is lifted."""
+        """Keeps a request for the delay, or until the fault is lifted."""
         timer = None
         if delay_ms is not None:
             loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ class RequestFault(_OfRequests):
             self._release(release)
 
     def forget(self) -> None:
-        """The cluster ends: nothing that is held goes anywhere."""
+        """The cluster ends: requests that are held are dropped."""
         for timer in self._held.values():
             if timer is not None:
                 timer.cancel()
@@ -192,7 +192,7 @@ class Observation(_OfRequests):
 
 
 class Circumstance(_OfRequests):
-    """Something wrong with a broker or a partition. It strikes whenever a request meets it."""
+    """A fault of a broker or a partition. It strikes each request that concerns it."""
 
 
 class Stall(Fault):

@@ -32,7 +32,7 @@ class Injection:
     # Brokers.
 
     async def kill(self, node_id: int) -> Fault:
-        """The broker dies without a word: connections break, its peers notice when its session ends.
+        """The broker crashes: connections break, and its peers notice when its session ends.
 
         Lifting the fault starts it again. It strikes once for each connection that broke.
         """
@@ -119,7 +119,7 @@ class Injection:
         return self._circumstance(f"ISR of {which} is {list(isr)}", Filter(topic=topic), catch_up)
 
     def make_leaderless(self, topic: str, partition: int) -> Fault:
-        """The partition has no leader until one is elected. Lifting elects one, as cleanly as can be."""
+        """The partition has no leader until one is elected. Lifting elects one, cleanly if possible."""
         which = self._brokers.partition(topic, partition)
         self._brokers.change(lambda fabric, now: fabric.make_leaderless(which, now))
         what = f"{which} has no leader"
@@ -127,7 +127,7 @@ class Injection:
             return self._circumstance(
                 what, Filter(topic=topic), lambda: self._brokers.elect_if_leaderless(which)
             )
-        # No request names this topic: groups meet it as a coordinator that is not there.
+        # No request names this topic: groups get COORDINATOR_NOT_AVAILABLE.
         fault = self._added(Fault(what, lambda: self._brokers.elect_if_leaderless(which)))
         self.faults.count_errors(ErrorCode.COORDINATOR_NOT_AVAILABLE, fault)
         return fault
@@ -142,7 +142,7 @@ class Injection:
     def slow_load(self, delay_ms: int, partition: int | None = None) -> Fault:
         """Coordinators take this long to load a partition of the offsets topic (one, or each).
 
-        It strikes with each answer that says so.
+        It strikes with each answer that carries the error for a coordinator that loads.
         """
         if delay_ms < 0:
             raise LabError(f"A delay of {delay_ms} ms cannot be.")
@@ -158,12 +158,12 @@ class Injection:
         return fault
 
     def lose_offsets(self, group: str) -> Fault:
-        """The group's committed offsets are gone, as if they had never been. It cannot be undone."""
+        """The group's committed offsets are lost. It cannot be undone."""
         self._brokers.change(lambda fabric, now: fabric.lose_offsets(group, now))
         return self._happened(f"offsets of {group} lost")
 
     def expire_offsets(self, group: str | None = None) -> Fault:
-        """Offsets expire now that would expire one day: of one group, or of all. It cannot be undone."""
+        """Offsets of one group, or of all, expire at once. It cannot be undone."""
         self._brokers.change(lambda fabric, now: fabric.expire_offsets(group, now))
         return self._happened(f"offsets of {group or 'all groups'} expired")
 
@@ -198,7 +198,7 @@ class Injection:
         return self._strike(options, Action("error", code))
 
     def delay(self, delay_ms: int | None, **options: Unpack[RequestFaultOptions]) -> RequestFault:
-        """Hold matching requests (with `after`, their answers) so long; None: until lifted."""
+        """Hold matching requests (with `after`, their answers) for this time; None: until lifted."""
         if delay_ms is not None and delay_ms < 0:
             raise LabError(f"A delay of {delay_ms} ms cannot be.")
         return self._strike(options, Action("delay", delay_ms=delay_ms))
@@ -243,7 +243,7 @@ class Injection:
         return self._added(Circumstance(what, met_by, self.faults.name_of, undo))
 
     def _happened(self, what: str) -> Fault:
-        """A fault that ends in the moment in which it happens."""
+        """A fault that ends at once."""
         fault = self._added(Fault(what))
         fault.strike()
         fault.lift()

@@ -1,4 +1,4 @@
-"""Faults ordered as JSON: the body of a request becomes a call, or a sentence about what is wrong with it."""
+"""Faults ordered as JSON: the body of a request becomes a call, or an error that says what is wrong."""
 
 import json
 from typing import Any

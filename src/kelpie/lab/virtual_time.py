@@ -19,7 +19,7 @@ _BEGINNING_S = 1_767_225_600.0
 
 
 class _Jumping(selectors.BaseSelector):
-    """Looks at its files without waiting; a wait moves the clock instead."""
+    """Polls its files without waiting; a wait moves the clock instead."""
 
     def __init__(self) -> None:
         self._files = selectors.DefaultSelector()

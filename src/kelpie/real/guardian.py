@@ -7,10 +7,10 @@ It reads one JSON order per line from its standard input:
     ["own", FOLDER]         remove this folder when the parent is gone
     ["disown", FOLDER]
     ["release"]             the parent lets everything live on; go away
-    ["clean"]               do now what would be done later; go away
+    ["clean"]               clean up now; go away
 
 The end of the input means that the parent died. A child that the parent forked may hold the pipe open
-beyond that, so the parent's number is looked at as well. The standard library only: it starts in
+beyond that, so the guardian also checks its parent's pid. The standard library only: it starts in
 milliseconds, and nothing that breaks the parent breaks it.
 """
 
@@ -51,7 +51,7 @@ def clean(processes: set[ProcessIdentity], folders: set[str]) -> None:
 
 
 def _listen(parent: int, processes: set[ProcessIdentity], folders: set[str]) -> bool:
-    """Follow orders until the last one; True when there is to be cleaned up."""
+    """Follow orders until the last one. True: clean up now."""
     pending = b""
     while True:
         ready, _, _ = select.select([0], [], [], _LOOK_S)

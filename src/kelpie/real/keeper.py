@@ -17,7 +17,7 @@ class Keeper:
 
     def __init__(self) -> None:
         self._guardian = subprocess.Popen(
-            # -P: a folder named kelpie where the user happens to stand is not ours. -S: no site, quick start.
+            # -P: ignore a folder named kelpie in the current directory. -S: no site, quick start.
             [sys.executable, "-P", "-S", "-m", "kelpie.real.guardian", str(os.getpid())],
             stdin=subprocess.PIPE,
             bufsize=0,

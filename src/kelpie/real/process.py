@@ -13,7 +13,7 @@ from kelpie.real.cluster_errors import RealError
 from kelpie.real.identity import ProcessIdentity
 from kelpie.real.keeper import Keeper
 
-# The shell waits for a word before it becomes the program: by then the guardian knows of it. Should we die in
+# The shell waits for a line before it becomes the program: by then the guardian knows of it. If we die in
 # between, the pipe closes and the shell ends. The number and the start time survive exec.
 _GATE = 'IFS= read -r go && exec "$@" <"$0"'
 

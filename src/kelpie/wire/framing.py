@@ -32,7 +32,7 @@ class RequestHeader:
 
 
 class UnsupportedVersion(Exception):
-    """A request of an API or version that Kelpie does not speak; its header could be read all the same."""
+    """A request of an API or version that Kelpie does not have; only its header was read."""
 
     def __init__(self, header: RequestHeader) -> None:
         name = NAMES.get(header.api_key, f"API {header.api_key}")

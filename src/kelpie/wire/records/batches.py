@@ -149,7 +149,7 @@ class Batches(Iterator[Batch]):
 
     def _zeros_from(self, position: int) -> bool:
         if any(self._view[position : position + 64]):
-            return False  # Mostly it ends here, and nothing large is copied.
+            return False  # The common case, which copies little.
         for start in range(position, len(self._view), _PIECE):
             piece = bytes(self._view[start : start + _PIECE])
             if piece.count(0) != len(piece):
@@ -159,7 +159,7 @@ class Batches(Iterator[Batch]):
     def _skip(self, search: BatchSearch, reason: str, torn: TornBatch | None) -> None:
         """Go to the next whole batch; without one, to the end.
 
-        The length of what is broken may be broken too, so it is not asked where the next batch begins.
+        The length of a broken batch may be wrong too, so it does not say where the next batch begins.
         """
         start = self.position
         position = search.next_whole(start + 1, self._last_offset)
@@ -176,6 +176,6 @@ def read_batches(buffer: Buffer, *, skip_corrupt: bool = False, crc: bool = True
 
 
 def read_all_records(buffer: Buffer, *, inflated_limit: int = INFLATED_LIMIT) -> Iterator[Record]:
-    """Iterate over the records that clients wrote, in all batches of `buffer`. A torn end is let pass."""
+    """Iterate over the records that clients wrote, in all batches of `buffer`. A torn end is ignored."""
     batches = Batches(buffer)
     return chain.from_iterable(batch.records(inflated_limit=inflated_limit) for batch in batches)

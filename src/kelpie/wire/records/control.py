@@ -1,4 +1,4 @@
-"""Control records: what brokers write among the records of clients, as markers that end a transaction.
+"""Control records: records that brokers write among those of clients, such as the end of a transaction.
 
 Their keys must not be taken for keys of records: 0000 0001 is "version 0, COMMIT" here, and would begin an
 offset commit of the oldest kind in the offsets topic. So a batch hands them out apart

@@ -1,11 +1,11 @@
 """The records of a batch of magic 2: Kafka's DefaultRecord.
 
-Two readers. aiokafka's compiled one makes this nine times as fast, and reads nearly everything. The one in
-Python below says what is wrong, and where, when the compiled one stumbles; and it reads what that cannot: a
-header whose key is no UTF-8, which Kafka lets pass.
+There are two readers. aiokafka's compiled reader is nine times as fast, and reads nearly everything. Where it
+fails, the reader in Python below says what is wrong, and where. It also reads header keys that are not UTF-8:
+Kafka accepts them, and the compiled reader does not.
 
-The compiled reader trusts its bytes a little. It looks at lengths, but reads a number or two past the end of
-its buffer, which crashes at the end of a mapped file. So it always gets a copy with some zeros behind it.
+The compiled reader checks lengths, but can read a number or two past the end of its buffer, which crashes at
+the end of a mapped file. So it always gets a copy with some zeros behind it.
 """
 
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def read_records(
             return
         except Exception:
             # CorruptRecordException, UnicodeDecodeError, MemoryError, OverflowError, and never a position.
-            # The reader in Python goes over the same bytes, and knows.
+            # The reader in Python reads the same bytes, and says where they break.
             pass
     yield from _read_in_python(header, batch, inflated, skip=done, position=position)
 
