@@ -7,12 +7,11 @@ from typing import TypeVar
 from kelpie.broker.image import Image
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.wire.api.offset_delete import OffsetDeleteRequestTopic, OffsetDeleteResponseTopic
-from kelpie.wire.api.txn_offset_commit import TxnOffsetCommitRequestTopic, TxnOffsetCommitResponseTopic
-from kelpie.wire.structs import PartitionResult
+from kelpie.wire.api.offset_delete import OffsetDeleteRequestTopic
+from kelpie.wire.api.txn_offset_commit import TxnOffsetCommitRequestTopic
+from kelpie.wire.structs import PartitionResult, TopicResults
 
 RequestTopic = TypeVar("RequestTopic", OffsetDeleteRequestTopic, TxnOffsetCommitRequestTopic)
-ResponseTopic = TypeVar("ResponseTopic", OffsetDeleteResponseTopic, TxnOffsetCommitResponseTopic)
 
 
 def split(
@@ -36,7 +35,7 @@ def split(
     return existing, absent
 
 
-def merged(absent: Iterable[ResponseTopic], answered: Iterable[ResponseTopic]) -> list[ResponseTopic]:
+def merged(absent: Iterable[TopicResults], answered: Iterable[TopicResults]) -> list[TopicResults]:
     """Kafka puts the partitions that it refused by itself first."""
     topics = {topic.name: topic for topic in absent}
     for topic in answered:

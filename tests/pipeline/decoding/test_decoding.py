@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kelpie.wire.records.checksum import crc32c
 
 from kelpie.pipeline.decoding.checksums import CRC32, CRC32C, checksum, checksum_of_batch
 from kelpie.pipeline.decoding.compiled import PAD
@@ -27,6 +26,7 @@ from kelpie.wire.records import (
     write_control_batch,
     write_message_set,
 )
+from kelpie.wire.records.header import crc32c
 from tests.evidence import unpacked
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

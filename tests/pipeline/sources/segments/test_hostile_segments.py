@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kelpie.wire.records.checksum import crc32c
 
 from kelpie.pipeline.decoding import segment as segments
 from kelpie.pipeline.decoding.compiled import PAD
@@ -19,6 +18,7 @@ from kelpie.pipeline.decoding.group_records import group_metadata
 from kelpie.pipeline.decoding.interning import SECRET, Names, intern
 from kelpie.pipeline.decoding.segment import read_bytes
 from kelpie.wire.records import Codec, Record, write_batch
+from kelpie.wire.records.header import crc32c
 from tests.evidence import unpacked
 from tests.pipeline.sources.segments.segments import batches, commit
 
