@@ -25,7 +25,12 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     for name in names:
         topic = image.topics.get(name)
         if topic is None:
-            topics.append(_absent(name))
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            topics.append(
+                wire.DescribeTopicPartitionsResponseTopic(
+                    error_code=unknown, name=name, topic_id=NO_UUID, partitions=[]
+                )
+            )
             continue
         if room == 0:
             cursor = wire.Cursor(topic_name=name, partition_index=start)
@@ -38,12 +43,6 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
             break
         start = 0
     call.answer(wire.DescribeTopicPartitionsResponse(topics=topics, next_cursor=cursor))
-
-
-def _absent(name: str) -> wire.DescribeTopicPartitionsResponseTopic:
-    return wire.DescribeTopicPartitionsResponseTopic(
-        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_id=NO_UUID, partitions=[]
-    )
 
 
 def _described(

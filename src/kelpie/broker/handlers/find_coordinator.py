@@ -27,6 +27,8 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
     keys = request.coordinator_keys if call.version >= 4 else [request.key]
     coordinators = [(key, *look_up(broker, request.key_type, key, call.listener, now)) for key in keys]
     if call.version >= 4:
+        # Kafka knows the type of share partitions, and refuses it here without a message.
+        message = "" if request.key_type in (*TOPICS, SHARE) else _INVALID
         call.answer(
             FindCoordinatorResponse(
                 coordinators=[
@@ -36,7 +38,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
                         host=node.host,
                         port=node.port,
                         error_code=code,
-                        error_message=_INVALID if _is_unheard_of(request.key_type) else "",
+                        error_message=message,
                     )
                     for key, code, node in coordinators
                 ]
@@ -64,11 +66,6 @@ _MESSAGES = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.INVALID_REQUEST: _INVALID,
 }
-
-
-def _is_unheard_of(key_type: int) -> bool:
-    """Kafka knows the type of share partitions, and refuses it here without a message."""
-    return key_type not in (*TOPICS, SHARE)
 
 
 def look_up(

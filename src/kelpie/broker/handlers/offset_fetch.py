@@ -29,15 +29,9 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         if not isinstance(host, ShardHost):
             to.answer(offset_fetch.refused(group, host, call.version))
             continue
-        _name(broker, group, call.version)
-        host.carry_out(host.shard.fetch_offsets(to, group, request.require_stable, now), now)
-
-
-def _name(broker: Broker, group: wire.OffsetFetchRequestGroup, version: int) -> None:
-    """Fills in names for ids."""
-    if version >= BY_ID:
-        for topic in group.topics or ():
+        for topic in (group.topics or ()) if call.version >= BY_ID else ():
             topic.name = broker.image.names.get(topic.topic_id, "")
+        host.carry_out(host.shard.fetch_offsets(to, group, request.require_stable, now), now)
 
 
 def _with_ids(broker: Broker, to: Relay) -> Relay:

@@ -98,15 +98,11 @@ NO_CHANGES = ProducerChanges()
 
 class Producers:
     def __init__(self) -> None:
-        self._entries: dict[int, ProducerEntry] = {}
+        self.entries: dict[int, ProducerEntry] = {}
         self._verifications: dict[int, _Verification] = {}
 
-    @property
-    def entries(self) -> Mapping[int, ProducerEntry]:
-        return self._entries
-
     def snapshot(self) -> Mapping[int, ProducerEntry]:
-        return self._entries.copy()
+        return self.entries.copy()
 
     def examine(
         self,
@@ -132,7 +128,7 @@ class Producers:
                         return duplicate
                 if origin != "replication" and header.is_transactional:
                     self._check_verified(header, verify, guard)
-                entry = changes.entries.get(header.producer_id) or self._entries.get(header.producer_id)
+                entry = changes.entries.get(header.producer_id) or self.entries.get(header.producer_id)
                 if header.is_control:
                     self._marker(
                         entry,
@@ -149,13 +145,13 @@ class Producers:
         return changes
 
     def accept(self, changes: ProducerChanges) -> None:
-        self._entries.update(changes.entries)
+        self.entries.update(changes.entries)
         for producer_id in changes.verified:
             self._verifications.pop(producer_id, None)
 
     def rebuild(self, snapshot: Mapping[int, ProducerEntry], batches: Sequence[StoredBatch]) -> None:
         """Begin again with a snapshot and the batches that follow it. Guards given out are void."""
-        self._entries = dict(snapshot)
+        self.entries = dict(snapshot)
         self._verifications.clear()
         for batch in batches:
             changes = self.examine((batch,), "replication")
@@ -166,7 +162,7 @@ class Producers:
         self, producer_id: int, epoch: int, sequence: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
         """None when the transaction is open here, so that there is nothing to ask the coordinator."""
-        entry = self._entries.get(producer_id)
+        entry = self.entries.get(producer_id)
         if entry is not None and entry.transaction_start is not None and entry.epoch == epoch:
             return None
         state = self._verifications.get(producer_id)
@@ -183,17 +179,17 @@ class Producers:
         """Forget producers that are idle. One with an open transaction is kept."""
         expired = [
             entry.producer_id
-            for entry in self._entries.values()
+            for entry in self.entries.values()
             if entry.transaction_start is None and now - entry.last_timestamp >= expiration_ms
         ]
         for producer_id in expired:
-            del self._entries[producer_id]
+            del self.entries[producer_id]
         return len(expired)
 
     # One batch
 
     def _duplicate_of(self, header: BatchHeader) -> RememberedBatch | None:
-        entry = self._entries.get(header.producer_id)
+        entry = self.entries.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             return None
         first, last = header.base_sequence, header.last_sequence
@@ -203,7 +199,7 @@ class Producers:
         return None
 
     def _check_verified(self, header: BatchHeader, verify: bool, guard: VerificationGuard | None) -> None:
-        entry = self._entries.get(header.producer_id)
+        entry = self.entries.get(header.producer_id)
         if entry is not None and entry.epoch == header.producer_epoch and entry.transaction_start is not None:
             return
         if header.is_control:

@@ -29,16 +29,12 @@ class Transactions:
         self._open: OrderedDict[int, int] = OrderedDict()  # producers by first offset, which only grow
         self._ended_at: list[int] = []  # offsets of markers
         self._ended_from: list[int] = []  # first offsets of the same transactions
-        self._aborted: list[Aborted] = []
+        self.aborted: list[Aborted] = []
         self._aborted_at: list[int] = []
 
     @property
     def first_open(self) -> int | None:
         return next(iter(self._open), None)
-
-    @property
-    def aborted(self) -> list[Aborted]:
-        return self._aborted
 
     def accept(self, changes: ProducerChanges) -> None:
         for first_offset, producer_id in changes.begun:
@@ -69,8 +65,8 @@ class Transactions:
     def aborted_between(self, first: int, last: int) -> list[tuple[int, int]]:
         """Transactions that overlap with `first` up to `last`, exclusive: producer and first offset."""
         overlapping = []
-        for index in range(bisect_left(self._aborted_at, first), len(self._aborted)):
-            aborted = self._aborted[index]
+        for index in range(bisect_left(self._aborted_at, first), len(self.aborted)):
+            aborted = self.aborted[index]
             if aborted.first_offset < last:
                 overlapping.append((aborted.producer_id, aborted.first_offset))
             if aborted.last_stable_offset >= last:
@@ -82,24 +78,24 @@ class Transactions:
         index = bisect_left(self._ended_at, offset)
         del self._ended_at[index:], self._ended_from[index:]
         index = bisect_left(self._aborted_at, offset)
-        del self._aborted[index:], self._aborted_at[index:]
+        del self.aborted[index:], self._aborted_at[index:]
         begun = ((entry.transaction_start, entry.producer_id) for entry in producers)
         self._open = OrderedDict(sorted((start, producer) for start, producer in begun if start is not None))
 
     def forget_before(self, offset: int) -> None:
         """The log now begins at `offset`."""
         index = bisect_left(self._aborted_at, offset)
-        del self._aborted[:index], self._aborted_at[:index]
+        del self.aborted[:index], self._aborted_at[:index]
         index = bisect_left(self._ended_at, offset)
         del self._ended_at[:index], self._ended_from[:index]
 
     def replace_aborted(self, aborted: Iterable[Aborted]) -> None:
         """The cleaner has removed some of them altogether."""
-        self._aborted = []
+        self.aborted = []
         self._aborted_at = []
         for entry in aborted:
             self._keep(entry)
 
     def _keep(self, aborted: Aborted) -> None:
-        self._aborted.append(aborted)
+        self.aborted.append(aborted)
         self._aborted_at.append(aborted.last_offset)

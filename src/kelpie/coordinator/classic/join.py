@@ -17,7 +17,7 @@ join is answered MEMBER_ID_REQUIRED since version 4 (KIP-394). Static members
 from kelpie.coordinator.classic import responses, static_members
 from kelpie.coordinator.classic.group import ClassicGroup, create_group, find_group
 from kelpie.coordinator.classic.member import ClassicMember, ParkedJoin
-from kelpie.coordinator.classic.rebalance import drop, maybe_complete, rebalance_or_complete
+from kelpie.coordinator.classic.rebalance import drop, expel, maybe_complete, rebalance_or_complete
 from kelpie.coordinator.classic.records import new_group_record
 from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.coordinator.classic.static_members import Joiner
@@ -168,7 +168,7 @@ def _write_new(shard: ShardState, group: ClassicGroup, call: ParkedJoin, event: 
         gone = error is not ErrorCode.REQUEST_TIMED_OUT  # A late write may still succeed.
         for member in list(group.members.values()):
             if gone or member.join is call:
-                _send_away(group, member, event.behaviour.group_errors.get(error, error), event)
+                expel(group, member, event.behaviour.group_errors.get(error, error), event)
         if gone:
             for member_id in list(group.pending):
                 drop(group, member_id, event)
@@ -176,13 +176,6 @@ def _write_new(shard: ShardState, group: ClassicGroup, call: ParkedJoin, event: 
             del shard.groups[group.group_id]
 
     event.write([new_group_record(group, event.behaviour)], failed=failed)
-
-
-def _send_away(group: ClassicGroup, member: ClassicMember, error: ErrorCode, event: ShardEvent) -> None:
-    call = group.take_join(member)
-    if call is not None:
-        event.answer(call.to, responses.join_refused("", error, call.version, event.behaviour))
-    drop(group, member.member_id, event)
 
 
 def _refuse(joiner: Joiner, member_id: str, error: ErrorCode, event: ShardEvent) -> None:

@@ -1,8 +1,8 @@
 """Classic groups when their shard is loaded and unloaded, and when a timer of theirs is due."""
 
-from kelpie.coordinator.classic import membership, responses
+from kelpie.coordinator.classic import membership
 from kelpie.coordinator.classic.group import ClassicGroup, find_group, forget_if_dead
-from kelpie.coordinator.classic.rebalance import join_timer, prepare, sync_timer
+from kelpie.coordinator.classic.rebalance import join_timer, prepare, refuse_parked, sync_timer
 from kelpie.coordinator.classic.records import group_from
 from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.coordinator.event import ShardEvent
@@ -50,20 +50,13 @@ def _forget_unused(shard: ShardState) -> None:
 
 def unloaded(shard: ShardState, event: ShardEvent) -> None:
     """Another broker leads now. Parked calls are answered NOT_COORDINATOR, and the groups are Dead here."""
-    error = ErrorCode.NOT_COORDINATOR
     for group in shard.groups.values():
         if not isinstance(group, ClassicGroup):
             continue
         event.note(NoteKind.GROUP_UNLOADED, group=group.group_id, generation=group.generation)
         group.transition(ClassicGroupState.DEAD, group.since or 0)
         for member in group.members.values():
-            join = group.take_join(member)
-            if join is not None:
-                refusal = responses.join_refused(member.member_id, error, join.version, event.behaviour)
-                event.answer(join.to, refusal)
-            sync, member.sync = member.sync, None
-            if sync is not None:
-                event.answer(sync.to, responses.sync_refused(error))
+            refuse_parked(group, member, ErrorCode.NOT_COORDINATOR, event)
 
 
 def timer(shard: ShardState, event: ShardEvent, key: tuple[str, ...]) -> None:

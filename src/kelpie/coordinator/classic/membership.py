@@ -5,12 +5,12 @@ Check order for a member's requests (Kafka 2.3 and later): Dead, instance id, me
 
 from typing import Any
 
-from kelpie.coordinator.classic import responses
 from kelpie.coordinator.classic.group import ClassicGroup, find_group
 from kelpie.coordinator.classic.member import ClassicMember
 from kelpie.coordinator.classic.rebalance import (
     complete_after_expiry,
     drop,
+    expel,
     maybe_complete,
     rebalance_or_complete,
 )
@@ -64,7 +64,7 @@ def session_timer(event: ShardEvent, group: ClassicGroup, member_id: str) -> Non
         member.deadline = None  # It begins anew when the parked call is answered.
         return
     event.note(NoteKind.FAILED, group=group.group_id, member=member_id)
-    _remove(group, member_id, event)
+    expel(group, member, ErrorCode.UNKNOWN_MEMBER_ID, event)
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
         complete_after_expiry(group, event)
     else:
@@ -133,8 +133,9 @@ def _leave_one(group: ClassicGroup, one: MemberIdentity, left: list[Note], event
         error = group.check_member(member_id, one.group_instance_id, event, "leave-group")
         if error is not None:
             return error
-    left.append(_left(group, group.members[member_id], one.reason))
-    _remove(group, member_id, event)
+    member = group.members[member_id]
+    left.append(_left(group, member, one.reason))
+    expel(group, member, ErrorCode.UNKNOWN_MEMBER_ID, event)
     return ErrorCode.NONE
 
 
@@ -151,11 +152,3 @@ def _left(group: ClassicGroup, member: ClassicMember, reason: str | None) -> Not
         rebalance_ms=member.rebalance_timeout_ms,
         protocols=", ".join(name for name, _ in member.protocols),
     )
-
-
-def _remove(group: ClassicGroup, member_id: str, event: ShardEvent) -> None:
-    call = group.take_join(group.members[member_id])
-    if call is not None:
-        response = responses.join_refused("", ErrorCode.UNKNOWN_MEMBER_ID, call.version, event.behaviour)
-        event.answer(call.to, response)
-    drop(group, member_id, event)

@@ -31,6 +31,24 @@ def drop(group: ClassicGroup, member_id: str, event: ShardEvent) -> None:
     event.wake(group.session_key(member_id), None)
 
 
+def expel(group: ClassicGroup, member: ClassicMember, error: ErrorCode, event: ShardEvent) -> None:
+    """Removes a member; its parked JoinGroup is answered with the error."""
+    call = group.take_join(member)
+    if call is not None:
+        event.answer(call.to, responses.join_refused("", error, call.version, event.behaviour))
+    drop(group, member.member_id, event)
+
+
+def refuse_parked(group: ClassicGroup, member: ClassicMember, error: ErrorCode, event: ShardEvent) -> None:
+    """Answers the parked JoinGroup and SyncGroup of a member with the error."""
+    join = group.take_join(member)
+    if join is not None:
+        event.answer(join.to, responses.join_refused(member.member_id, error, join.version, event.behaviour))
+    sync, member.sync = member.sync, None
+    if sync is not None:
+        event.answer(sync.to, responses.sync_refused(error))
+
+
 def rebalance_or_complete(group: ClassicGroup, event: ShardEvent, reason: Note) -> None:
     """After a change of membership."""
     if group.state in MAY_FOLLOW[ClassicGroupState.PREPARING_REBALANCE]:

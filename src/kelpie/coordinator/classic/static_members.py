@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kelpie.coordinator.classic import responses
 from kelpie.coordinator.classic.group import ClassicGroup
 from kelpie.coordinator.classic.member import ClassicMember, ParkedJoin
-from kelpie.coordinator.classic.rebalance import maybe_complete, prepare, rebalance_or_complete
+from kelpie.coordinator.classic.rebalance import maybe_complete, prepare, rebalance_or_complete, refuse_parked
 from kelpie.coordinator.classic.records import group_record
 from kelpie.coordinator.classic.state import ClassicGroupState
 from kelpie.coordinator.event import ShardEvent
@@ -119,12 +119,6 @@ def _write(
 
 def _rename(group: ClassicGroup, old: ClassicMember, new_id: str, event: ShardEvent) -> ClassicMember:
     """Parked calls of the old member id are answered FENCED_INSTANCE_ID."""
-    fenced = ErrorCode.FENCED_INSTANCE_ID
-    join = group.take_join(old)
-    if join is not None:
-        event.answer(join.to, responses.join_refused(old.member_id, fenced, join.version, event.behaviour))
-    sync, old.sync = old.sync, None
-    if sync is not None:
-        event.answer(sync.to, responses.sync_refused(fenced))
+    refuse_parked(group, old, ErrorCode.FENCED_INSTANCE_ID, event)
     event.wake(group.session_key(old.member_id), None)
     return group.rename_static(old, new_id)

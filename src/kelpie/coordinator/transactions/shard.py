@@ -8,9 +8,8 @@ A client's end is answered as soon as it is prepared in the log. Then the marker
 and until their completion is in the log too, CONCURRENT_TRANSACTIONS answers all that would change the id.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from kelpie.coordinator.outcome import CallReply, Timer
@@ -60,13 +59,9 @@ class TransactionShard:
         self._behaviour = behaviour
         self._next_producer_id = next_producer_id
         self._coordinator_epoch = coordinator_epoch
-        self._transactions: dict[str, Transaction] = {}
+        self.transactions: dict[str, Transaction] = {}
         self._loaded_at: Instant | None = None
         self._left = False
-
-    @property
-    def transactions(self) -> Mapping[str, Transaction]:
-        return MappingProxyType(self._transactions)
 
     # Loading and leaving
 
@@ -75,15 +70,15 @@ class TransactionShard:
         transactional_id = decode_key(key).transactional_id
         written = decode_value(value)
         if written is None:
-            self._transactions.pop(transactional_id, None)
+            self.transactions.pop(transactional_id, None)
             return
-        transaction = self._transactions.get(transactional_id)
+        transaction = self.transactions.get(transactional_id)
         if transaction is not None and transaction.pending is not None:
             record = record_of(transactional_id, transaction.pending, self._behaviour.value_version)
             if record.value == value:
                 transaction.settle()  # More than the record says: the last epoch is kept.
                 return
-        self._transactions[transactional_id] = Transaction(transactional_id, facts_of(written))
+        self.transactions[transactional_id] = Transaction(transactional_id, facts_of(written))
 
     def loaded(self, now: Instant) -> TransactionOutcome:
         """Ends that were prepared are carried on, and open transactions are watched again."""
@@ -91,7 +86,7 @@ class TransactionShard:
         self._loaded_at = now
         markers: list[MarkerRequest] = []
         timers: list[Timer] = []
-        for transaction in self._transactions.values():
+        for transaction in self.transactions.values():
             timers += self._watch(transaction.transactional_id, transaction.facts, now)
             if transaction.facts.state in PREPARED:
                 transaction.prepare(end_completed(transaction.facts, now))
@@ -106,7 +101,7 @@ class TransactionShard:
         return TransactionOutcome(
             timers=tuple(
                 Timer((kind, transactional_id), None)
-                for transactional_id in self._transactions
+                for transactional_id in self.transactions
                 for kind in (_TIMEOUT, _COMPLETION)
             )
         )
@@ -114,7 +109,7 @@ class TransactionShard:
     def timer(self, key: Hashable, now: Instant) -> TransactionOutcome:
         match key:
             case (kind, str(transactional_id)) if kind in (_TIMEOUT, _COMPLETION):
-                transaction = self._transactions.get(transactional_id)
+                transaction = self.transactions.get(transactional_id)
             case _:
                 raise ValueError(f"{key!r} is no timer of this shard")
         if transaction is None:
@@ -127,7 +122,7 @@ class TransactionShard:
         """Forget ids without a transaction that were not used for transactional.id.expiration.ms."""
         dying = [
             (transaction, transaction.prepare(forgotten(transaction.facts)))
-            for transaction in self._transactions.values()
+            for transaction in self.transactions.values()
             if transaction.pending is None
             and transaction.facts.state in IDLE
             and transaction.facts.updated_at <= now - self._config.expiration_ms
@@ -161,10 +156,10 @@ class TransactionShard:
         if not 0 < request.transaction_timeout_ms <= self._config.max_timeout_ms:
             return TransactionOutcome(replies=answer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
         expected = (request.producer_id, request.producer_epoch) if named == (True, True) else None
-        transaction = self._transactions.get(transactional_id)
+        transaction = self.transactions.get(transactional_id)
         if transaction is None:
             facts = new_facts(self._next_producer_id(), request.transaction_timeout_ms, now)
-            transaction = self._transactions[transactional_id] = Transaction(transactional_id, facts)
+            transaction = self.transactions[transactional_id] = Transaction(transactional_id, facts)
         refusal = fencing.refuse_start(transaction, expected)
         if refusal is not None:
             return TransactionOutcome(replies=answer(refusal))
@@ -263,13 +258,13 @@ class TransactionShard:
 
     def markers_written(self, transactional_id: str, _now: Instant) -> TransactionOutcome:
         """Every partition of the last MarkerRequest of this id has its marker."""
-        transaction = self._transactions.get(transactional_id)
+        transaction = self.transactions.get(transactional_id)
         return NOTHING if transaction is None else self._complete(transaction)
 
     def describe(self, transactional_id: str) -> DescribedTransaction:
         if not transactional_id:
             return not_described(transactional_id, ErrorCode.INVALID_REQUEST)
-        transaction = self._transactions.get(transactional_id)
+        transaction = self.transactions.get(transactional_id)
         if transaction is None:
             return not_described(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return described(transactional_id, transaction.facts)
@@ -279,7 +274,7 @@ class TransactionShard:
     def _known(self, transactional_id: str) -> Transaction | ErrorCode:
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
-        return self._transactions.get(transactional_id) or ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        return self.transactions.get(transactional_id) or ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
     def _join(
         self,
