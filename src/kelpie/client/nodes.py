@@ -6,7 +6,7 @@ connection that did not come about is remembered, so a dead broker costs one tim
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -95,18 +95,25 @@ class Nodes:
 
     async def ask_any(self, request: Any, version: int | None = None, limit_s: float | None = None) -> Any:
         """The answer of whichever broker gives one: connected ones first, then the others, one by one."""
+        return await self._any(lambda connection: connection.ask(request, version, limit_s))
+
+    async def put_any(self, question: Question[Answer]) -> Answer:
+        """The same, for a question."""
+        return await self._any(lambda connection: connection.put(question))
+
+    async def _any(self, ask: Callable[[Connection], Awaitable[Answer]]) -> Answer:
         failures: list[ClientError] = []
         for connection in [*self._strangers, *self._connections.values()]:
             if connection.is_open:
                 try:
-                    return await connection.ask(request, version, limit_s)
+                    return await ask(connection)
                 except ClientError as error:
                     failures.append(error)
         asked = {failure.address for failure in failures}
         for broker in sorted(self.brokers.values(), key=lambda broker: broker.node_id in self._failures):
             if broker.address not in asked:
                 try:
-                    return await self.ask(broker.node_id, request, version, limit_s)
+                    return await ask(await self.connection(broker.node_id))
                 except ClientError as error:
                     failures.append(error)
         raise _none_of("brokers", failures)

@@ -23,7 +23,6 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.questions.find_coordinator import FoundCoordinator
 from kelpie.questions.heartbeat import AskHeartbeat
-from kelpie.questions.metadata import AskMetadata
 from kelpie.questions.offset_fetch import AskCommitted
 
 NAME = "coordinator-outage"
@@ -212,8 +211,8 @@ async def _find(stage: Stage, cluster: Cluster, group: str) -> FoundCoordinator:
 
 
 async def _replicas(stage: Stage, cluster: Cluster) -> dict[int, tuple[int, ...]]:
-    facts = await administering.put_any(stage, cluster, AskMetadata((OFFSETS_TOPIC,)))
-    return {number: rows.replicas for number, rows in facts.topics[OFFSETS_TOPIC].partitions.items()}
+    async with administering.admin(stage, cluster) as admin:
+        return {view.partition: view.replicas for view in await admin.topics([OFFSETS_TOPIC])}
 
 
 async def _offset(stage: Stage, cluster: Cluster, node_id: int, group: _Group) -> int:

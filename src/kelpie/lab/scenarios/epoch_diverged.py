@@ -21,7 +21,7 @@ async def run(stage: Stage) -> None:
     cluster = await cut_off(stage)
     stage.step("200 more records come in.")
     await produce(stage, cluster, TOPIC, 200)
-    end = await administering.end_of(stage, cluster, PARTITION)
+    end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     stage.expect(end == 250, f"the log of {PARTITION} ends at {end}; {GROUP} stands at 100")
     await stage.incident(cluster, finds={"KLP305": [GROUP]})
 

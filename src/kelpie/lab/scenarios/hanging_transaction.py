@@ -54,8 +54,8 @@ async def run(stage: Stage) -> None:
 
     stage.step("Producers without transactions write on.")
     await produce(stage, cluster, _TOPIC, 100)
-    end = await administering.end_of(stage, cluster, _PARTITION)
-    stable = await administering.end_of(stage, cluster, _PARTITION, isolation=1)
+    ends = await administering.log_ends(stage, cluster, _PARTITION)
+    end, stable = ends.latest, ends.stable
     stage.expect((stable, end) == (42, 152), f"the log is stable up to {stable}, and ends at {end}")
     at = reader.position(_PARTITION)
     stage.expect(at == stable, f"{_GROUP} waits at {at}")

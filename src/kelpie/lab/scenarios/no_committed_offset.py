@@ -7,11 +7,11 @@ consumers notice and take the new partitions over, nothing is committed there:
 they begin at the end and skip what was written before.
 """
 
-from kelpie.lab.scenarios import administering
 from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
+from kelpie.wire.api.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 
 NAME = "no-committed-offset"
 PERSONAS = ("4.3", "3.9", "2.8")
@@ -31,7 +31,10 @@ async def run(stage: Stage) -> None:
     await stage.calm(cluster, after_s=2.2)
 
     stage.step(f"{_TOPIC} gets two more partitions, and 50 records are written to each.")
-    code = await administering.add_partitions(stage, cluster, _TOPIC, 4)
+    wanted = CreatePartitionsTopic(name=_TOPIC, count=4, assignments=None)
+    request = CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False)
+    async with await stage.connect(cluster.bootstrap_servers, "admin") as connection:
+        code = (await connection.ask(request, 1)).results[0].error_code
     await produce(stage, cluster, _TOPIC, 50)
     stage.expect(code == 0, f"{_TOPIC} has four partitions")
     await stage.incident(cluster, finds={"KLP301": [_GROUP]})

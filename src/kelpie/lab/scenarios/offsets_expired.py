@@ -7,17 +7,25 @@ week. Then the coordinator removes them without a word, and the group with
 them. When its consumer comes back, it begins at the end of the log.
 """
 
+from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios import administering
 from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
+from kelpie.wire.api.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 NAME = "offsets-expired"
 PERSONAS = ("4.3", "3.9", "2.8")
 
 _GROUP, _OTHER, _TOPIC = "billing", "audit", "orders"
 _PARTITION = TopicPartition(_TOPIC, 0)
+_WITH_RETENTION = 4
+"""The last version of OffsetCommit that carries the time for which offsets are kept."""
 
 
 async def run(stage: Stage) -> None:
@@ -28,7 +36,7 @@ async def run(stage: Stage) -> None:
     other = Application(stage, cluster, _OTHER, [_TOPIC])
     other.start()
     await other.until_at(_PARTITION, 100)
-    code = await administering.commit(stage, cluster, _GROUP, {_PARTITION: 60}, retention_ms=800)
+    code = await _commit(stage, cluster, 60, retention_ms=800)
     stage.expect(code == 0, f"{_GROUP} has committed offset 60, to be kept for 800 ms")
     await stage.calm(cluster)
 
@@ -47,3 +55,13 @@ async def run(stage: Stage) -> None:
     await back.until_at(_PARTITION, 100)
     began = back.began_at(_PARTITION)
     stage.expect(began == 100, f"it begins at offset {began}, and skips 40 records")
+
+
+async def _commit(stage: Stage, cluster: Cluster, offset: int, retention_ms: int) -> int:
+    row = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+    topics = [OffsetCommitRequestTopic(name=_TOPIC, partitions=[row])]
+    request = OffsetCommitRequest(group_id=_GROUP, retention_time_ms=retention_ms, topics=topics)
+    async with await stage.connect(cluster.bootstrap_servers, "admin") as connection:
+        response = await connection.ask(request, _WITH_RETENTION)
+    code: int = response.topics[0].partitions[0].error_code
+    return code

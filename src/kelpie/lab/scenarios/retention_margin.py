@@ -28,12 +28,14 @@ async def run(stage: Stage) -> None:
     cluster = groups.cluster
 
     async def lag() -> int:
-        return await administering.end_of(stage, cluster, PARTITION) - groups.affected.position(PARTITION)
+        return (await administering.log_ends(stage, cluster, PARTITION)).latest - groups.affected.position(
+            PARTITION
+        )
 
     stage.step(f"{AFFECTED} becomes slow: it reads one record where ten are written. They are kept for 6 s.")
     groups.affected.seconds_per_record = _SECONDS_PER_RECORD
     await stage.until(lag, lambda behind: behind >= _FAR_BEHIND)
-    begins = await administering.end_of(stage, cluster, PARTITION, administering.EARLIEST)
+    begins = (await administering.log_ends(stage, cluster, PARTITION)).earliest
     at = await administering.committed(stage, cluster, AFFECTED, PARTITION)
     stage.expect(
         begins <= at, f"the log begins at {begins}, and {AFFECTED} stands at {at}: nothing is lost yet"
@@ -41,7 +43,7 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP313": [AFFECTED]}, seconds_of_history=2.2)
 
     stage.step("Somebody makes it fast again, in time.")
-    end = await administering.end_of(stage, cluster, PARTITION)
+    end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     groups.affected.seconds_per_record = 0.0
     came = await groups.affected.until_at(PARTITION, end)
     stage.expect(came >= end, f"{AFFECTED} has come to {came}, and has lost nothing")

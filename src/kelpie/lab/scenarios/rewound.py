@@ -34,7 +34,7 @@ async def run(stage: Stage) -> None:
 
     stage.step(f"{_GROUP} stops, and somebody resets it to the beginning.")
     await reader.close()
-    code = await administering.commit(stage, cluster, _GROUP, {_PARTITION: 0})
+    code = await administering.commit(stage, cluster, _GROUP, _PARTITION, 0)
     stage.expect(code == 0, f"{_GROUP} stands at 0")
     await stage.incident(cluster, finds={"KLP308": [_GROUP]})
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kelpie.client.address import Address
 from kelpie.client.connection import Connection
 from kelpie.client.memory import Memory
+from kelpie.client.nodes import Nodes
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.lab.cluster import Cluster
@@ -123,6 +124,10 @@ class Stage:
         """A connection to one broker. Raises ClientError."""
         settings = Settings((Address.parse(address),), client_id, network=self.environment.network)
         return await open_connection(settings.bootstrap[0], settings, memory=self.memory)
+
+    async def nodes(self, cluster: Cluster, client_id: str) -> Nodes:
+        """Connections to all brokers. Raises ClientError."""
+        return await Nodes.open(self.settings(cluster, client_id), memory=self.memory)
 
     def at_end(self, tidy: Callable[[], Awaitable[None]]) -> None:
         """Call this when the scenario is over, before what was opened earlier is closed."""

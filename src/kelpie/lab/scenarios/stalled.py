@@ -25,7 +25,7 @@ async def run(stage: Stage) -> None:
     before = await stage.until(committed, lambda offset: offset == groups.affected.position(PARTITION))
     await stage.incident(cluster, finds={"KLP309": [AFFECTED]}, after_s=0.5, seconds_of_history=2.2)
     after = await committed()
-    end = await administering.end_of(stage, cluster, PARTITION)
+    end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     stage.expect(before == after < end, f"{AFFECTED} stands at {after}, as before; the log ends at {end}")
 
     stage.step("It gets over it.")

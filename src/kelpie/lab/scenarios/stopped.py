@@ -21,7 +21,7 @@ async def run(stage: Stage) -> None:
     at = await administering.committed(stage, cluster, AFFECTED, PARTITION)
 
     async def log_end() -> int:
-        return await administering.end_of(stage, cluster, PARTITION)
+        return (await administering.log_ends(stage, cluster, PARTITION)).latest
 
     end = await stage.until(log_end, lambda end: end > at)
     stage.expect(at < end, f"{AFFECTED} stands at {at}, nobody is in it, and the log ends at {end}")

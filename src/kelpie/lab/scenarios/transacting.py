@@ -4,8 +4,8 @@ from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios import administering
-from kelpie.lab.scenarios.producing import write
+from kelpie.lab.scenarios.administering import TRANSACTION, coordinator
+from kelpie.lab.scenarios.producing import leaders, write
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -61,9 +61,16 @@ class TransactionalProducer:
             base_sequence=first,
             transactional=True,
         )
-        address = await administering.leader(self._stage, self._cluster, name)
         key = self.transactional_id
-        await write(self._stage, address, name, batch, key, transactional_id=key)
+        async with await self._stage.nodes(self._cluster, key) as nodes:
+
+            async def find_leader() -> int | None:
+                return (await leaders(nodes, name.topic)).get(name)
+
+            leader = await self._stage.until(find_leader, lambda leader: leader is not None)
+            if leader is None:
+                raise ConnectionError(f"{name} has no leader")
+            await write(nodes, leader, name, batch, transactional_id=key)
 
     async def send_offsets(self, group: str, name: TopicPartition, offset: int) -> None:
         """Commit an offset of the group as part of the transaction."""
@@ -85,9 +92,9 @@ class TransactionalProducer:
             producer_epoch=self.epoch,
             topics=[TxnOffsetCommitRequestTopic(name=name.topic, partitions=[part])],
         )
-        address = await administering.coordinator(self._stage, self._cluster, group)
-        async with await self._stage.connect(address, self.transactional_id) as connection:
-            answer = await connection.ask(request, 2)
+        async with await self._stage.nodes(self._cluster, self.transactional_id) as nodes:
+            node = await coordinator(self._stage, nodes, group)
+            answer = await nodes.ask(node, request, 2)
         _check(answer.topics[0].partitions[0].error_code)
 
     async def end(self, *, committed: bool = True) -> None:
@@ -102,11 +109,11 @@ class TransactionalProducer:
 
     async def _ask_coordinator(self, request: Any, version: int, *, retried: bool = False) -> Any:
         key = self.transactional_id
-        address = await administering.coordinator(self._stage, self._cluster, key, administering.TRANSACTION)
-        async with await self._stage.connect(address, key) as connection:
+        async with await self._stage.nodes(self._cluster, key) as nodes:
+            node = await coordinator(self._stage, nodes, key, TRANSACTION)
 
             async def ask() -> Any:
-                return await connection.ask(request, version)
+                return await nodes.ask(node, request, version)
 
             if retried:
                 return await self._stage.until(ask, lambda answer: answer.error_code == 0)

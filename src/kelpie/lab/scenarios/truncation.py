@@ -37,7 +37,7 @@ async def cut_off(stage: Stage) -> Cluster:
     await cluster.kill(1)
     await cluster.wait_until(_is_leaderless)
     cluster.elect(TOPIC, 0, unclean=True)
-    end = await administering.end_of(stage, cluster, PARTITION)
+    end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     stage.expect(end == 50, f"the log of {PARTITION} ends at {end}")
     return cluster
 
