@@ -6,17 +6,16 @@ heartbeat joins, and the next one acknowledges the assignment.
 
 import asyncio
 
-from kelpie.client.address import Address
-from kelpie.client.client_errors import ClientError, Unsupported
+from kelpie.client.admin.admin import Admin
+from kelpie.client.admin.rows import Rows
+from kelpie.client.client_errors import ClientError
 from kelpie.client.consumer.consumer import Consumer
 from kelpie.client.consumer.consumer_errors import ConsumerError
-from kelpie.client.memory import Memory
-from kelpie.client.opening import open_connection
-from kelpie.client.probe.group_description import AskToDelete
+from kelpie.client.nodes import Nodes
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter
-from kelpie.client.settings import Settings
 from kelpie.consumer import BrokerNode, ConsumerStep, GroupProtocol, StepKind
-from kelpie.errors import ErrorCode, describe
+from kelpie.errors import ErrorCode
+from kelpie.observations import CoordinatorAnswer
 
 _STEPS = (
     StepKind.LOOKUP,
@@ -26,7 +25,6 @@ _STEPS = (
     StepKind.HEARTBEAT,
     StepKind.LEAVE,
 )
-_GONE = (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND)
 _POLL_S = 0.2
 _CLOSE_S = 3.0
 
@@ -34,15 +32,14 @@ _CLOSE_S = 3.0
 class JoinProbe:
     def __init__(
         self,
-        settings: Settings,
-        memory: Memory,
+        nodes: Nodes,
         group: str,
         topics: tuple[str, ...],
         *,
         protocol: GroupProtocol = GroupProtocol.CLASSIC,
     ) -> None:
-        self._settings = settings
-        self._memory = memory
+        settings = nodes.settings
+        self._nodes = nodes
         self._group = group
         self._patience_s = settings.request_timeout_s
         self._is_classic = protocol is GroupProtocol.CLASSIC
@@ -50,7 +47,7 @@ class JoinProbe:
             settings,
             group,
             topics,
-            memory=memory,
+            memory=nodes.memory,
             client_id="kelpie-probe",
             group_protocol=protocol,
             assignors=("range", "roundrobin", "sticky", "cooperative-sticky"),
@@ -110,17 +107,18 @@ class JoinProbe:
             return "It has left again."
         if not any(step.kind is StepKind.JOIN for step in self._consumer.steps):
             return "Nothing was left behind."
+        admin = Admin(self._nodes)
+        deleted: Rows[CoordinatorAnswer] = Rows()
         try:
-            address = Address(node.host, node.port)
-            async with await open_connection(address, self._settings, memory=self._memory) as connection:
-                error = await connection.put(AskToDelete(self._group))
-        except Unsupported:
-            return "It has left; this release forgets an empty group by itself."
+            if not await admin.can_delete_groups(node.node_id):
+                return "It has left; this release forgets an empty group by itself."
+            deleted = await admin.delete_groups([self._group])
+            reason = next(iter(deleted.failures.values()), "")
         except ClientError as failure:
-            return f"It could not be deleted ({failure.reason.rstrip('.')}); empty, it is forgotten one day."
-        if error in _GONE:
+            reason = failure.reason
+        if not reason or any(row.error is ErrorCode.GROUP_ID_NOT_FOUND for row in deleted):
             return "It has left and is deleted."
-        return f"It could not be deleted ({describe(error)}); empty, it is forgotten one day."
+        return f"It could not be deleted ({reason.rstrip('.')}); empty, it is forgotten one day."
 
 
 def _last(steps: tuple[ConsumerStep, ...], kind: StepKind, *, failed: bool) -> ConsumerStep | None:

@@ -17,15 +17,14 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any
 
-from kelpie.client.address import Address
-from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsupported
-from kelpie.client.connection import Connection
+from kelpie.client.admin.admin import Admin
+from kelpie.client.admin.groups import ABSENT
+from kelpie.client.admin.rows import Rows
+from kelpie.client.client_errors import ClientError, NoBroker
 from kelpie.client.nodes import Nodes
-from kelpie.client.opening import open_connection
 from kelpie.client.probe.coordinator_finder import find_coordinator
-from kelpie.client.probe.group_description import AskConsumerGroup, AskGroup, GroupDescription
 from kelpie.client.probe.join_probe import JoinProbe
 from kelpie.client.probe.read_probe import ReadProbe
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport
@@ -35,15 +34,15 @@ from kelpie.consumer import LATEST, BrokerNode, ConsumerStep, GroupProtocol, Res
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
+from kelpie.model.words import counted
+from kelpie.observations import GroupState
+from kelpie.observations.groups import CONSUMER
 from kelpie.questions.metadata import AskMetadata, ClusterFacts, TopicFacts
-from kelpie.questions.offset_fetch import AskCommitted
-from kelpie.questions.question import Question
-from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _DRAW_PARTITIONS = 1 << 16
 _AGAIN_S = 0.1
-A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class Probe:
         more = f" and {len(brokers) - 6} more" if len(brokers) > 6 else ""
         self._add(
             ProbeChapter(
-                "cluster", title, ChapterStatus.OK, (f"{_count(brokers, 'broker')}: {named}{more}.",)
+                "cluster", title, ChapterStatus.OK, (f"{counted(len(brokers), 'broker')}: {named}{more}.",)
             )
         )
         return nodes
@@ -138,7 +137,7 @@ class Probe:
         title = "Find the group's partition of the offsets topic"
         group = self._target.group
         try:
-            facts = await self._ask_any(AskMetadata((OFFSETS_TOPIC,)))
+            facts = await self._nodes.put_any(AskMetadata((OFFSETS_TOPIC,)))
         except ClientError as error:
             self._add(_failed("offsets-partition", title, error.reason, "the metadata of __consumer_offsets"))
             return False
@@ -197,33 +196,37 @@ class Probe:
         group = self._target.group
         if group is None:
             return True
-        try:
-            async with await self._connect(coordinator) as connection:
-                description, step = await self._describe(connection, coordinator, group)
-                topics = set(description.topics)
-                if description.is_of_consumers and (not description.error or not description.exists):
-                    topics |= await self._committed_topics(connection, group)
-        except ClientError as error:
-            needed = f"an answer from broker {coordinator.node_id} at {coordinator.address}"
-            self._add(_failed("group", title, error.reason, needed))
+        admin = Admin(self._nodes)
+        described, step = await self._describe(admin, coordinator, group)
+        needed = f"an answer from broker {coordinator.node_id} at {coordinator.address}"
+        if not described.rows:
+            self._add(_failed("group", title, _first_reason(described), needed))
             return False
-        if description.error and description.error != ErrorCode.GROUP_ID_NOT_FOUND:
-            code = description.error
-            why = f"{step.request} was answered {describe(code)}. {info(code).meaning}"
+        state = described[0]
+        is_missing = state.state == ABSENT or state.error is ErrorCode.GROUP_ID_NOT_FOUND
+        if state.error and state.error is not ErrorCode.GROUP_ID_NOT_FOUND:
+            why = f"{step.request} was answered {describe(state.error)}. {info(state.error).meaning}"
             self._add(_failed("group", title, why, "the group's state and members"))
             return False
-        if not description.is_of_consumers:
-            why = f"Group {group} is of type {description.protocol_type}; its members are no consumers."
+        if state.protocol_type not in ("", PROTOCOL_TYPE):
+            why = f"Group {group} is of type {state.protocol_type}; its members are no consumers."
             self._add(_failed("group", title, why, "a group of type consumer"))
             return False
+        committed = await admin.committed([group], require_stable=False)
+        if committed.unasked:
+            self._add(_failed("group", title, _first_reason(committed), needed))
+            return False
+        topics = {row.topic for row in committed if row.offset >= 0}
+        for member in state.members:
+            topics.update(member.subscribed or (), (topic for topic, _ in member.assigned or ()))
         self.report.topics = tuple(sorted(topics))
-        sentence = _group_told(group, description, self.report.topics)
+        sentence = _group_told(group, None if is_missing else state, self.report.topics)
         self._add(ProbeChapter("group", title, ChapterStatus.OK, (sentence,), steps=(step,)))
         return True
 
     async def _describe(
-        self, connection: Connection, node: BrokerNode, group: str
-    ) -> tuple[GroupDescription, ConsumerStep]:
+        self, admin: Admin, node: BrokerNode, group: str
+    ) -> tuple[Rows[GroupState], ConsumerStep]:
         """The description of the group. While the coordinator loads or moves, it is asked again."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience_s
@@ -231,34 +234,18 @@ class Probe:
         while True:
             times += 1
             begun, begun_at = loop.time(), int(time.time() * 1000)
-            question: Question[GroupDescription] = AskGroup(group)
-            description = await connection.put(question)
-            if not description.exists and connection.versions.speaks(AskConsumerGroup.api):
-                newer = await connection.put(AskConsumerGroup(group))
-                if not newer.error:
-                    description, question = newer, AskConsumerGroup(group)
-            again = description.error and info(description.error).retriable
-            if not again or loop.time() > deadline:
-                took_ms = int((loop.time() - begun) * 1000)
-                answer = question.tell(description)
-                step = ConsumerStep(
-                    begun_at, StepKind.DESCRIBE, str(node), str(question), answer, took_ms, "", times=times
-                )
-                return description, step
+            described = await admin.describe_groups([group])
+            error = next((state.error for state in described), ErrorCode.NONE)
+            if not error or not info(error).retriable or loop.time() > deadline:
+                break
             await asyncio.sleep(_AGAIN_S)
-
-    async def _committed_topics(self, connection: Connection, group: str) -> set[str]:
-        try:
-            committed = await connection.put(AskCommitted(group, None, require_stable=False))
-        except Unsupported:  # Kafka 0.9 answers for named partitions only: so all are named.
-            everything: MetadataResponse = await connection.ask(MetadataRequest(topics=[]), 0)
-            named = tuple(
-                TopicPartition(topic.name or "", row.partition_index)
-                for topic in everything.topics
-                for row in topic.partitions
-            )
-            committed = await connection.put(AskCommitted(group, named))
-        return {partition.topic for partition, row in committed.partitions.items() if row.offset >= 0}
+        took_ms = int((loop.time() - begun) * 1000)
+        is_newer = any(state.kind == CONSUMER and not state.error for state in described)
+        request = f"{'ConsumerGroupDescribe' if is_newer else 'DescribeGroups'}({group})"
+        answer = describe(error) if error else "".join(state.state for state in described)
+        return described, ConsumerStep(
+            begun_at, StepKind.DESCRIBE, str(node), request, answer, took_ms, "", times=times
+        )
 
     # The topics.
 
@@ -273,7 +260,7 @@ class Probe:
             self._add(_failed("topics", title, why, "a topic"))
             return False
         try:
-            facts = await self._ask_any(AskMetadata(topics))
+            facts = await self._nodes.put_any(AskMetadata(topics))
         except ClientError as error:
             self._add(_failed("topics", title, error.reason, "the metadata of the topics"))
             return False
@@ -301,9 +288,7 @@ class Probe:
             return True
         name = target.join_as if target.join_as is not None else self._scratch
         assert name is not None
-        probe = JoinProbe(
-            self._settings, self._nodes.memory, name, self.report.topics, protocol=target.protocol
-        )
+        probe = JoinProbe(self._nodes, name, self.report.topics, protocol=target.protocol)
         chapter = await probe.run(coordinator, is_scratch=target.join_as is None)
         self._add(chapter)
         return chapter.verdict is ChapterStatus.OK
@@ -312,36 +297,11 @@ class Probe:
         group = None
         if coordinator is not None:
             group = self._target.group if self._target.group is not None else self._scratch
-        reading = ReadProbe(
-            self._settings, self._nodes.memory, group, self._partitions, policy=self._target.policy
-        )
+        reading = ReadProbe(self._nodes, group, self._partitions, policy=self._target.policy)
         for chapter in await reading.run():
             self._add(chapter)
         self.report.starts = reading.starts
         self.report.reached = self.report.failure is None
-
-    # Asking.
-
-    async def _ask_any(self, question: Question[A]) -> A:
-        """The answer of the first broker that gives one."""
-        failures: list[ClientError] = []
-        for node_id in sorted(self._nodes.brokers):
-            try:
-                return await self._nodes.put(node_id, question)
-            except ClientError as error:
-                failures.append(error)
-        for introduction in (
-            self._nodes.introduced()
-        ):  # Brokers that are reached, though not at the address that they announce.
-            try:
-                return await introduction.connection.put(question)
-            except ClientError as error:
-                failures.append(error)
-        raise failures[0] if failures else Unreachable("The cluster names no broker.")
-
-    async def _connect(self, node: BrokerNode) -> Connection:
-        address = Address(node.host, node.port)
-        return await open_connection(address, self._settings, memory=self._nodes.memory)
 
     def _forgive(self, name: str, said: str) -> None:
         """The failure of this chapter has passed since: its status becomes OK."""
@@ -385,19 +345,19 @@ def _offsets_partition(
     return ProbeChapter("offsets-partition", title, ChapterStatus.FAILED, (f"{node}.",), why, needed)
 
 
-def _group_told(group: str, description: GroupDescription, topics: tuple[str, ...]) -> str:
+def _first_reason(rows: Rows[Any]) -> str:
+    return next((row.reason for row in rows.unasked), "The coordinator left the group out of its answer.")
+
+
+def _group_told(group: str, state: GroupState | None, topics: tuple[str, ...]) -> str:
     shown = ", ".join(topics[:6]) + (" …" if len(topics) > 6 else "")
-    if not description.exists:
+    if state is None:
         sentence = f"It lists no group {group}: nobody is a member."
         return (
             f"{sentence} Offsets are committed for {shown}."
             if topics
             else f"{sentence} Nothing is committed."
         )
-    sentence = f"{group} is {description.state}, with {_count(range(description.members), 'member')}"
-    sentence += f" and the assignor {description.protocol}." if description.protocol else "."
+    sentence = f"{group} is {state.state}, with {counted(len(state.members), 'member')}"
+    sentence += f" and the assignor {state.protocol}." if state.protocol else "."
     return f"{sentence} It reads {shown}." if topics else sentence
-
-
-def _count(things: "range | list[int]", name: str) -> str:
-    return f"{len(things)} {name}{'s' * (len(things) != 1)}"

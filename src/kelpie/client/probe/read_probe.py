@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from kelpie.client.consumer.consumer import Consumer
 from kelpie.client.consumer.consumer_errors import ConsumerError
-from kelpie.client.memory import Memory
+from kelpie.client.nodes import Nodes
 from kelpie.client.probe.report import ChapterStatus, PartitionStart, ProbeChapter
-from kelpie.client.settings import Settings
 from kelpie.consumer import ConsumerStep, Problem, ProblemKind, ResetPolicy, StepKind
 from kelpie.model.names import TopicPartition
 from kelpie.questions.question import listed
@@ -26,13 +25,13 @@ _SHOWN = 12
 class ReadProbe:
     def __init__(
         self,
-        settings: Settings,
-        memory: Memory,
+        nodes: Nodes,
         group: str | None,
         partitions: Sequence[TopicPartition],
         *,
         policy: ResetPolicy,
     ) -> None:
+        settings = nodes.settings
         self._partitions = tuple(partitions)
         self._patience_s = settings.request_timeout_s
         self._policy = policy
@@ -42,7 +41,7 @@ class ReadProbe:
             settings,
             group,
             partitions=partitions,
-            memory=memory,
+            memory=nodes.memory,
             client_id="kelpie-probe",
             auto_offset_reset=policy,
             request_timeout_ms=max(1, int(settings.request_timeout_s * 1000)),
