@@ -13,7 +13,7 @@
     fetcher.py              records (completed_fetch.py reads them)
     offset_commits.py       commits, on demand and automatic
     metadata.py             leaders; broker_connections.py: which broker to ask
-    pending_requests.py     requests without an answer; machine.py: how their answers come in
+    pending_requests.py     requests without an answer, and how answers come in
     effects.py              what follows from an event
     steps.py                what was asked, answered and done, step by step
 

@@ -30,13 +30,12 @@ from kelpie.consumer.effects import (
     RecordsDelivered,
 )
 from kelpie.consumer.fetcher import Fetcher
-from kelpie.consumer.machine import Machine
 from kelpie.consumer.membership.classic import ClassicMembership
 from kelpie.consumer.membership.consumer_group import ConsumerGroupMembership
 from kelpie.consumer.membership.membership import Membership, NoMembership, Reach
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.offset_commits import OffsetCommits, Offsets
-from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.pending_requests import Machine, PendingRequests
 from kelpie.consumer.positions.fetch_positions import FetchPositions
 from kelpie.consumer.positions.partition_state import FetchPosition
 from kelpie.consumer.positions.subscription_state import SubscriptionState

@@ -29,8 +29,7 @@ from kelpie.consumer.effects import (
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.fetch_positions import FetchPositions
-from kelpie.consumer.positions.fetch_state import FetchState
-from kelpie.consumer.positions.partition_state import FetchPosition
+from kelpie.consumer.positions.partition_state import FetchPosition, FetchState
 from kelpie.consumer.positions.subscription_state import SubscriptionState
 from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
@@ -178,8 +177,7 @@ class Fetcher:
                 failed = True
                 continue
             self._not_before.pop(partition, None)
-            state.high_watermark, state.last_stable_offset = row.high_watermark, row.last_stable_offset
-            state.log_start_offset = row.log_start_offset
+            state.high_watermark = row.high_watermark
             if row.records:
                 size += len(row.records)
                 self._keep(partition, offset, row)

@@ -72,10 +72,6 @@ class ConsumerMetadata:
         names = (name for name, facts in self.topics.items() if facts.topic_id == topic_id)
         return next(names, None)
 
-    def id_of(self, topic: str) -> bytes | None:
-        facts = self.topics.get(topic)
-        return None if facts is None else facts.topic_id
-
     def outdated(self) -> None:
         self._wanted = True
 

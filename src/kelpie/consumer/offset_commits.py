@@ -32,8 +32,7 @@ from kelpie.consumer.effects import (
     Problem,
     ProblemKind,
 )
-from kelpie.consumer.membership.identity import Identity
-from kelpie.consumer.membership.membership import Membership
+from kelpie.consumer.membership.membership import Identity, Membership
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.subscription_state import SubscriptionState
 from kelpie.consumer.steps import Failed, StepKind

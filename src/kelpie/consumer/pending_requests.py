@@ -4,6 +4,7 @@ A part sends with `send`, and gives two functions: one for the answer, one for t
 consequence as text, `Failed` if the consumer cannot go on with it: that is how each step is recorded.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -101,3 +102,28 @@ class PendingRequests:
                 pending.needed if failed else "",
             )
         )
+
+
+class Machine(ABC):
+    """The events that every machine with pending requests has: answers, failures, a time that has come."""
+
+    def __init__(self, requests: PendingRequests) -> None:
+        self._requests = requests
+
+    def answered(self, token: int, answer: Any, now: Instant) -> Effects:
+        effects = Effects(now)
+        self._requests.answered(effects, token, answer)
+        return self._advance(effects)
+
+    def unanswered(self, token: int, failure: Failure, now: Instant) -> Effects:
+        effects = Effects(now)
+        self._requests.unanswered(effects, token, failure)
+        return self._advance(effects)
+
+    def woken(self, now: Instant) -> Effects:
+        """The time has come that an earlier event named. Any other time does no harm."""
+        return self._advance(Effects(now))
+
+    @abstractmethod
+    def _advance(self, effects: Effects) -> Effects:
+        """Do everything that can be done now, and set `wake_at`."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kelpie.consumer import EARLIEST, LATEST, NONE, IsolationLevel, ProblemKind, ResetPolicy
-from kelpie.consumer.positions.fetch_state import FetchState
+from kelpie.consumer.positions.partition_state import FetchState
 from kelpie.errors import ErrorCode, info
 from kelpie.model.names import TopicPartition
 from kelpie.questions.fetch import AskRecords

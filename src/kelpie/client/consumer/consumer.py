@@ -18,8 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kelpie.client.consumer.consumer_errors import ConsumerError
-from kelpie.client.consumer.machine_driver import MachineDriver
-from kelpie.client.consumer.trace import ConsumerTrace
+from kelpie.client.consumer.machine_driver import ConsumerTrace, MachineDriver
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.consumer import (
@@ -43,7 +42,7 @@ from kelpie.consumer import (
     RecordsDelivered,
     ResetPolicy,
 )
-from kelpie.consumer.membership.identity import Identity
+from kelpie.consumer.membership.membership import Identity
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
@@ -182,10 +181,6 @@ class Consumer:
 
     def release_heartbeats(self) -> None:
         self._running().do(lambda now: self._machine.mute_heartbeats(now, muted=False))
-
-    def rejoin(self, reason: str = "rebalance enforced by user") -> None:
-        """Make the group rebalance."""
-        self._running().do(lambda now: self._machine.rejoin(now, reason))
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self._running().do(lambda now: self._machine.seek(partition, offset, now))

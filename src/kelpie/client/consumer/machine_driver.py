@@ -8,21 +8,33 @@ machine, which decides what follows.
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, TimedOut, Unreadable
 from kelpie.client.connection import Connection
 from kelpie.client.consumer.consumer_errors import failure_of
-from kelpie.client.consumer.trace import ConsumerTrace
 from kelpie.client.memory import Memory
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.consumer import BrokerNode, Effects, Event, OutgoingRequest
-from kelpie.consumer.machine import Machine
+from kelpie.consumer.pending_requests import Machine
 from kelpie.model.time import Instant
 
 _LEAST_ANSWER_S = 0.05
+
+
+class ConsumerTrace(Protocol):
+    """Follows what a consumer does while it does it."""
+
+    def sent(self, request: OutgoingRequest, now: Instant) -> None:
+        """A request leaves."""
+
+    def answered(self, request: OutgoingRequest, answer: Any, now: Instant) -> None:
+        """The answer to a request; the consumer has not acted on it yet."""
+
+    def happened(self, event: Event, now: Instant) -> None:
+        """Partitions come or go, a poll or a commit ends."""
 
 
 class MachineDriver:

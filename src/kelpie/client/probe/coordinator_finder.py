@@ -9,9 +9,8 @@ from kelpie.client.settings import Settings
 from kelpie.consumer import BrokerNode, ConsumerConfig, ConsumerStep, Effects, Problem, StepKind
 from kelpie.consumer.broker_connections import BrokerConnections
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
-from kelpie.consumer.machine import Machine
 from kelpie.consumer.metadata import ConsumerMetadata
-from kelpie.consumer.pending_requests import PendingRequests
+from kelpie.consumer.pending_requests import Machine, PendingRequests
 from kelpie.model.names import TopicPartition
 
 

@@ -25,11 +25,9 @@ from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
 from kelpie.consumer.membership import refusals
-from kelpie.consumer.membership.deadlines import MemberDeadlines
-from kelpie.consumer.membership.heartbeats import Heartbeats
-from kelpie.consumer.membership.identity import NO_GENERATION, NO_MEMBER, Identity
+from kelpie.consumer.membership.heartbeats import Heartbeats, MemberDeadlines
 from kelpie.consumer.membership.leader_task import LeaderTask
-from kelpie.consumer.membership.membership import Commits, Reach
+from kelpie.consumer.membership.membership import NO_GENERATION, NO_MEMBER, Commits, Identity, Reach
 from kelpie.consumer.membership.owned_partitions import OwnedPartitions
 from kelpie.consumer.membership.refusals import GroupRefusal, Retry
 from kelpie.consumer.metadata import ConsumerMetadata

@@ -38,10 +38,8 @@ from kelpie.consumer.effects import (
     Problem,
     ProblemKind,
 )
-from kelpie.consumer.membership.deadlines import MemberDeadlines
-from kelpie.consumer.membership.heartbeats import record_late_poll
-from kelpie.consumer.membership.identity import Identity
-from kelpie.consumer.membership.membership import Commits, Reach
+from kelpie.consumer.membership.heartbeats import MemberDeadlines, record_late_poll
+from kelpie.consumer.membership.membership import Commits, Identity, Reach
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.subscription_state import SubscriptionState

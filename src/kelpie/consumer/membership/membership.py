@@ -1,11 +1,33 @@
 """What the other parts of a consumer need of its membership, whichever protocol it uses."""
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from kelpie.consumer.effects import Effects, Problem
-from kelpie.consumer.membership.identity import NOT_A_MEMBER, Identity
 from kelpie.model.time import Instant
+
+NO_GENERATION = -1
+NO_MEMBER = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """How the coordinator knows a consumer."""
+
+    member_id: str = NO_MEMBER
+    generation: int = NO_GENERATION
+    """In the consumer protocol (KIP-848): the member's epoch."""
+    instance_id: str | None = None
+    uses_consumer_protocol: bool = False
+
+    @property
+    def is_member(self) -> bool:
+        return self.generation != NO_GENERATION and self.member_id != NO_MEMBER
+
+
+NOT_A_MEMBER = Identity()
+"""Of a consumer without a group, or one that only reads and commits its offsets."""
 
 
 class Reach(Enum):

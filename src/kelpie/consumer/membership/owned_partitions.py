@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from kelpie.consumer.config import ConsumerConfig
 from kelpie.consumer.effects import Effects, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from kelpie.consumer.membership.identity import NO_GENERATION, Identity
-from kelpie.consumer.membership.membership import Commits
+from kelpie.consumer.membership.membership import NO_GENERATION, Commits, Identity
 from kelpie.consumer.positions.subscription_state import SubscriptionState
 from kelpie.model.names import TopicPartition
 

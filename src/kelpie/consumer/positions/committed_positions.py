@@ -24,12 +24,10 @@ from collections.abc import Mapping
 from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
-from kelpie.consumer.membership.identity import Identity
-from kelpie.consumer.membership.membership import Membership
+from kelpie.consumer.membership.membership import Identity, Membership
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
-from kelpie.consumer.positions.fetch_state import FetchState
-from kelpie.consumer.positions.partition_state import FetchPosition, PositionOrigin
+from kelpie.consumer.positions.partition_state import FetchPosition, FetchState, PositionOrigin
 from kelpie.consumer.positions.subscription_state import SubscriptionState
 from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info

@@ -16,7 +16,7 @@ from kelpie.consumer.membership.membership import Membership
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.committed_positions import CommittedPositions
-from kelpie.consumer.positions.fetch_state import FetchState
+from kelpie.consumer.positions.partition_state import FetchState
 from kelpie.consumer.positions.position_resets import PositionResets
 from kelpie.consumer.positions.position_validation import PositionValidation
 from kelpie.consumer.positions.subscription_state import SubscriptionState

@@ -1,12 +1,47 @@
-"""The state of one assigned partition: its position, and whether it may be fetched."""
+"""The state of one assigned partition, as in Kafka's SubscriptionState: its position, and whether it is fetched.
+
+INITIALIZING       just assigned: its first offset is not known
+FETCHING           it has a position, and is fetched from there
+AWAIT_RESET        the reset policy will give the position
+AWAIT_VALIDATION   it has a position, but the leader has changed: the new log may lack records that were read
+
+| from             | may become                                       | has a position | is fetched |
+|------------------|--------------------------------------------------|----------------|------------|
+| INITIALIZING     | FETCHING, AWAIT_RESET, AWAIT_VALIDATION          | no             | no         |
+| FETCHING         | FETCHING, AWAIT_RESET, AWAIT_VALIDATION          | yes            | yes        |
+| AWAIT_RESET      | FETCHING, AWAIT_RESET                            | no             | no         |
+| AWAIT_VALIDATION | FETCHING, AWAIT_RESET, AWAIT_VALIDATION          | yes            | no         |
+
+No partition returns to INITIALIZING. A transition that is not in the table does not happen. That is no error:
+an answer may come late.
+"""
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from kelpie.consumer.metadata import NO_LEADER, Leader
-from kelpie.consumer.positions.fetch_state import MAY_BECOME, FetchState
 from kelpie.consumer.positions.reset_policy import ResetPolicy
 from kelpie.model.time import Instant
+
+
+class FetchState(Enum):
+    INITIALIZING = "INITIALIZING"
+    FETCHING = "FETCHING"
+    AWAIT_RESET = "AWAIT_RESET"
+    AWAIT_VALIDATION = "AWAIT_VALIDATION"
+
+    @property
+    def has_position(self) -> bool:
+        return self in (FetchState.FETCHING, FetchState.AWAIT_VALIDATION)
+
+
+_ANY = frozenset(FetchState) - {FetchState.INITIALIZING}
+MAY_BECOME: dict[FetchState, frozenset[FetchState]] = {
+    FetchState.INITIALIZING: _ANY,
+    FetchState.FETCHING: _ANY,
+    FetchState.AWAIT_RESET: _ANY - {FetchState.AWAIT_VALIDATION},
+    FetchState.AWAIT_VALIDATION: _ANY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +83,6 @@ class TopicPartitionState:
         self.paused = False
         self.being_revoked = False
         self.high_watermark: int | None = None
-        self.last_stable_offset: int | None = None
-        self.log_start_offset: int | None = None
 
     @property
     def is_fetchable(self) -> bool:

@@ -21,9 +21,8 @@ from collections.abc import Mapping
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
-from kelpie.consumer.positions.fetch_state import FetchState
 from kelpie.consumer.positions.leaders import by_leader
-from kelpie.consumer.positions.partition_state import FetchPosition, PositionOrigin
+from kelpie.consumer.positions.partition_state import FetchPosition, FetchState, PositionOrigin
 from kelpie.consumer.positions.subscription_state import SubscriptionState
 from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from kelpie.consumer.positions.fetch_state import FetchState
-from kelpie.consumer.positions.partition_state import FetchPosition, TopicPartitionState
+from kelpie.consumer.positions.partition_state import FetchPosition, FetchState, TopicPartitionState
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 

@@ -11,8 +11,7 @@ import pkgutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from kelpie.lab.scenarios.environment import Environment
-from kelpie.lab.scenarios.stage import Moment, Observer, Stage
+from kelpie.lab.scenarios.stage import Environment, Moment, Observer, Stage
 
 __all__ = ["Environment", "Moment", "Observer", "Scenario", "Stage", "scenarios"]
 

@@ -10,8 +10,10 @@ Both call the observer of the stage, if there is one, and the scenario waits for
 """
 
 import asyncio
+import random
 import tempfile
 import textwrap
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -26,7 +28,8 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.environment import Environment
+from kelpie.lab.memory_network import MemoryNetwork
+from kelpie.lab.virtual_time import VirtualLoop
 from kelpie.model.time import Instant
 
 if TYPE_CHECKING:
@@ -36,6 +39,27 @@ T = TypeVar("T")
 
 WIDTH = 80
 _PATIENCE_S = 15.0
+_SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Sockets and real time, or a network inside the process and a virtual clock."""
+
+    network: MemoryNetwork | None = None
+    wall: Callable[[], float] = time.time
+    """Seconds since 1970."""
+    rng: random.Random = field(default_factory=random.Random)
+
+    @classmethod
+    def virtual(cls) -> "Environment":
+        """For scenarios on `virtual_time.run`: nothing sleeps, and every run takes the same course."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop), "a virtual environment needs a loop with a virtual clock"
+        return cls(MemoryNetwork(), loop.wall, random.Random(_SEED))
+
+    def now_ms(self) -> int:
+        return int(self.wall() * 1000)
 
 
 @dataclass(frozen=True, slots=True)

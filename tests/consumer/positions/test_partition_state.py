@@ -5,8 +5,12 @@ import itertools
 import pytest
 
 from kelpie.consumer.metadata import NO_LEADER, Leader
-from kelpie.consumer.positions.fetch_state import MAY_BECOME, FetchState
-from kelpie.consumer.positions.partition_state import FetchPosition, TopicPartitionState
+from kelpie.consumer.positions.partition_state import (
+    MAY_BECOME,
+    FetchPosition,
+    FetchState,
+    TopicPartitionState,
+)
 from kelpie.consumer.positions.reset_policy import EARLIEST, LATEST, NONE, ResetPolicy, Strategy
 
 _S = FetchState
