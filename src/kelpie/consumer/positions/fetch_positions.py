@@ -90,6 +90,4 @@ class FetchPositions:
             self._requests.record(effects, StepKind.POSITION, text, needed)
             return
         for partition in left:
-            state = self._assignment.get(partition)
-            assert state is not None
-            state.reset(policy)
+            self._assignment[partition].reset(policy)

@@ -1,4 +1,4 @@
-"""The state of one assigned partition, as in Kafka's SubscriptionState: its position, and whether it is fetched.
+"""The state of one assigned partition, as in Kafka's SubscriptionState: its position, and if it is fetched.
 
 INITIALIZING       just assigned: its first offset is not known
 FETCHING           it has a position, and is fetched from there

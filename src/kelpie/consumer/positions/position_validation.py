@@ -19,51 +19,35 @@ An answer counts only if the position is still that of the request.
 from collections.abc import Mapping
 
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
-from kelpie.consumer.metadata import ConsumerMetadata
-from kelpie.consumer.pending_requests import PendingRequests
-from kelpie.consumer.positions.leaders import by_leader
+from kelpie.consumer.positions.leader_requests import LeaderRequests
 from kelpie.consumer.positions.partition_state import FetchPosition, FetchState, PositionOrigin
-from kelpie.consumer.positions.subscription_state import SubscriptionState
 from kelpie.consumer.steps import Failed, StepKind
-from kelpie.errors import ErrorCode, describe, info
+from kelpie.errors import ErrorCode, info
 from kelpie.model.names import TopicPartition
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
 from kelpie.questions.question import listed
 
 
-class PositionValidation:
-    def __init__(
-        self, requests: PendingRequests, metadata: ConsumerMetadata, assignment: SubscriptionState
-    ) -> None:
-        self._requests = requests
-        self._metadata = metadata
-        self._assignment = assignment
-
+class PositionValidation(LeaderRequests):
     def advance(self, effects: Effects) -> None:
-        for partition, state in self._assignment:
-            state.meet_leader(self._metadata.leader(partition))
-            if not self._requests.config.validate_positions:
+        for partition, state in self.assignment:
+            state.meet_leader(self.metadata.leader(partition))
+            if not self.requests.config.validate_positions:
                 state.validated()
-        due = self._assignment.due(FetchState.AWAIT_VALIDATION, effects.now)
-        for node, partitions in by_leader(
-            effects, self._requests, self._metadata, self._assignment, due
-        ).items():
+        for node, partitions in self.due(effects, FetchState.AWAIT_VALIDATION).items():
             self._send(effects, node, partitions)
 
     def _send(self, effects: Effects, node: BrokerNode, partitions: list[TopicPartition]) -> None:
         positions: dict[TopicPartition, FetchPosition] = {}
         wanted: dict[TopicPartition, tuple[int, int]] = {}
         for partition in partitions:
-            state = self._assignment.get(partition)
-            assert state is not None
-            position = state.position
+            position = self.assignment[partition].position
             assert position is not None
             assert position.epoch is not None
             assert position.leader.epoch is not None
             positions[partition] = position
             wanted[partition] = (position.leader.epoch, position.epoch)
-        self._assignment.not_before(partitions, effects.now + self._requests.config.request_timeout_ms)
-        self._requests.send(
+        self.requests.send(
             effects,
             StepKind.VALIDATE,
             node,
@@ -90,26 +74,21 @@ class PositionValidation:
                 reasons.add(row.error)
             else:
                 sentences += self._compare(effects, partition, position, row)
-        wait_ms = self._requests.config.retry_backoff_ms
-        self._assignment.not_before(again + forbidden, effects.now + wait_ms)
         if again:
-            self._metadata.outdated()
-            sentences.append(f"{info(min(reasons)).meaning} {listed(again)}: asked again in {wait_ms} ms.")
+            when = self.retry(effects, again)
+            sentences.append(f"{info(min(reasons)).meaning} {listed(again)}: {when}.")
         if forbidden:
-            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            text = f"{listed(forbidden)} cannot be read: {describe(error)}. {info(error).meaning}"
-            effects.fail(Problem(ProblemKind.NOT_AUTHORISED, text, error, tuple(forbidden)))
-            sentences.append(f"{listed(forbidden)} may not be read: the consumer gives up.")
+            sentences.append(self.forbidden(effects, forbidden))
         text = " ".join(sentences) or "All is as it was."
         return Failed(text) if again or forbidden else text
 
     def _compare(
         self, effects: Effects, partition: TopicPartition, asked: FetchPosition, row: EpochEnd
     ) -> list[str]:
-        state = self._assignment.get(partition)
+        state = self.assignment.get(partition)
         if state is None or state.fetch_state is not FetchState.AWAIT_VALIDATION or state.position != asked:
             return []
-        policy = self._requests.config.auto_offset_reset
+        policy = self.requests.config.auto_offset_reset
         if row.end_offset < 0 or row.epoch < 0:
             if policy.resets:
                 state.reset(policy)
@@ -140,18 +119,15 @@ class PositionValidation:
             f"ends {until} in the leader's log. auto.offset.reset is none, so it must be told where to go on."
         )
         effects.fail(Problem(ProblemKind.TRUNCATED, text, partitions=(partition,)))
-        self._assignment.not_before([partition], effects.now + self._requests.config.retry_backoff_ms)
+        self.assignment.not_before([partition], effects.now + self.requests.config.retry_backoff_ms)
 
     def _on_failure(
         self, effects: Effects, partitions: list[TopicPartition], failure: Failure
     ) -> str | Failed:
-        if failure.kind is FailureKind.UNSUPPORTED:
-            for partition in partitions:
-                state = self._assignment.get(partition)
-                if state is not None:
-                    state.validated()
-            return "The broker cannot tell; the positions are used unchecked."
-        wait_ms = self._requests.config.retry_backoff_ms
-        self._assignment.not_before(partitions, effects.now + wait_ms)
-        self._metadata.outdated()
-        return Failed(f"It is asked again in {wait_ms} ms, with new metadata.")
+        if failure.kind is not FailureKind.UNSUPPORTED:
+            return self.unanswered(effects, partitions)
+        for partition in partitions:
+            state = self.assignment.get(partition)
+            if state is not None:
+                state.validated()
+        return "The broker cannot tell; the positions are used unchecked."

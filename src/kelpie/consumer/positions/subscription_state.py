@@ -22,6 +22,9 @@ class SubscriptionState:
             for partition in dict.fromkeys(partitions)
         }
 
+    def __getitem__(self, partition: TopicPartition) -> TopicPartitionState:
+        return self._states[partition]
+
     def get(self, partition: TopicPartition) -> TopicPartitionState | None:
         return self._states.get(partition)
 
