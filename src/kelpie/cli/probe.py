@@ -8,7 +8,7 @@ import asyncio
 import json
 import sys
 import textwrap
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from kelpie.cli.command import CommandError
@@ -164,15 +164,7 @@ def _as_data(report: ProbeReport) -> dict[str, Any]:
         "reached": report.reached,
         "failed": None if failure is None else failure.name,
         "chapters": [
-            {
-                "name": chapter.name,
-                "title": chapter.title,
-                "verdict": chapter.verdict.value,
-                "said": list(chapter.said),
-                "why": chapter.why,
-                "needed": chapter.needed,
-                "steps": [_step_data(step) for step in chapter.steps],
-            }
+            {**asdict(chapter), "steps": [_step_data(step) for step in chapter.steps]}
             for chapter in report.chapters
         ],
         "positions": [
@@ -191,16 +183,4 @@ def _as_data(report: ProbeReport) -> dict[str, Any]:
 
 
 def _step_data(step: ConsumerStep) -> dict[str, Any]:
-    return {
-        "at": step.at,
-        "what": step.kind.value,
-        "asked_of": step.asked_of,
-        "request": step.request,
-        "answer": step.answer,
-        "elapsed_ms": step.elapsed_ms,
-        "follows": step.follows,
-        "failed": step.failed,
-        "needed": step.needed,
-        "times": step.times,
-        "last_at": step.last_at,
-    }
+    return {"what" if name == "kind" else name: value for name, value in asdict(step).items()}

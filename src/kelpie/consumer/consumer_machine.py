@@ -32,7 +32,7 @@ from kelpie.consumer.effects import (
 from kelpie.consumer.fetcher import Fetcher
 from kelpie.consumer.membership.classic import ClassicMembership
 from kelpie.consumer.membership.consumer_group import ConsumerGroupMembership
-from kelpie.consumer.membership.membership import Membership, NoMembership, Reach
+from kelpie.consumer.membership.membership import Membership, Reach
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.offset_commits import OffsetCommits, Offsets
 from kelpie.consumer.pending_requests import Machine, PendingRequests
@@ -154,7 +154,7 @@ class ConsumerMachine(Machine):
 
     def _new_membership(self, new_id: Callable[[], str]) -> Membership:
         if not self.config.topics:
-            return NoMembership()
+            return Membership()
         assert self._lookup is not None
         if self.config.group_protocol is GroupProtocol.CONSUMER:
             return ConsumerGroupMembership(

@@ -41,7 +41,6 @@ from kelpie.questions.metadata import AskMetadata, ClusterFacts, TopicFacts
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
 OFFSETS_TOPIC = "__consumer_offsets"
-_DRAW_PARTITIONS = 1 << 16
 _AGAIN_S = 0.1
 
 
@@ -76,7 +75,9 @@ class Probe:
         self._token = secrets.token_hex(4)
         self.report = ProbeReport(target.group)
         self._nodes: Nodes
-        self._scratch: str | None = None
+        self._scratch = ""
+        self._name = ""
+        """The group whose coordinator is asked: the user's, or the scratch group."""
         self._partitions: tuple[TopicPartition, ...] = ()
 
     async def run(self) -> ProbeReport:
@@ -139,21 +140,18 @@ class Probe:
         try:
             facts = await self._nodes.put_any(AskMetadata((OFFSETS_TOPIC,)))
         except ClientError as error:
-            self._add(_failed("offsets-partition", title, error.reason, "the metadata of __consumer_offsets"))
-            return False
+            return self._add(
+                _failed("offsets-partition", title, error.reason, "the metadata of __consumer_offsets")
+            )
         topic = facts.topics[OFFSETS_TOPIC]
         if not topic.partitions:
             self._add(self._without_offsets_topic(title, topic))
             return False
         count = len(topic.partitions)
-        if group is None:
-            self._scratch = scratch_name(self._token, secrets.randbelow(_DRAW_PARTITIONS) % count, count)
-        name = group if group is not None else self._scratch
-        assert name is not None
-        number = partition_for(name, count)
-        if self._scratch is None:
-            self._scratch = scratch_name(self._token, number, count)
-        self._add(_offsets_partition(title, name, number, topic, facts))
+        number = secrets.randbelow(count) if group is None else partition_for(group, count)
+        self._scratch = scratch_name(self._token, number, count)
+        self._name = self._scratch if group is None else group
+        self._add(_offsets_partition(title, self._name, number, topic, facts))
         return True
 
     def _without_offsets_topic(self, title: str, topic: TopicFacts) -> ProbeChapter:
@@ -174,9 +172,7 @@ class Probe:
 
     async def _find_coordinator(self) -> BrokerNode | None:
         title = "Find the coordinator"
-        name = self._target.group if self._target.group is not None else self._scratch
-        assert name is not None
-        finder = await find_coordinator(self._settings, self._nodes.memory, name, self._patience_s)
+        finder = await find_coordinator(self._settings, self._nodes.memory, self._name, self._patience_s)
         node = finder.coordinator
         if node is not None:
             self._forgive("offsets-partition", f"A moment later broker {node.node_id} led it.")
@@ -200,29 +196,24 @@ class Probe:
         described, step = await self._describe(admin, coordinator, group)
         needed = f"an answer from broker {coordinator.node_id} at {coordinator.address}"
         if not described.rows:
-            self._add(_failed("group", title, _first_reason(described), needed))
-            return False
+            return self._add(_failed("group", title, _first_reason(described), needed))
         state = described[0]
         is_missing = state.state == ABSENT or state.error is ErrorCode.GROUP_ID_NOT_FOUND
         if state.error and state.error is not ErrorCode.GROUP_ID_NOT_FOUND:
             why = f"{step.request} was answered {describe(state.error)}. {info(state.error).meaning}"
-            self._add(_failed("group", title, why, "the group's state and members"))
-            return False
+            return self._add(_failed("group", title, why, "the group's state and members"))
         if state.protocol_type not in ("", PROTOCOL_TYPE):
             why = f"Group {group} is of type {state.protocol_type}; its members are no consumers."
-            self._add(_failed("group", title, why, "a group of type consumer"))
-            return False
+            return self._add(_failed("group", title, why, "a group of type consumer"))
         committed = await admin.committed([group], require_stable=False)
         if committed.unasked:
-            self._add(_failed("group", title, _first_reason(committed), needed))
-            return False
+            return self._add(_failed("group", title, _first_reason(committed), needed))
         topics = {row.topic for row in committed if row.offset >= 0}
         for member in state.members:
             topics.update(member.subscribed or (), (topic for topic, _ in member.assigned or ()))
         self.report.topics = tuple(sorted(topics))
         sentence = _group_told(group, None if is_missing else state, self.report.topics)
-        self._add(ProbeChapter("group", title, ChapterStatus.OK, (sentence,), steps=(step,)))
-        return True
+        return self._add(ProbeChapter("group", title, ChapterStatus.OK, (sentence,), steps=(step,)))
 
     async def _describe(
         self, admin: Admin, node: BrokerNode, group: str
@@ -257,13 +248,11 @@ class Probe:
                 f"Group {self._target.group} has no members and has committed nothing, so nothing tells "
                 "which topics it reads. Name one with --topic."
             )
-            self._add(_failed("topics", title, why, "a topic"))
-            return False
+            return self._add(_failed("topics", title, why, "a topic"))
         try:
             facts = await self._nodes.put_any(AskMetadata(topics))
         except ClientError as error:
-            self._add(_failed("topics", title, error.reason, "the metadata of the topics"))
-            return False
+            return self._add(_failed("topics", title, error.reason, "the metadata of the topics"))
         self.report.topics = topics
         self._partitions = tuple(
             TopicPartition(name, number)
@@ -275,8 +264,7 @@ class Probe:
             return True
         name, code = next(iter(wrong.items()))
         why = f"Topic {name}: {describe(code)}. {info(code).meaning}"
-        self._add(_failed("topics", title, why, "partitions with leaders"))
-        return False
+        return self._add(_failed("topics", title, why, "partitions with leaders"))
 
     # Joining and reading.
 
@@ -284,19 +272,13 @@ class Probe:
         target = self._target
         if not target.joins:
             said = ("Not tried: only reading was asked for.",)
-            self._add(ProbeChapter("join", "Join", ChapterStatus.SKIPPED, said))
-            return True
+            return self._add(ProbeChapter("join", "Join", ChapterStatus.SKIPPED, said))
         name = target.join_as if target.join_as is not None else self._scratch
-        assert name is not None
         probe = JoinProbe(self._nodes, name, self.report.topics, protocol=target.protocol)
-        chapter = await probe.run(coordinator, is_scratch=target.join_as is None)
-        self._add(chapter)
-        return chapter.verdict is ChapterStatus.OK
+        return self._add(await probe.run(coordinator, is_scratch=target.join_as is None))
 
     async def _read(self, coordinator: BrokerNode | None) -> None:
-        group = None
-        if coordinator is not None:
-            group = self._target.group if self._target.group is not None else self._scratch
+        group = None if coordinator is None else self._name
         reading = ReadProbe(self._nodes, group, self._partitions, policy=self._target.policy)
         for chapter in await reading.run():
             self._add(chapter)
@@ -312,10 +294,12 @@ class Probe:
                     chapter, verdict=ChapterStatus.OK, said=sentence, why="", needed=""
                 )
 
-    def _add(self, chapter: ProbeChapter) -> None:
+    def _add(self, chapter: ProbeChapter) -> bool:
+        """Whether the probe goes on."""
         self.report.chapters.append(chapter)
         if self._on_chapter is not None:
             self._on_chapter(chapter)
+        return chapter.verdict is not ChapterStatus.FAILED
 
 
 def _failed(name: str, title: str, why: str, needed: str) -> ProbeChapter:

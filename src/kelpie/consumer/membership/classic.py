@@ -21,13 +21,12 @@ from collections.abc import Sequence
 from enum import Enum
 
 from kelpie.assignors import subscription
-from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
 from kelpie.consumer.membership import refusals
-from kelpie.consumer.membership.heartbeats import Heartbeats, MemberDeadlines
+from kelpie.consumer.membership.heartbeats import Heartbeats
 from kelpie.consumer.membership.leader_task import LeaderTask
-from kelpie.consumer.membership.membership import NO_GENERATION, NO_MEMBER, Commits, Identity, Reach
+from kelpie.consumer.membership.membership import NO_GENERATION, NO_MEMBER, GroupMembership, Identity, Reach
 from kelpie.consumer.membership.owned_partitions import OwnedPartitions
 from kelpie.consumer.membership.refusals import GroupRefusal, Retry
 from kelpie.consumer.metadata import ConsumerMetadata
@@ -55,7 +54,7 @@ class JoinState(Enum):
     STABLE = "STABLE"
 
 
-class ClassicMembership:
+class ClassicMembership(GroupMembership):
     def __init__(
         self,
         requests: PendingRequests,
@@ -63,18 +62,10 @@ class ClassicMembership:
         lookup: CoordinatorLookup,
         assignment: SubscriptionState,
     ) -> None:
+        super().__init__(requests, metadata, lookup, assignment)
         config = requests.config
-        assert config.group_id is not None
-        self._requests = requests
-        self._config = config
-        self._group_id = config.group_id
-        self._metadata = metadata
-        self._lookup = lookup
-        self._assignment = assignment
-        self._deadlines = MemberDeadlines(config)
         self._owned = OwnedPartitions(config, assignment)
         self._heartbeats = Heartbeats(requests, lookup, self._deadlines, self)
-        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.state = JoinState.UNJOINED
         self.identity = Identity(instance_id=config.group_instance_id)
         self._rejoin: str | None = "it has just started"
@@ -90,28 +81,12 @@ class ClassicMembership:
     # For the other parts of the consumer.
 
     @property
-    def commits(self) -> Commits:
-        return self._owned.commits
-
-    @commits.setter
-    def commits(self, commits: Commits) -> None:
-        self._owned.commits = commits
-
-    @property
     def is_joined(self) -> bool:
         return self.state is JoinState.STABLE and self.identity.is_member and self._owned.granted is None
 
     @property
     def is_closed(self) -> bool:
         return self._closing and self._leaving is None
-
-    @property
-    def muted(self) -> bool:
-        return self._heartbeats.muted
-
-    @muted.setter
-    def muted(self, muted: bool) -> None:
-        self._heartbeats.muted = muted
 
     def committer(self) -> Identity | Problem:
         if self.state is JoinState.STABLE and self.identity.is_member:
@@ -197,7 +172,7 @@ class ClassicMembership:
         return min((at for at in due if at is not None), default=None)
 
     def _join(self, effects: Effects) -> None:
-        if not self._owned.revoke_before_join(effects, self.identity):
+        if not self._owned.revoke_before_join(effects, self.identity, self.commits):
             return
         coordinator = self._lookup.coordinator
         assert coordinator is not None

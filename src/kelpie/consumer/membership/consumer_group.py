@@ -25,7 +25,6 @@ FATAL          poll raises the problem
 from collections.abc import Callable
 from enum import Enum
 
-from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
 from kelpie.consumer.effects import (
     BrokerNode,
@@ -38,8 +37,8 @@ from kelpie.consumer.effects import (
     Problem,
     ProblemKind,
 )
-from kelpie.consumer.membership.heartbeats import MemberDeadlines, record_late_poll
-from kelpie.consumer.membership.membership import Commits, Identity, Reach
+from kelpie.consumer.membership.heartbeats import record_late_poll
+from kelpie.consumer.membership.membership import GroupMembership, Identity, Reach
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.positions.subscription_state import SubscriptionState
@@ -86,9 +85,7 @@ _SENDS_HEARTBEATS = (
 )
 
 
-class ConsumerGroupMembership:
-    commits: Commits
-
+class ConsumerGroupMembership(GroupMembership):
     def __init__(
         self,
         requests: PendingRequests,
@@ -97,17 +94,8 @@ class ConsumerGroupMembership:
         assignment: SubscriptionState,
         new_id: Callable[[], str],
     ) -> None:
+        super().__init__(requests, metadata, lookup, assignment)
         config = requests.config
-        assert config.group_id is not None
-        self._requests = requests
-        self._config = config
-        self._group_id = config.group_id
-        self._metadata = metadata
-        self._lookup = lookup
-        self._assignment = assignment
-        self._deadlines = MemberDeadlines(config)
-        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self.muted = False
         self.state = MemberState.JOINING
         self.identity = Identity(new_id(), 0, config.group_instance_id, uses_consumer_protocol=True)
         self._target: OwnedIds | None = None

@@ -10,11 +10,10 @@
 
 from typing import Protocol
 
-from kelpie.consumer.config import ConsumerConfig
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, Problem, ProblemKind
 from kelpie.consumer.membership import refusals
-from kelpie.consumer.membership.membership import Identity
+from kelpie.consumer.membership.membership import Identity, MemberDeadlines
 from kelpie.consumer.membership.refusals import GroupRefusal
 from kelpie.consumer.pending_requests import PendingRequests
 from kelpie.consumer.steps import Failed, StepKind
@@ -25,36 +24,10 @@ from kelpie.questions.heartbeat import AskHeartbeat
 _FIND_COORDINATOR = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 
 
-class MemberDeadlines:
-    """Next heartbeat, end of the session, end of the time between polls (KIP-62)."""
-
-    def __init__(self, config: ConsumerConfig) -> None:
-        self._config = config
-        self.next_heartbeat_at: Instant = 0
-        self.session_ends_at: Instant = 0
-        self.poll_ends_at: Instant | None = None
-        """None: it has never polled."""
-
-    def polled(self, now: Instant) -> None:
-        self.poll_ends_at = now + self._config.max_poll_interval_ms
-
-    def joined(self, now: Instant) -> None:
-        """A join counts as a heartbeat."""
-        self.heartbeat_answered(now)
-        self.next_heartbeat_in(self._config.heartbeat_interval_ms, now)
-
-    def heartbeat_answered(self, now: Instant) -> None:
-        self.session_ends_at = now + self._config.session_timeout_ms
-
-    def next_heartbeat_in(self, wait_ms: int, now: Instant) -> None:
-        self.next_heartbeat_at = now + wait_ms
-
-    def poll_expired(self, now: Instant) -> bool:
-        return self.poll_ends_at is not None and now >= self.poll_ends_at
-
-
 class HeartbeatOwner(Protocol):
     """The member that the heartbeats are for."""
+
+    muted: bool
 
     @property
     def identity(self) -> Identity: ...
@@ -78,11 +51,10 @@ class Heartbeats:
         self._member = member
         self._token: int | None = None
         self._stable = False
-        self.muted = False
 
     def advance(self, effects: Effects, *, stable: bool) -> None:
         self._stable = stable
-        if self.muted:
+        if self._member.muted:
             return
         coordinator = self._lookup.ready(effects)
         if coordinator is None:
@@ -102,7 +74,7 @@ class Heartbeats:
             self._send_heartbeat(effects, coordinator)
 
     def deadline(self, now: Instant) -> Instant | None:
-        if self.muted:
+        if self._member.muted:
             return None
         if self._lookup.coordinator is None:
             return self._lookup.deadline(now)

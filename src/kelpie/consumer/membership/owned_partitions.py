@@ -16,8 +16,6 @@ from kelpie.model.names import TopicPartition
 
 
 class OwnedPartitions:
-    commits: Commits
-
     def __init__(self, config: ConsumerConfig, assignment: SubscriptionState) -> None:
         self._config = config
         self._assignment = assignment
@@ -29,7 +27,7 @@ class OwnedPartitions:
         self.remembered_in = NO_GENERATION
         """The last assignment, and its generation, for sticky assignors."""
 
-    def revoke_before_join(self, effects: Effects, identity: Identity) -> bool:
+    def revoke_before_join(self, effects: Effects, identity: Identity, commits: Commits) -> bool:
         """Give up what an eager member may not keep while it joins. Whether that is done."""
         if self._given_up:
             return True
@@ -39,8 +37,8 @@ class OwnedPartitions:
             if identity.is_member:
                 if not keeps:
                     self._assignment.revoking(self._assignment.partitions)
-                self.commits.commit_before_leaving(effects, self._config.max_poll_interval_ms)
-        if identity.is_member and not self.commits.is_settled:
+                commits.commit_before_leaving(effects, self._config.max_poll_interval_ms)
+        if identity.is_member and not commits.is_settled:
             return False
         if not keeps:
             self.release_all(effects, identity)
