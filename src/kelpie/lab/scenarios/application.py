@@ -16,7 +16,7 @@ with a consumer is a method:
 import asyncio
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kelpie.client.consumer import Consumer, ConsumerError
 from kelpie.errors import ErrorCode
@@ -24,6 +24,9 @@ from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios.java_log import JavaLog
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
+
+if TYPE_CHECKING:
+    from typing import Self
 
 QUICK = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
 """Settings of a cluster on which groups are quick to gather, and sessions may be short."""
@@ -89,8 +92,9 @@ class Application:
 
     # What it does.
 
-    def start(self) -> None:
+    def start(self) -> "Self":
         self._polling = self._stage.actor(self._poll())
+        return self
 
     async def commit(self, offset: int | None = None) -> ErrorCode:
         """Commit this offset in every partition, or what was read. The error of the commit."""
@@ -167,6 +171,11 @@ class Application:
 
     async def until_joined(self) -> None:
         await self.until(lambda: self.is_joined)
+
+    async def until_refused(self) -> ErrorCode | None:
+        """The error that ended it; None if it goes on."""
+        await self.until(lambda: self.refused is not None)
+        return self.refused
 
     async def until_at(self, partition: TopicPartition, offset: int) -> int:
         """Its position, once it has come so far."""

@@ -25,8 +25,7 @@ async def run(stage: Stage) -> None:
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 100)
     stage.step(f"Group {_GROUP} reads the 100 records of {_PARTITION}.")
-    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=Commits.ON_CLOSE)
-    reader.start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=Commits.ON_CLOSE).start()
     await reader.until_at(_PARTITION, 100)
     await stage.calm(cluster)
 
@@ -38,8 +37,7 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP303": [_GROUP]})
 
     stage.step("Its consumer starts again.")
-    again = Application(stage, cluster, _GROUP, [_TOPIC])
-    again.start()
+    again = Application(stage, cluster, _GROUP, [_TOPIC]).start()
     await again.until_at(_PARTITION, 500)
     stage.expect(again.read == 200, f"it is refused, goes on at 300, and reads {again.read} of 400 records")
 

@@ -20,8 +20,7 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP304": [GROUP]})
 
     stage.step("Its consumer starts again.")
-    again = Application(stage, cluster, GROUP, [TOPIC], validate_positions=False)
-    again.start()
+    again = Application(stage, cluster, GROUP, [TOPIC], validate_positions=False).start()
     await again.until(lambda: again.position(PARTITION) == 50)
     began, came = again.began_at(PARTITION), again.position(PARTITION)
     stage.expect(began == 100, f"it takes up its offset {began}")

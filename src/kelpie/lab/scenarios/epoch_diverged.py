@@ -26,7 +26,6 @@ async def run(stage: Stage) -> None:
     await stage.incident(cluster, finds={"KLP305": [GROUP]})
 
     stage.step("Its consumer starts again, one that does not ask for epochs.")
-    again = Application(stage, cluster, GROUP, [TOPIC], validate_positions=False)
-    again.start()
+    again = Application(stage, cluster, GROUP, [TOPIC], validate_positions=False).start()
     await again.until_at(PARTITION, 250)
     stage.expect(again.read == 150, f"it reads {again.read} of the 200 new records, and skips the others")

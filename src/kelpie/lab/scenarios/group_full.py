@@ -6,7 +6,7 @@ consumer ends with that.
 """
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_members, settled
 from kelpie.lab.scenarios.stage import Stage
 
 NAME = "group-full"
@@ -17,7 +17,7 @@ _LIMIT = 2
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6}, {"group.max.size": _LIMIT})
-    first, second, third = (new_member(stage, cluster, _GROUP, name) for name in ("app-1", "app-2", "app-3"))
+    first, second, third = new_members(stage, cluster, _GROUP, 3)
     stage.step(f"group.max.size is {_LIMIT}. One member reads.")
     await gather(cluster, first)
     await stage.calm(cluster)
@@ -26,11 +26,7 @@ async def run(stage: Stage) -> None:
     second.start()
     await settled(cluster, first, second)
     third.start()
-
-    async def refused() -> ErrorCode | None:
-        return third.refused
-
-    code = await stage.until(refused, lambda seen: seen is not None)
+    code = await third.until_refused()
     stage.expect(code is ErrorCode.GROUP_MAX_SIZE_REACHED, f"app-3 is refused: {code and code.name}")
     await settled(cluster, first, second)
     await stage.incident(cluster, finds={"KLP209": [_GROUP]})

@@ -35,11 +35,9 @@ class GroupPair:
         stage.step(f"Groups {AFFECTED} and {HEALTHY} read {TOPIC}, and records come in all the time.")
         groups = cls(
             cluster,
-            Application(stage, cluster, AFFECTED, [TOPIC]),
-            Application(stage, cluster, HEALTHY, [TOPIC]),
+            Application(stage, cluster, AFFECTED, [TOPIC]).start(),
+            Application(stage, cluster, HEALTHY, [TOPIC]).start(),
         )
-        groups.affected.start()
-        groups.healthy.start()
         produce_steadily(stage, cluster, TOPIC, records)
         await groups.affected.until_at(PARTITION, 8 * records)
         await groups.healthy.until_at(PARTITION, 8 * records)

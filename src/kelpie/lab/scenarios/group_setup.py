@@ -39,6 +39,15 @@ def new_member(
     return Application(stage, cluster, group, topics, name=name, commits=Commits.ON_DEMAND, **options)
 
 
+def new_members(
+    stage: Stage, cluster: Cluster, group: str, count: int, **options: Any
+) -> tuple[Application, ...]:
+    """Such members: app-1, app-2 and so on."""
+    return tuple(
+        new_member(stage, cluster, group, f"app-{number}", **options) for number in range(1, count + 1)
+    )
+
+
 async def gather(cluster: Cluster, *members: Application) -> None:
     """Start all members of a group; they get their assignment, read everything and commit it."""
     for member in members:

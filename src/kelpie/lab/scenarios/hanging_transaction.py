@@ -33,8 +33,7 @@ async def run(stage: Stage) -> None:
     stage.step(
         f"Group {_GROUP} reads what is committed in {_PARTITION}; a producer commits two transactions."
     )
-    reader = Application(stage, cluster, _GROUP, [_TOPIC], isolation_level="read_committed")
-    reader.start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], isolation_level="read_committed").start()
     producer = TransactionalProducer(stage, cluster, "shop-1")
     await producer.start()
     for _ in range(2):

@@ -26,11 +26,7 @@ async def run(stage: Stage) -> None:
 
     stage.step("app-3 offers nothing but roundrobin.")
     new.start()
-
-    async def refused() -> ErrorCode | None:
-        return new.refused
-
-    code = await stage.until(refused, lambda seen: seen is not None)
+    code = await new.until_refused()
     stage.expect(code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"app-3 is refused: {code and code.name}")
     await settled(cluster, old, both)
     await stage.incident(cluster, finds={"KLP206": [_GROUP]}, needs_logs=True)

@@ -18,14 +18,14 @@ async def run(stage: Stage) -> None:
     cluster.create_topic(TOPIC)
     stage.step(f"Group {HEALTHY} reads {TOPIC} and commits; records come in.")
     traffic = produce_steadily(stage, cluster, TOPIC)
-    healthy = Application(stage, cluster, HEALTHY, [TOPIC])
-    healthy.start()
+    healthy = Application(stage, cluster, HEALTHY, [TOPIC]).start()
     await healthy.until_at(PARTITION, 10)
     await stage.calm(cluster)
 
     stage.step(f"Group {AFFECTED} reads it, too, and commits nothing.")
-    reader = Application(stage, cluster, AFFECTED, [TOPIC], commits=Commits.ON_DEMAND, session_timeout_ms=500)
-    reader.start()
+    reader = Application(
+        stage, cluster, AFFECTED, [TOPIC], commits=Commits.ON_DEMAND, session_timeout_ms=500
+    ).start()
     await reader.until_at(PARTITION, 50)
     traffic.cancel()
     await stage.incident(cluster, finds={"KLP312": [AFFECTED]}, after_s=0.8)
@@ -33,7 +33,6 @@ async def run(stage: Stage) -> None:
     stage.step("It restarts.")
     read = reader.read
     await reader.close()
-    again = Application(stage, cluster, AFFECTED, [TOPIC])
-    again.start()
+    again = Application(stage, cluster, AFFECTED, [TOPIC]).start()
     await again.until_at(PARTITION, read)
     stage.expect(again.began_at(PARTITION) == 0, f"it begins at 0, and reads {read} records once more")

@@ -41,8 +41,7 @@ async def run(stage: Stage) -> None:
 
     stage.step("The consumer starts again, and takes all four over.")
     await reader.close()
-    again = Application(stage, cluster, _GROUP, [_TOPIC], auto_offset_reset="latest")
-    again.start()
+    again = Application(stage, cluster, _GROUP, [_TOPIC], auto_offset_reset="latest").start()
     new = TopicPartition(_TOPIC, 3)
     await again.until_at(new, 50)
     stage.expect(

@@ -33,25 +33,21 @@ async def run(stage: Stage) -> None:
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 100)
     stage.step(f"Group {_OTHER} reads {_TOPIC} all the time; {_GROUP} has read 60 records, and is away.")
-    other = Application(stage, cluster, _OTHER, [_TOPIC])
-    other.start()
+    other = Application(stage, cluster, _OTHER, [_TOPIC]).start()
     await other.until_at(_PARTITION, 100)
     code = await _commit(stage, cluster, 60, retention_ms=800)
     stage.expect(code == 0, f"{_GROUP} has committed offset 60, to be kept for 800 ms")
     await stage.calm(cluster)
 
     stage.step("Its time is over.")
-
-    async def offset() -> int:
-        return await administering.committed(stage, cluster, _GROUP, _PARTITION)
-
-    left = await stage.until(offset, lambda at: at == -1)
+    left = await stage.until(
+        lambda: administering.committed(stage, cluster, _GROUP, _PARTITION), lambda at: at == -1
+    )
     stage.expect(left == -1, f"the committed offset of {_GROUP} is {left}: there is none")
     await stage.incident(cluster, finds={"KLP302": [_GROUP]})
 
     stage.step(f"{_GROUP} comes back.")
-    back = Application(stage, cluster, _GROUP, [_TOPIC], auto_offset_reset="latest")
-    back.start()
+    back = Application(stage, cluster, _GROUP, [_TOPIC], auto_offset_reset="latest").start()
     await back.until_at(_PARTITION, 100)
     began = back.began_at(_PARTITION)
     stage.expect(began == 100, f"it begins at offset {began}, and skips 40 records")

@@ -25,12 +25,8 @@ async def run(stage: Stage) -> None:
     stage.step(f"Group {_GROUP} reads {_TOPIC}, one partition on each broker; {_OTHER} reads {_SAFE}.")
     await produce(stage, cluster, _TOPIC, 30)
     await produce(stage, cluster, _SAFE, 30)
-    reader, other = (
-        Application(stage, cluster, _GROUP, [_TOPIC]),
-        Application(stage, cluster, _OTHER, [_SAFE]),
-    )
-    reader.start()
-    other.start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC]).start()
+    other = Application(stage, cluster, _OTHER, [_SAFE]).start()
     await reader.until_at(TopicPartition(_TOPIC, 2), 30)
     await other.until_at(TopicPartition(_SAFE, 0), 30)
     await stage.calm(cluster)

@@ -10,23 +10,22 @@ import asyncio
 
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios.application import Application
-from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, new_members, settled
 from kelpie.lab.scenarios.stage import Stage
 
 NAME = "rebalance-storm"
 PERSONAS = SINCE_2_8
 _GROUP = "checkout"
 _RESTARTS = 6
+_SESSION_MS = 600
 
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
-    first, second, third = (_member(stage, cluster, name) for name in ("app-1", "app-2", "app-3"))
+    first, second, third = new_members(stage, cluster, _GROUP, 3, session_timeout_ms=_SESSION_MS)
     stage.step("Three members join the group, one is restarted once: an ordinary day.")
     await gather(cluster, first, second, third)
-    await third.close()
-    third = _member(stage, cluster, "app-3")
-    third.start()
+    third = await _restart(stage, cluster, third)
     await settled(cluster, first, second, third)
     quiet = first.generation
     stage.say(f"The group is in generation {quiet}.")
@@ -34,9 +33,7 @@ async def run(stage: Stage) -> None:
 
     stage.step(f"app-3 is restarted {_RESTARTS} times.")
     for _ in range(_RESTARTS):
-        await third.close()
-        third = _member(stage, cluster, "app-3")
-        third.start()
+        third = await _restart(stage, cluster, third)
         await third.until_joined()
     stage.expect(
         first.generation >= quiet + _RESTARTS,
@@ -51,14 +48,13 @@ async def _restart_until_cancelled(stage: Stage, cluster: Cluster, third: Applic
     """Go on with the restarts while an observer examines the cluster."""
     try:
         while True:
-            await third.close()
-            third = _member(stage, cluster, "app-3")
-            third.start()
+            third = await _restart(stage, cluster, third)
             await third.until_joined()
             await asyncio.sleep(0.2)
     finally:
         await third.crash()
 
 
-def _member(stage: Stage, cluster: Cluster, name: str) -> Application:
-    return new_member(stage, cluster, _GROUP, name, session_timeout_ms=600)
+async def _restart(stage: Stage, cluster: Cluster, member: Application) -> Application:
+    await member.close()
+    return new_member(stage, cluster, _GROUP, member.name, session_timeout_ms=_SESSION_MS).start()

@@ -6,7 +6,7 @@ coordinator takes it for alive and waits: as long as max.poll.interval.ms
 allows, 5 minutes by default. Until then nobody in the group reads anything.
 """
 
-from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_members, settled
 from kelpie.lab.scenarios.stage import Stage
 
 NAME = "rebalance-stuck"
@@ -18,12 +18,8 @@ _SESSION_MS = 600
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
-    first, second, third = (
-        new_member(
-            stage, cluster, _GROUP, name, session_timeout_ms=_SESSION_MS, max_poll_interval_ms=_POLL_MS
-        )
-        for name in ("app-1", "app-2", "app-3")
-    )
+    timing = {"session_timeout_ms": _SESSION_MS, "max_poll_interval_ms": _POLL_MS}
+    first, second, third = new_members(stage, cluster, _GROUP, 3, **timing)
     stage.step("Two members read.")
     await gather(cluster, first, second)
     await stage.calm(cluster)

@@ -6,9 +6,7 @@ partitions are read by nobody. A member that is closed says that it leaves, and
 its partitions move at once.
 """
 
-from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.application import Application
-from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_members, settled
 from kelpie.lab.scenarios.stage import Stage
 
 NAME = "session-expired"
@@ -19,7 +17,8 @@ _SESSION_MS = 600
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
-    first, second, leaver = (_member(stage, cluster, name) for name in ("app-1", "app-2", "app-3"))
+    timing = {"session_timeout_ms": _SESSION_MS, "heartbeat_interval_ms": 100}
+    first, second, leaver = new_members(stage, cluster, _GROUP, 3, **timing)
     stage.step("Three members read. One is closed: it leaves, and the others take over.")
     await gather(cluster, first, second, leaver)
     await leaver.close()
@@ -36,7 +35,3 @@ async def run(stage: Stage) -> None:
     await settled(cluster, first, second)
     stage.expect(second.is_joined, "app-2 is back, under another id")
     await stage.incident(cluster, finds={"KLP204": [_GROUP]}, needs_logs=True)
-
-
-def _member(stage: Stage, cluster: Cluster, name: str) -> Application:
-    return new_member(stage, cluster, _GROUP, name, session_timeout_ms=_SESSION_MS, heartbeat_interval_ms=100)

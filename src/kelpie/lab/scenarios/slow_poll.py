@@ -7,9 +7,7 @@ do again what it had not committed. When it polls again, it joins anew, and
 everybody rebalances a second time.
 """
 
-from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.application import Application
-from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_member, settled
+from kelpie.lab.scenarios.group_setup import SINCE_2_8, cluster_with, gather, new_members, settled
 from kelpie.lab.scenarios.stage import Stage
 
 NAME = "slow-poll"
@@ -20,7 +18,8 @@ _POLL_MS = 700
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
-    first, slow, leaver = (_member(stage, cluster, name) for name in ("app-1", "app-2", "app-3"))
+    timing = {"max_poll_interval_ms": _POLL_MS, "heartbeat_interval_ms": 100}
+    first, slow, leaver = new_members(stage, cluster, _GROUP, 3, **timing)
     stage.step(f"Three members read; poll() must come every {_POLL_MS} ms. One is closed, as it should be.")
     await gather(cluster, first, slow, leaver)
     await leaver.close()
@@ -36,15 +35,3 @@ async def run(stage: Stage) -> None:
         await settled(cluster, first, slow)
     stage.expect(slow.is_joined, "app-2 is back")
     await stage.incident(cluster, finds={"KLP203": [_GROUP]}, needs_logs=True)
-
-
-def _member(stage: Stage, cluster: Cluster, name: str) -> Application:
-    return new_member(
-        stage,
-        cluster,
-        _GROUP,
-        name,
-        session_timeout_ms=1_000,
-        max_poll_interval_ms=_POLL_MS,
-        heartbeat_interval_ms=100,
-    )

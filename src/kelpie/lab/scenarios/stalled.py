@@ -18,13 +18,12 @@ async def run(stage: Stage) -> None:
     cluster = groups.cluster
     stage.step(f"The consumer of {AFFECTED} meets a record that it cannot process.")
     groups.affected.pause()
-
-    async def committed() -> int:
-        return await administering.committed(stage, cluster, AFFECTED, PARTITION)
-
-    before = await stage.until(committed, lambda offset: offset == groups.affected.position(PARTITION))
+    before = await stage.until(
+        lambda: administering.committed(stage, cluster, AFFECTED, PARTITION),
+        lambda offset: offset == groups.affected.position(PARTITION),
+    )
     await stage.incident(cluster, finds={"KLP309": [AFFECTED]}, after_s=0.5, seconds_of_history=2.2)
-    after = await committed()
+    after = await administering.committed(stage, cluster, AFFECTED, PARTITION)
     end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     stage.expect(before == after < end, f"{AFFECTED} stands at {after}, as before; the log ends at {end}")
 

@@ -30,8 +30,7 @@ async def run(stage: Stage) -> None:
     await gather(cluster, other, owner)
     generation = other.generation
     await owner.crash()
-    owner = _member(stage, cluster, "app-0", _INSTANCE)
-    owner.start()
+    owner = _member(stage, cluster, "app-0", _INSTANCE).start()
     await settled(cluster, other, owner)
     stage.expect(other.generation == generation, f"still generation {generation}: nobody had to rebalance")
     await stage.calm(cluster)
@@ -40,7 +39,7 @@ async def run(stage: Stage) -> None:
         f"A second process starts with group.instance.id={_INSTANCE}; both are started again when they end."
     )
     fight = stage.actor(_fight(stage, cluster, owner))
-    fenced = await stage.until(lambda: _fenced(owner), lambda code: code is not None)
+    fenced = await owner.until_refused()
     stage.expect(fenced is ErrorCode.FENCED_INSTANCE_ID, f"app-0 was fenced: {fenced and fenced.value}")
     await stage.until(lambda: _fights(stage), lambda number: number >= _FIGHTS)
     await stage.incident(cluster, finds={"KLP205": [_GROUP]})
@@ -62,10 +61,6 @@ async def _fight(stage: Stage, cluster: Cluster, owner: Application) -> None:
     finally:
         for fighter in fighters:
             await fighter.crash()
-
-
-async def _fenced(member: Application) -> ErrorCode | None:
-    return member.refused
 
 
 async def _fights(stage: Stage) -> int:

@@ -19,16 +19,14 @@ async def run(stage: Stage) -> None:
     stage.step(f"The consumer of {AFFECTED} leaves.")
     await groups.affected.close()
     at = await administering.committed(stage, cluster, AFFECTED, PARTITION)
-
-    async def log_end() -> int:
-        return (await administering.log_ends(stage, cluster, PARTITION)).latest
-
-    end = await stage.until(log_end, lambda end: end > at)
+    ends = await stage.until(
+        lambda: administering.log_ends(stage, cluster, PARTITION), lambda ends: ends.latest > at
+    )
+    end = ends.latest
     stage.expect(at < end, f"{AFFECTED} stands at {at}, nobody is in it, and the log ends at {end}")
     await stage.incident(cluster, finds={"KLP310": [AFFECTED]}, after_s=2.2)
 
     stage.step("Somebody starts it again.")
-    again = Application(stage, cluster, AFFECTED, [TOPIC])
-    again.start()
+    again = Application(stage, cluster, AFFECTED, [TOPIC]).start()
     came = await again.until_at(PARTITION, end)
     stage.expect(came >= end, f"{AFFECTED} has come to {came}")

@@ -20,8 +20,7 @@ async def cut_off(stage: Stage) -> Cluster:
     cluster.create_topic(TOPIC, assignment={0: (1, 2)})
     await produce(stage, cluster, TOPIC, 50)
     stage.step(f"Group {GROUP} reads the 50 records of {PARTITION}, which is on brokers 1 and 2.")
-    reader = Application(stage, cluster, GROUP, [TOPIC], commits=Commits.ON_CLOSE)
-    reader.start()
+    reader = Application(stage, cluster, GROUP, [TOPIC], commits=Commits.ON_CLOSE).start()
     await reader.until_at(PARTITION, 50)
     await stage.calm(cluster)
 

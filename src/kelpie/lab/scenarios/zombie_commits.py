@@ -6,7 +6,7 @@ that: it is no member any more. But the batch was processed twice.
 """
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.scenarios.group_setup import RECORDS, SINCE_2_8, cluster_with, gather, new_member, settled
+from kelpie.lab.scenarios.group_setup import RECORDS, SINCE_2_8, cluster_with, gather, new_members, settled
 from kelpie.lab.scenarios.stage import Stage
 
 NAME = "zombie-commits"
@@ -17,10 +17,8 @@ _SESSION_MS = 600
 
 async def run(stage: Stage) -> None:
     cluster = await cluster_with(stage, {"orders": 6})
-    first, zombie = (
-        new_member(stage, cluster, _GROUP, name, session_timeout_ms=_SESSION_MS, heartbeat_interval_ms=100)
-        for name in ("app-1", "app-2")
-    )
+    timing = {"session_timeout_ms": _SESSION_MS, "heartbeat_interval_ms": 100}
+    first, zombie = new_members(stage, cluster, _GROUP, 2, **timing)
     stage.step("Two members read and commit.")
     await gather(cluster, first, zombie)
     await stage.calm(cluster)
