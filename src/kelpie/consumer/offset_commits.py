@@ -190,15 +190,13 @@ class OffsetCommits:
             },
             committer.uses_consumer_protocol and committer.is_member,
         )
-
-        def on_answer(effects: Effects, rows: dict[TopicPartition, int]) -> str | Failed:
-            return self._on_answer(effects, node, commit, committer, rows)
-
-        def on_failure(effects: Effects, failure: Failure) -> str | Failed:
-            return self._on_failure(effects, node, commit, failure)
-
         self._token = self._requests.send(
-            effects, StepKind.COMMIT, node, question, on_answer=on_answer, on_failure=on_failure
+            effects,
+            StepKind.COMMIT,
+            node,
+            question,
+            on_answer=lambda effects, rows: self._on_answer(effects, node, commit, committer, rows),
+            on_failure=lambda effects, failure: self._on_failure(effects, node, commit, failure),
         )
 
     def _on_answer(

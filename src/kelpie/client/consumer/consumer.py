@@ -254,19 +254,13 @@ class Consumer:
     def _on_event(self, event: Event) -> None:
         match event:
             case RecordsDelivered(records):
-                if self._polled is not None and not self._polled.done():
-                    self._polled.set_result(list(records))
+                _settle(self._polled, list(records))
             case ProblemRaised(problem):
-                if self._polled is not None and not self._polled.done():
-                    self._polled.set_exception(ConsumerError(problem))
+                _settle(self._polled, ConsumerError(problem))
             case OffsetsCommitted(commit_id, offsets):
-                waiting = self._commits.pop(commit_id, None)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(offsets)
+                _settle(self._commits.pop(commit_id, None), offsets)
             case CommitFailed(commit_id, problem):
-                waiting = self._commits.pop(commit_id, None)
-                if waiting is not None and not waiting.done():
-                    waiting.set_exception(ConsumerError(problem))
+                _settle(self._commits.pop(commit_id, None), ConsumerError(problem))
             case ConsumerClosed():
                 self._closed.set()
             case PartitionsAssigned() | PartitionsRevoked() | PartitionsLost():
@@ -276,9 +270,18 @@ class Consumer:
     def _fail(self, error: Exception) -> None:
         self._broken = self._broken or error
         for waiting in [self._polled, *self._commits.values()]:
-            if waiting is not None and not waiting.done():
-                waiting.set_exception(error)
+            _settle(waiting, error)
         self._commits.clear()
+
+
+def _settle(waiting: "asyncio.Future[Any] | None", result: object) -> None:
+    """Give a result, or an exception, to the call that waits for it, if it still waits."""
+    if waiting is None or waiting.done():
+        return
+    if isinstance(result, Exception):
+        waiting.set_exception(result)
+    else:
+        waiting.set_result(result)
 
 
 def _from_names(options: dict[str, Any]) -> dict[str, Any]:

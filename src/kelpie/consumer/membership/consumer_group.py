@@ -23,6 +23,7 @@ FATAL          poll raises the problem
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
@@ -213,7 +214,7 @@ class ConsumerGroupMembership(GroupMembership):
         self._interval_ms = max(heartbeat.interval_ms, 1)
         self._deadlines.next_heartbeat_in(self._interval_ms, effects.now)
         member_id = heartbeat.member_id or sent.member_id
-        self.identity = Identity(member_id, heartbeat.epoch, sent.instance_id, uses_consumer_protocol=True)
+        self.identity = replace(sent, member_id=member_id, generation=heartbeat.epoch)
         if heartbeat.assignment is None:
             if self.state is MemberState.JOINING:
                 self.state = MemberState.STABLE
@@ -311,9 +312,7 @@ class ConsumerGroupMembership(GroupMembership):
 
     def _start_over(self, effects: Effects) -> None:
         self._release_all(effects, lost=True)
-        self.identity = Identity(
-            self.identity.member_id, 0, self.identity.instance_id, uses_consumer_protocol=True
-        )
+        self.identity = replace(self.identity, generation=0)
         self.state = MemberState.JOINING
         self._deadlines.next_heartbeat_in(0, effects.now)
 

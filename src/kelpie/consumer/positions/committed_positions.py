@@ -95,14 +95,13 @@ class CommittedPositions:
             member_epoch=identity.generation if newer else -1,
         )
 
-        def on_answer(effects: Effects, answer: CommittedOffsets) -> str | Failed:
-            return self._on_answer(effects, node, identity, answer)
-
-        def on_failure(effects: Effects, failure: Failure) -> str | Failed:
-            return self._on_failure(effects, node, failure)
-
         self._token = self._requests.send(
-            effects, StepKind.COMMITTED, node, question, on_answer=on_answer, on_failure=on_failure
+            effects,
+            StepKind.COMMITTED,
+            node,
+            question,
+            on_answer=lambda effects, answer: self._on_answer(effects, node, identity, answer),
+            on_failure=lambda effects, failure: self._on_failure(effects, node, failure),
         )
 
     def _on_answer(
@@ -130,9 +129,9 @@ class CommittedPositions:
                 position = FetchPosition(row.offset, row.epoch, self._metadata.leader(partition))
                 state.seek_unvalidated(position, PositionOrigin.COMMITTED)
                 taken.append(f"{partition} at {row.offset}")
-        sentences = (
-            [f"It goes on with {', '.join(taken[:8])}{' …' if len(taken) > 8 else ''}."] if taken else []
-        )
+        sentences = []
+        if taken:
+            sentences.append(f"It goes on with {', '.join(taken[:8])}{' …' if len(taken) > 8 else ''}.")
         if absent:
             sentences.append(f"Nothing is committed for {listed(absent)}: auto.offset.reset decides.")
         if gone:
