@@ -74,7 +74,7 @@ class ConsumerMachine(Machine):
         self.membership.commits = self._commits
         self.assignment.assign(config.partitions)
         self._problems: list[Problem] = []
-        self._polling = False
+        self.is_polling = False
         self._closing = False
         self._closed = False
 
@@ -84,13 +84,13 @@ class ConsumerMachine(Machine):
         """The application calls poll."""
         assert not self._closing, "a consumer that is being closed cannot be polled"
         effects = Effects(now)
-        self._polling = True
+        self.is_polling = True
         self.membership.polled(effects)
         return self._advance(effects)
 
     def poll_ended(self, now: Instant) -> Effects:
         """The application stops waiting for records."""
-        self._polling = False
+        self.is_polling = False
         return self._advance(Effects(now))
 
     def commit(
@@ -132,7 +132,7 @@ class ConsumerMachine(Machine):
         effects = Effects(now)
         if not self._closing:
             self._closing = True
-            self._polling = False
+            self.is_polling = False
             self._commits.commit_before_leaving(effects, self.config.request_timeout_ms)
         return self._advance(effects)
 
@@ -145,10 +145,6 @@ class ConsumerMachine(Machine):
     @property
     def coordinator(self) -> BrokerNode | None:
         return None if self._lookup is None else self._lookup.coordinator
-
-    @property
-    def is_polling(self) -> bool:
-        return self._polling
 
     # The passes after an event.
 
@@ -184,7 +180,7 @@ class ConsumerMachine(Machine):
         self.membership.background(effects)
         if self._raise(effects):
             return
-        if self._polling:
+        if self.is_polling:
             reach = self.membership.advance(effects)
             if reach is Reach.ALL and not self._raise(effects):
                 self._positions.update(effects)
@@ -197,20 +193,20 @@ class ConsumerMachine(Machine):
         self._commits.advance(effects)
 
     def _deliver(self, effects: Effects) -> None:
-        if not self._polling:
+        if not self.is_polling:
             return
         records = self._fetcher.take(effects, self.config.max_poll_records)
         if records:
-            self._polling = False
+            self.is_polling = False
             effects.emit(RecordsDelivered(tuple(records)))
 
     def _raise(self, effects: Effects) -> bool:
         """Problems end the current poll, or wait for the next one. Whether a poll has ended now."""
         self._problems += (problem for problem in effects.problems if problem not in self._problems)
         effects.problems.clear()
-        if not self._polling or not self._problems:
+        if not self.is_polling or not self._problems:
             return False
-        self._polling = False
+        self.is_polling = False
         effects.emit(ProblemRaised(self._problems.pop(0)))
         return True
 
@@ -226,11 +222,11 @@ class ConsumerMachine(Machine):
             effects.emit(ConsumerClosed())
 
     def _deadline(self, now: Instant) -> Instant | None:
-        due = [self._commits.deadline(now, self._polling)]
+        due = [self._commits.deadline(now, self.is_polling)]
         if not self._closing:
-            due += [self.metadata.deadline(now), self.membership.deadline(now, self._polling)]
+            due += [self.metadata.deadline(now), self.membership.deadline(now, self.is_polling)]
         elif not self._commits.is_settled:
             due.append(self.metadata.deadline(now))
-        if self._polling:
+        if self.is_polling:
             due += [self._positions.deadline(now), self._fetcher.deadline(now)]
         return min((at for at in due if at is not None), default=None)

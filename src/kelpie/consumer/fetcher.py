@@ -15,6 +15,7 @@ records are delivered, not when they arrive.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kelpie.consumer.completed_fetch import CompletedFetch
 from kelpie.consumer.effects import (
@@ -55,21 +56,15 @@ _ANOTHER_LEADER = frozenset(
 _LATER = frozenset({ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
+@dataclass(eq=False, slots=True)
 class Fetcher:
-    def __init__(
-        self,
-        requests: PendingRequests,
-        metadata: ConsumerMetadata,
-        assignment: SubscriptionState,
-        positions: FetchPositions,
-    ) -> None:
-        self._requests = requests
-        self._metadata = metadata
-        self._assignment = assignment
-        self._positions = positions
-        self._under_way: dict[BrokerNode, int] = {}
-        self._kept: dict[TopicPartition, CompletedFetch] = {}
-        self._not_before: dict[TopicPartition, Instant] = {}
+    _requests: PendingRequests
+    _metadata: ConsumerMetadata
+    _assignment: SubscriptionState
+    _positions: FetchPositions
+    _under_way: dict[BrokerNode, int] = field(default_factory=dict)
+    _kept: dict[TopicPartition, CompletedFetch] = field(default_factory=dict)
+    _not_before: dict[TopicPartition, Instant] = field(default_factory=dict)
 
     # Delivery.
 

@@ -83,7 +83,7 @@ class Consumer:
             **{"client_id": settings.client_id, **_from_names(options)},
         )
         rng = rng or random.Random()
-        self._machine = ConsumerMachine(
+        self.machine = ConsumerMachine(
             self.config,
             [(address.host, address.port) for address in settings.bootstrap],
             draw=rng.randrange,
@@ -120,7 +120,7 @@ class Consumer:
         polled: asyncio.Future[list[ConsumedRecord]] = asyncio.get_running_loop().create_future()
         self._polled = polled
         try:
-            driver.do(self._machine.poll)
+            driver.do(self.machine.poll)
             # Not a time limit around an await: it would cancel the future, and records that come in the same
             # moment would be lost with it.
             await asyncio.wait({polled}, timeout=limit_s)
@@ -131,8 +131,8 @@ class Consumer:
             raise
         finally:
             self._polled = None
-            if self._machine.is_polling:
-                driver.do(self._machine.poll_ended)
+            if self.machine.is_polling:
+                driver.do(self.machine.poll_ended)
 
     async def commit(
         self, offsets: Mapping[TopicPartition, int] | None = None, limit_s: float = 10.0
@@ -146,7 +146,7 @@ class Consumer:
         done = asyncio.get_running_loop().create_future()
 
         def begin(now: Instant) -> Effects:
-            commit_id, effects = self._machine.commit(now, wanted, int(limit_s * 1000))
+            commit_id, effects = self.machine.commit(now, wanted, int(limit_s * 1000))
             self._commits[commit_id] = done
             return effects
 
@@ -158,7 +158,7 @@ class Consumer:
         """Commit, if commits are automatic, leave the group, and end; after the limit it ends anyway."""
         if self._driver is None or self._closed.is_set():
             return
-        self._driver.do(self._machine.close)
+        self._driver.do(self.machine.close)
         try:
             async with asyncio.timeout(limit_s):
                 await self._closed.wait()
@@ -177,54 +177,50 @@ class Consumer:
 
     def hold_heartbeats(self) -> None:
         """Send no heartbeats, as a process that hangs; `release_heartbeats` ends it."""
-        self._running().do(self._machine.mute_heartbeats)
+        self._running().do(self.machine.mute_heartbeats)
 
     def release_heartbeats(self) -> None:
-        self._running().do(lambda now: self._machine.mute_heartbeats(now, muted=False))
+        self._running().do(lambda now: self.machine.mute_heartbeats(now, muted=False))
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        self._running().do(lambda now: self._machine.seek(partition, offset, now))
+        self._running().do(lambda now: self.machine.seek(partition, offset, now))
 
     def pause(self, *partitions: TopicPartition) -> None:
-        self._running().do(lambda now: self._machine.pause(partitions, now))
+        self._running().do(lambda now: self.machine.pause(partitions, now))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        self._running().do(lambda now: self._machine.pause(partitions, now, paused=False))
+        self._running().do(lambda now: self.machine.pause(partitions, now, paused=False))
 
     # Its state.
 
     @property
     def assignment(self) -> tuple[TopicPartition, ...]:
-        return self._machine.assignment.partitions
+        return self.machine.assignment.partitions
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
         """The next offset to read, of each partition that has one."""
-        positions = self._machine.assignment.positions()
+        positions = self.machine.assignment.positions()
         return {partition: position.offset for partition, position in positions.items()}
 
     @property
     def identity(self) -> Identity:
         """Member id and generation (or epoch), as the coordinator knows them."""
-        return self._machine.membership.identity
+        return self.machine.membership.identity
 
     @property
     def is_joined(self) -> bool:
         """Whether it is a member of its group and has taken on its assignment."""
-        return self._machine.membership.is_joined
+        return self.machine.membership.is_joined
 
     @property
     def coordinator(self) -> BrokerNode | None:
-        return self._machine.coordinator
+        return self.machine.coordinator
 
     @property
     def steps(self) -> tuple[ConsumerStep, ...]:
         """What it has done, step by step."""
-        return self._machine.steps
-
-    @property
-    def machine(self) -> ConsumerMachine:
-        return self._machine
+        return self.machine.steps
 
     # The driver.
 
@@ -242,7 +238,7 @@ class Consumer:
         if self._driver is None:
             self._driver = MachineDriver(
                 self._settings,
-                self._machine,
+                self.machine,
                 self._on_event,
                 self._fail,
                 memory=self._memory,

@@ -12,7 +12,7 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.consumer.consumer import Consumer
 from kelpie.client.consumer.consumer_errors import ConsumerError
 from kelpie.client.nodes import Nodes
-from kelpie.client.probe.report import ChapterStatus, ProbeChapter
+from kelpie.client.probe.report import ChapterStatus, ProbeChapter, last_failure
 from kelpie.consumer import BrokerNode, ConsumerStep, GroupProtocol, StepKind
 from kelpie.errors import ErrorCode
 from kelpie.observations import CoordinatorAnswer
@@ -66,14 +66,14 @@ class JoinProbe:
             left = await self._leave(coordinator, is_scratch)
         steps = tuple(step for step in self._consumer.steps if step.kind in _STEPS)
         heartbeat, joined, synced = (
-            _last(steps, kind, failed=False) for kind in (StepKind.HEARTBEAT, StepKind.JOIN, StepKind.SYNC)
+            _last(steps, kind) for kind in (StepKind.HEARTBEAT, StepKind.JOIN, StepKind.SYNC)
         )
         if heartbeat is not None and self._has_assignment() and not problem:
             elapsed_ms = sum(step.elapsed_ms for step in (joined, synced) if step is not None)
             done = "joined and synced" if self._is_classic else "joined and assigned"
             said = (f"{self._group}: {done} in {elapsed_ms} ms, heartbeat answered. {left}",)
             return ProbeChapter("join", title, ChapterStatus.OK, said, steps=steps)
-        last = next((step for step in reversed(steps) if step.failed), None)
+        last = last_failure(steps)
         why = problem or ("It was not done in time." if last is None else f"{last.answer}. {last.follows}")
         needed = "a generation, an assignment, and a heartbeat answered 0" if last is None else last.needed
         said = (f"{self._group}: {left}",)
@@ -98,7 +98,7 @@ class JoinProbe:
         return self._succeeded(StepKind.SYNC if self._is_classic else StepKind.ASSIGNMENT)
 
     def _succeeded(self, kind: StepKind) -> bool:
-        return _last(self._consumer.steps, kind, failed=False) is not None
+        return _last(self._consumer.steps, kind) is not None
 
     async def _leave(self, coordinator: BrokerNode, is_scratch: bool) -> str:
         node = self._consumer.coordinator or coordinator
@@ -121,5 +121,6 @@ class JoinProbe:
         return f"It could not be deleted ({reason.rstrip('.')}); empty, it is forgotten one day."
 
 
-def _last(steps: tuple[ConsumerStep, ...], kind: StepKind, *, failed: bool) -> ConsumerStep | None:
-    return next((step for step in reversed(steps) if step.kind is kind and step.failed == failed), None)
+def _last(steps: tuple[ConsumerStep, ...], kind: StepKind) -> ConsumerStep | None:
+    """The last step of this kind that succeeded."""
+    return next((step for step in reversed(steps) if step.kind is kind and not step.failed), None)

@@ -27,7 +27,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.probe.coordinator_finder import find_coordinator
 from kelpie.client.probe.join_probe import JoinProbe
 from kelpie.client.probe.read_probe import ReadProbe
-from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport
+from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport, last_failure
 from kelpie.client.probe.scratch_group import scratch_name
 from kelpie.client.settings import Settings
 from kelpie.consumer import LATEST, BrokerNode, ConsumerStep, GroupProtocol, ResetPolicy, StepKind
@@ -179,7 +179,7 @@ class Probe:
             said = (f"It is broker {node.node_id} at {node.address}.",)
             self._add(ProbeChapter("coordinator", title, ChapterStatus.OK, said, steps=finder.steps))
             return node
-        last = next((step for step in reversed(finder.steps) if step.failed), None)
+        last = last_failure(finder.steps)
         why = "No broker has told it." if last is None else f"{last.answer}. {last.follows}"
         if finder.problem is not None:
             why = finder.problem.text

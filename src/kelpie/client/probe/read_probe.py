@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from kelpie.client.consumer.consumer import Consumer
 from kelpie.client.consumer.consumer_errors import ConsumerError
 from kelpie.client.nodes import Nodes
-from kelpie.client.probe.report import ChapterStatus, PartitionStart, ProbeChapter
-from kelpie.consumer import ConsumerStep, Problem, ProblemKind, ResetPolicy, StepKind
+from kelpie.client.probe.report import ChapterStatus, PartitionStart, ProbeChapter, last_failure
+from kelpie.consumer import Problem, ProblemKind, ResetPolicy, StepKind
 from kelpie.model.names import TopicPartition
 from kelpie.questions.question import listed
 
@@ -100,7 +100,7 @@ class ReadProbe:
             if len(starts) > _SHOWN:
                 said += (f"… and {len(starts) - _SHOWN} more partitions.",)
             return ProbeChapter("positions", title, ChapterStatus.OK, said, steps=steps)
-        last = _last_failure(steps)
+        last = last_failure(steps)
         why = f"No position for {listed(missing)}. "
         if self._problem is not None:
             why += self._problem.text
@@ -134,7 +134,7 @@ class ReadProbe:
                 f" {behind} offsets to come in {len(waiting)} of them." if behind else " Nothing new yet."
             )
             return ProbeChapter("records", title, ChapterStatus.OK, (sentence,), steps=steps)
-        last = _last_failure(steps)
+        last = last_failure(steps)
         why = f"No answer for {listed(unfetched)}. " if unfetched else ""
         if self._problem is not None:
             why += self._problem.text
@@ -142,7 +142,3 @@ class ReadProbe:
             why += f"{last.answer}. {last.follows}"
         needed = "records, or none yet, from the position on"
         return ProbeChapter("records", title, ChapterStatus.FAILED, (), why.strip(), needed, steps)
-
-
-def _last_failure(steps: Sequence[ConsumerStep]) -> ConsumerStep | None:
-    return next((step for step in reversed(steps) if step.failed), None)

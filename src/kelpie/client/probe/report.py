@@ -1,5 +1,6 @@
 """The results of a probe, as data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -11,6 +12,10 @@ class ChapterStatus(StrEnum):
     OK = "ok"
     FAILED = "failed"
     SKIPPED = "skipped"
+
+
+def last_failure(steps: Sequence[ConsumerStep]) -> ConsumerStep | None:
+    return next((step for step in reversed(steps) if step.failed), None)
 
 
 @dataclass(frozen=True, slots=True)

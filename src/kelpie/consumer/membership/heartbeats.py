@@ -8,6 +8,7 @@
     heartbeat due              send it
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
@@ -37,20 +38,14 @@ class HeartbeatOwner(Protocol):
     def poll_expired(self, effects: Effects) -> None: ...
 
 
+@dataclass(eq=False, slots=True)
 class Heartbeats:
-    def __init__(
-        self,
-        requests: PendingRequests,
-        lookup: CoordinatorLookup,
-        deadlines: MemberDeadlines,
-        member: HeartbeatOwner,
-    ) -> None:
-        self._requests = requests
-        self._lookup = lookup
-        self._deadlines = deadlines
-        self._member = member
-        self._token: int | None = None
-        self._stable = False
+    _requests: PendingRequests
+    _lookup: CoordinatorLookup
+    _deadlines: MemberDeadlines
+    _member: HeartbeatOwner
+    _token: int | None = None
+    _stable: bool = False
 
     def advance(self, effects: Effects, *, stable: bool) -> None:
         self._stable = stable

@@ -67,6 +67,5 @@ def _name_on(partition: int) -> str:
 
 async def lookup(stage: Stage, cluster: Cluster, node_id: int, group: str) -> FoundCoordinator:
     """The coordinator of a group, as this broker names it."""
-    endpoint = cluster.endpoints[node_id]
-    async with await stage.connect(f"{endpoint.host}:{endpoint.port}") as connection:
+    async with await stage.connect_to(cluster, node_id) as connection:
         return await connection.put(AskCoordinator(group))

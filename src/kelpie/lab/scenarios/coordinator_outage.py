@@ -11,7 +11,6 @@ the partition. That is why renaming a stricken group seems to help.
 
 from dataclasses import dataclass
 
-from kelpie.client.connection import Connection
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios import administering
@@ -172,7 +171,7 @@ async def _go_on(stage: Stage, cluster: Cluster, group: _Group) -> None:
     application = group.application
     assert application is not None
     heartbeat = AskHeartbeat(group.name, application.generation, application.member_id, None)
-    async with await _connect(stage, cluster, _SURVIVOR) as connection:
+    async with await stage.connect_to(cluster, _SURVIVOR) as connection:
         error = await stage.until(lambda: connection.put(heartbeat), lambda error: error == 0)
     offset = await _offset(stage, cluster, _SURVIVOR, group)
     stage.expect(
@@ -217,14 +216,9 @@ async def _replicas(stage: Stage, cluster: Cluster) -> dict[int, tuple[int, ...]
 
 async def _offset(stage: Stage, cluster: Cluster, node_id: int, group: _Group) -> int:
     """The committed offset; −1: the coordinator does not tell."""
-    async with await _connect(stage, cluster, node_id) as connection:
+    async with await stage.connect_to(cluster, node_id) as connection:
         offsets = await connection.put(AskCommitted(group.name, (_PARTITION,)))
     return -1 if offsets.error else offsets.partitions[_PARTITION].offset
-
-
-async def _connect(stage: Stage, cluster: Cluster, node_id: int) -> Connection:
-    endpoint = cluster.endpoints[node_id]
-    return await stage.connect(f"{endpoint.host}:{endpoint.port}")
 
 
 def _listed(replicas: tuple[int, ...]) -> str:

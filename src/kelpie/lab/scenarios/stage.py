@@ -149,6 +149,10 @@ class Stage:
         settings = Settings((Address.parse(address),), client_id, network=self.environment.network)
         return await open_connection(settings.bootstrap[0], settings, memory=self.memory)
 
+    async def connect_to(self, cluster: Cluster, node_id: int) -> Connection:
+        endpoint = cluster.endpoints[node_id]
+        return await self.connect(f"{endpoint.host}:{endpoint.port}")
+
     async def nodes(self, cluster: Cluster, client_id: str) -> Nodes:
         """Connections to all brokers. Raises ClientError."""
         return await Nodes.open(self.settings(cluster, client_id), memory=self.memory)

@@ -74,22 +74,15 @@ class TransactionalProducer:
 
     async def send_offsets(self, group: str, name: TopicPartition, offset: int) -> None:
         """Commit an offset of the group as part of the transaction."""
-        adding = AddOffsetsToTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            group_id=group,
-        )
+        adding = AddOffsetsToTxnRequest(group_id=group, **self._producer)
         added = await self._ask_coordinator(adding, 1)
         _check(added.error_code)
         part = TxnOffsetCommitRequestPartition(
             partition_index=name.partition, committed_offset=offset, committed_metadata=""
         )
         request = TxnOffsetCommitRequest(
-            transactional_id=self.transactional_id,
             group_id=group,
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
+            **self._producer,
             topics=[TxnOffsetCommitRequestTopic(name=name.topic, partitions=[part])],
         )
         async with await self._stage.nodes(self._cluster, self.transactional_id) as nodes:
@@ -98,14 +91,17 @@ class TransactionalProducer:
         _check(answer.topics[0].partitions[0].error_code)
 
     async def end(self, *, committed: bool = True) -> None:
-        request = EndTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            committed=committed,
-        )
+        request = EndTxnRequest(**self._producer, committed=committed)
         answer = await self._ask_coordinator(request, 1)
         _check(answer.error_code)
+
+    @property
+    def _producer(self) -> dict[str, Any]:
+        return {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+        }
 
     async def _ask_coordinator(self, request: Any, version: int, *, retried: bool = False) -> Any:
         key = self.transactional_id
