@@ -227,7 +227,9 @@ class Probe:
             begun, begun_at = loop.time(), int(time.time() * 1000)
             described = await admin.describe_groups([group])
             error = next((state.error for state in described), ErrorCode.NONE)
-            if not error or not info(error).retriable or loop.time() > deadline:
+            # Without a row, the coordinator may be new to the list of brokers, which is asked for anew.
+            again = info(error).retriable if error else not described.rows and times == 1
+            if not again or loop.time() > deadline:
                 break
             await asyncio.sleep(_AGAIN_S)
         took_ms = int((loop.time() - begun) * 1000)

@@ -1,6 +1,6 @@
 """What a consumer does, as a log of Java's client would tell it: in its words and its layout.
 
-The log follows the consumer's own requests, answers and events (`Trace`); evidence/logs/ reads such files.
+The log follows the requests, answers and events of the consumer (`ConsumerTrace`); evidence/logs/ reads it.
 """
 
 from datetime import UTC, datetime
