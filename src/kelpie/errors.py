@@ -11,7 +11,8 @@ after 22, 25, 27, 79 and 110, none of them retriable, they join the group again.
 
 from dataclasses import dataclass
 from enum import IntEnum
-from importlib.resources import files
+from functools import cache
+from pkgutil import get_data
 
 
 class ErrorCode(IntEnum):
@@ -172,9 +173,11 @@ _OLD_NAMES = {
 }
 
 
-def _read_table() -> dict[int, ErrorInfo]:
+@cache
+def _table() -> dict[int, ErrorInfo]:
+    """Reads errors.txt when a code is first explained: every command imports this module."""
     table: dict[int, ErrorInfo] = {}
-    for line in files("kelpie").joinpath("errors.txt").read_text(encoding="utf-8").splitlines():
+    for line in (get_data("kelpie", "errors.txt") or b"").decode().splitlines():
         if not line.startswith("#"):
             number, flags, meaning = line.split(" ", 2)
             name, old_name = ErrorCode(int(number)).name, _OLD_NAMES.get(int(number))
@@ -182,15 +185,12 @@ def _read_table() -> dict[int, ErrorInfo]:
     return table
 
 
-_INFO = _read_table()
-
-
 def info(code: int) -> ErrorInfo:
     """Return what is known about a code; an unknown code gets a record that says so.
 
     An unknown code counts as not retriable, as it does for the Java client, which reads it as -1.
     """
-    known = _INFO.get(code)
+    known = _table().get(code)
     if known is not None:
         return known
     return ErrorInfo(

@@ -6,6 +6,7 @@ write that is not committed within offsets.commit.timeout.ms has failed for the 
 may still be committed later, as in Kafka. Loading is replay of the log from its beginning.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import Any
 
@@ -194,7 +195,7 @@ class ShardHost:
         self._timers.clear()
 
 
-class CoordinatorService:
+class CoordinatorService(ABC):
     """The coordinator of one broker: a shard for each partition of its topic that the broker leads."""
 
     topic: str
@@ -218,5 +219,6 @@ class CoordinatorService:
             if replica is not None and index not in self.hosts:
                 self._begin(index, replica, now)
 
+    @abstractmethod
     def _begin(self, index: int, replica: Replica, now: Instant) -> None:
-        raise NotImplementedError
+        """Begins to coordinate the partition with this index."""
