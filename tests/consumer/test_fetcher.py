@@ -7,7 +7,7 @@ import pytest
 from kelpie.consumer import LATEST, NONE, IsolationLevel, ProblemKind, RecordsDelivered
 from kelpie.consumer.completed_fetch import CompletedFetch
 from kelpie.errors import ErrorCode
-from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
+from kelpie.questions.fetch import AskRecords, FetchAnswer, FetchedPartition
 from kelpie.questions.list_offsets import AskOffsets
 from kelpie.questions.metadata import AskMetadata
 from kelpie.wire.malformed import Malformed
@@ -45,8 +45,8 @@ def fetching(**config: Any) -> Stand:
     return stand
 
 
-def _both(row: FetchedPartition) -> Fetched:
-    return Fetched(0, {T0: row, T1: FetchedPartition(0, 10, 10, 0)})
+def _both(row: FetchedPartition) -> FetchAnswer:
+    return FetchAnswer(0, {T0: row, T1: FetchedPartition(0, 10, 10, 0)})
 
 
 def test_records_move_the_position_when_they_are_handed_out() -> None:
@@ -183,7 +183,7 @@ def test_broken_records_are_raised_after_those_before_them() -> None:
 def test_nothing_new_ends_no_poll() -> None:
     """A poll waits for records until its time is up."""
     stand = fetching()
-    stand.give(AskRecords, Fetched(0, {T0: FetchedPartition(0, 0), T1: FetchedPartition(0, 0)}))
+    stand.give(AskRecords, FetchAnswer(0, {T0: FetchedPartition(0, 0), T1: FetchedPartition(0, 0)}))
     assert stand.told(RecordsDelivered) == []
     assert stand.has_asked(AskRecords)
 

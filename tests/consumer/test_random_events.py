@@ -26,7 +26,7 @@ from kelpie.consumer import (
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
-from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
+from kelpie.questions.fetch import AskRecords, FetchAnswer, FetchedPartition
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
 from kelpie.questions.heartbeat import AskHeartbeat
 from kelpie.questions.join_group import AskToJoin, Joined
@@ -76,7 +76,7 @@ def _refusal(question: Any, error: int) -> Any:
         case AskEpochEnds():
             return {partition: EpochEnd(error) for partition in question.wanted}
         case AskRecords():
-            return Fetched(0, {partition: FetchedPartition(error) for partition in question.wanted})
+            return FetchAnswer(0, {partition: FetchedPartition(error) for partition in question.wanted})
     raise AssertionError(question)
 
 

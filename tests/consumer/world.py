@@ -13,7 +13,7 @@ from kelpie.consumer import Failure, FailureKind, OutgoingRequest
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
-from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
+from kelpie.questions.fetch import AskRecords, FetchAnswer, FetchedPartition
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
 from kelpie.questions.heartbeat import AskHeartbeat
 from kelpie.questions.join_group import AskToJoin, Joined, JoinedMember
@@ -156,8 +156,8 @@ class World:
         }
 
     @_healthy.register
-    def _(self, question: AskRecords) -> Fetched:
-        return Fetched(0, {each: self.records(each, at) for each, (at, _) in question.wanted.items()})
+    def _(self, question: AskRecords) -> FetchAnswer:
+        return FetchAnswer(0, {each: self.records(each, at) for each, (at, _) in question.wanted.items()})
 
     def records(self, partition: TopicPartition, start: int) -> FetchedPartition:
         """Up to three records from there on."""

@@ -12,7 +12,7 @@ from kelpie.questions.join_group import AskToJoin
 from kelpie.questions.leave_group import AskToLeave
 from kelpie.questions.list_offsets import AskOffsets
 from kelpie.questions.metadata import AskMetadata
-from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_commit import AskToCommit, OffsetToCommit
 from kelpie.questions.offset_fetch import AskCommitted
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
 from kelpie.questions.question import Question
@@ -47,9 +47,9 @@ QUESTIONS: list[Question[Any]] = [
     AskCommitted("g", (T0, T1)),
     AskCommitted("g", None),
     AskCommitted("g", (T0,), member_id="m", member_epoch=4),
-    AskToCommit("g", 3, "m", None, {T0: (5, 2, "note"), T1: (6, None, "")}),
-    AskToCommit("g", 3, "m", "i", {T0: (5, 2, "note")}),
-    AskToCommit("g", 3, "m", None, {T0: (5, 2, "note")}, is_newer=True),
+    AskToCommit("g", 3, "m", None, {T0: OffsetToCommit(5, 2, "note"), T1: OffsetToCommit(6)}),
+    AskToCommit("g", 3, "m", "i", {T0: OffsetToCommit(5, 2, "note")}),
+    AskToCommit("g", 3, "m", None, {T0: OffsetToCommit(5, 2, "note")}, is_newer=True),
     AskOffsets(0, {T0: (-2, 4), T1: (-1, None)}),
     AskOffsets(1, {T0: (-1, 4)}),
     AskOffsets(0, {T0: (123_456, 4)}),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 Answer = TypeVar("Answer")
-_BROKERS_ONLY = AskMetadata(()).request(version=0)
+_BROKERS_ONLY = AskMetadata(()).request(0)
 
 
 @dataclass(frozen=True, slots=True)

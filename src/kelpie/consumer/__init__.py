@@ -32,7 +32,6 @@ from kelpie.consumer.effects import (
     Failure,
     FailureKind,
     OffsetsCommitted,
-    OffsetToCommit,
     OutgoingRequest,
     PartitionsAssigned,
     PartitionsLost,
@@ -44,6 +43,7 @@ from kelpie.consumer.effects import (
 )
 from kelpie.consumer.positions.reset_policy import EARLIEST, LATEST, NONE, ResetPolicy
 from kelpie.consumer.steps import ConsumerStep, StepKind
+from kelpie.questions.offset_commit import OffsetToCommit
 
 __all__ = [
     "EARLIEST",

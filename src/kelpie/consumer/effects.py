@@ -12,6 +12,7 @@ from typing import Any
 
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.questions.question import Question
 from kelpie.wire.records import Headers, TimestampType
 
@@ -105,13 +106,6 @@ class ConsumedRecord:
     value: bytes | None
     headers: Headers = ()
     leader_epoch: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetToCommit:
-    offset: int
-    leader_epoch: int | None = None
-    metadata: str = ""
 
 
 @dataclass(frozen=True, slots=True)

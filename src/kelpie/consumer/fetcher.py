@@ -36,7 +36,7 @@ from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.questions.fetch import AskRecords, Fetched, FetchedPartition
+from kelpie.questions.fetch import AskRecords, FetchAnswer, FetchedPartition
 from kelpie.questions.question import listed
 from kelpie.wire.malformed import Malformed
 
@@ -149,7 +149,10 @@ class Fetcher:
         )
 
     def _on_answer(
-        self, effects: Effects, wanted: Mapping[TopicPartition, tuple[int, int | None]], fetched: Fetched
+        self,
+        effects: Effects,
+        wanted: Mapping[TopicPartition, tuple[int, int | None]],
+        fetched: FetchAnswer,
     ) -> str | Failed:
         if fetched.error:
             self._later(effects, wanted)

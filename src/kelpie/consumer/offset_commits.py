@@ -28,7 +28,6 @@ from kelpie.consumer.effects import (
     Failure,
     FailureKind,
     OffsetsCommitted,
-    OffsetToCommit,
     Problem,
     ProblemKind,
 )
@@ -39,7 +38,7 @@ from kelpie.consumer.steps import Failed, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_commit import AskToCommit, OffsetToCommit
 
 Offsets = Mapping[TopicPartition, OffsetToCommit]
 
@@ -184,10 +183,7 @@ class OffsetCommits:
             committer.generation,
             committer.member_id,
             committer.instance_id,
-            {
-                partition: (each.offset, each.leader_epoch, each.metadata)
-                for partition, each in commit.offsets.items()
-            },
+            commit.offsets,
             committer.uses_consumer_protocol and committer.is_member,
         )
         self._token = self._requests.send(

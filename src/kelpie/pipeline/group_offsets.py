@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from kelpie.client.admin.admin import Admin
-from kelpie.client.admin.changes import OffsetToCommit
 from kelpie.client.admin.rounds import PASSING
 from kelpie.client.admin.rows import Rows
 from kelpie.client.client_errors import BadSettings, ClientError, NotAuthenticated, TlsFailed, Unsupported
@@ -16,6 +15,7 @@ from kelpie.client.settings import Settings
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed
+from kelpie.questions.offset_commit import OffsetToCommit
 
 Row = TypeVar("Row")
 

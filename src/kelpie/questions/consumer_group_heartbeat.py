@@ -60,8 +60,7 @@ class AskNewerHeartbeat(Question[Beat]):
             ],
         )
 
-    def answer(self, response: ConsumerGroupHeartbeatResponse, version: int) -> Beat:
-        del version
+    def answer(self, response: ConsumerGroupHeartbeatResponse, _version: int) -> Beat:
         assignment = None
         if response.assignment is not None:
             rows = (

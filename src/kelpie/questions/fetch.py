@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
-from kelpie.questions.question import Question, by_topic, listed, shortened
+from kelpie.questions.question import CONSUMER, Question, by_topic, listed, shortened
 from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 
@@ -19,13 +19,13 @@ class FetchedPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchAnswer:
     error: int
     partitions: dict[TopicPartition, FetchedPartition]
 
 
 @dataclass(frozen=True, slots=True)
-class AskRecords(Question[Fetched]):
+class AskRecords(Question[FetchAnswer]):
     """Without a fetch session: each request names all its partitions, and brokers keep nothing for it."""
 
     wanted: Mapping[TopicPartition, tuple[int, int | None]]
@@ -35,14 +35,12 @@ class AskRecords(Question[Fetched]):
     min_bytes: int = 1
     max_bytes: int = 52_428_800
     max_partition_bytes: int = 1_048_576
-    replica_id: int = -1
-    """−1: a consumer, which only the leader answers. −2: a tool, which every replica answers."""
+    replica_id: int = CONSUMER
 
     api = FetchRequest
     newest = 12  # 13 wants topic ids.
 
-    def request(self, version: int) -> FetchRequest:
-        del version
+    def request(self, _version: int) -> FetchRequest:
         return FetchRequest(
             replica_id=self.replica_id,
             max_wait_ms=self.max_wait_ms,
@@ -57,9 +55,8 @@ class AskRecords(Question[Fetched]):
             ],
         )
 
-    def answer(self, response: FetchResponse, version: int) -> Fetched:
-        del version
-        return Fetched(
+    def answer(self, response: FetchResponse, _version: int) -> FetchAnswer:
+        return FetchAnswer(
             response.error_code,
             {
                 TopicPartition(topic.topic, row.partition_index): FetchedPartition(
@@ -75,7 +72,7 @@ class AskRecords(Question[Fetched]):
             },
         )
 
-    def tell(self, answer: Fetched) -> str:
+    def tell(self, answer: FetchAnswer) -> str:
         if answer.error:
             return describe(answer.error)
         parts = []

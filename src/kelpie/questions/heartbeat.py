@@ -20,8 +20,7 @@ class AskHeartbeat(Question[int]):
     def oldest(self) -> int:
         return 0 if self.instance_id is None else 3
 
-    def request(self, version: int) -> HeartbeatRequest:
-        del version
+    def request(self, _version: int) -> HeartbeatRequest:
         return HeartbeatRequest(
             group_id=self.group_id,
             generation_id=self.generation,
@@ -29,8 +28,7 @@ class AskHeartbeat(Question[int]):
             group_instance_id=self.instance_id,
         )
 
-    def answer(self, response: HeartbeatResponse, version: int) -> int:
-        del version
+    def answer(self, response: HeartbeatResponse, _version: int) -> int:
         return response.error_code
 
     def tell(self, answer: int) -> str:

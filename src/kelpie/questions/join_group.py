@@ -49,8 +49,7 @@ class AskToJoin(Question[Joined]):
     def oldest(self) -> int:
         return 0 if self.instance_id is None else 5
 
-    def request(self, version: int) -> JoinGroupRequest:
-        del version
+    def request(self, _version: int) -> JoinGroupRequest:
         return JoinGroupRequest(
             group_id=self.group_id,
             session_timeout_ms=self.session_timeout_ms,
@@ -62,8 +61,7 @@ class AskToJoin(Question[Joined]):
             reason=self.reason[:255],  # Brokers take no more.
         )
 
-    def answer(self, response: JoinGroupResponse, version: int) -> Joined:
-        del version
+    def answer(self, response: JoinGroupResponse, _version: int) -> Joined:
         return Joined(
             response.error_code,
             response.generation_id,

@@ -24,8 +24,7 @@ class AskToLeave(Question[int]):
         )
         return LeaveGroupRequest(group_id=self.group_id, members=[identity])
 
-    def answer(self, response: LeaveGroupResponse, version: int) -> int:
-        del version
+    def answer(self, response: LeaveGroupResponse, _version: int) -> int:
         errors = [response.error_code, *(member.error_code for member in response.members)]
         return next((error for error in errors if error), 0)
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
-from kelpie.questions.question import Question, by_topic, listed, shortened
+from kelpie.questions.question import CONSUMER, Question, by_topic, listed, shortened
 from kelpie.wire.api.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -14,7 +14,6 @@ from kelpie.wire.api.list_offsets import (
 
 LATEST, EARLIEST, NEWEST_TIMESTAMP = -1, -2, -3
 """In place of a timestamp."""
-_CONSUMER = -1
 _WORDS = {LATEST: "latest", EARLIEST: "earliest"}
 
 
@@ -23,7 +22,6 @@ class ListedOffset:
     error: int
     offset: int | None = None
     """None: there is no such record."""
-    timestamp: int = -1
     epoch: int | None = None
 
 
@@ -33,8 +31,7 @@ class AskOffsets(Question[dict[TopicPartition, ListedOffset]]):
     wanted: Mapping[TopicPartition, tuple[int, int | None]]
     """Timestamp (−1 latest, −2 earliest) and the leader epoch that the asker knows of."""
     timeout_ms: int = 30_000
-    replica_id: int = _CONSUMER
-    """−1: a consumer, which only the leader answers. −2: a tool, which every replica answers."""
+    replica_id: int = CONSUMER
 
     api = ListOffsetsRequest
 
@@ -44,8 +41,7 @@ class AskOffsets(Question[dict[TopicPartition, ListedOffset]]):
             return 2
         return 1 if any(timestamp >= 0 for timestamp, _ in self.wanted.values()) else 0
 
-    def request(self, version: int) -> ListOffsetsRequest:
-        del version
+    def request(self, _version: int) -> ListOffsetsRequest:
         topics = [
             ListOffsetsTopic(
                 name=topic, partitions=[self._row(TopicPartition(topic, number)) for number in numbers]
@@ -96,6 +92,5 @@ def _offset(row: ListOffsetsPartitionResponse, version: int) -> ListedOffset:
     return ListedOffset(
         0,
         row.offset if row.offset >= 0 else None,
-        row.timestamp,
         row.leader_epoch if row.leader_epoch >= 0 else None,
     )

@@ -30,8 +30,6 @@ class ClusterFacts:
     brokers: dict[int, tuple[str, int]]
     topics: dict[str, TopicFacts]
     error: int = 0
-    cluster_id: str | None = None
-    controller: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,7 @@ class AskMetadata(Question[ClusterFacts]):
             return MetadataRequest(topics=topics)
         return MetadataRequest(topics=topics, allow_auto_topic_creation=self.may_create)
 
-    def answer(self, response: MetadataResponse, version: int) -> ClusterFacts:
-        del version
+    def answer(self, response: MetadataResponse, _version: int) -> ClusterFacts:
         facts = {topic.name: _topic(topic) for topic in response.topics if topic.name}
         wanted = facts.keys() if self.topics is None else set(self.topics)
         topics = {name: row for name, row in facts.items() if name in wanted}
@@ -75,8 +72,6 @@ class AskMetadata(Question[ClusterFacts]):
             {broker.node_id: (broker.host, broker.port) for broker in response.brokers},
             topics,
             response.error_code,
-            response.cluster_id,
-            response.controller_id if response.controller_id >= 0 else None,
         )
 
     def tell(self, answer: ClusterFacts) -> str:

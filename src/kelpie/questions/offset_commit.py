@@ -1,5 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
@@ -12,6 +13,12 @@ from kelpie.wire.api.offset_commit import (
 )
 
 
+class OffsetToCommit(NamedTuple):
+    offset: int
+    leader_epoch: int | None = None
+    metadata: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class AskToCommit(Question[dict[TopicPartition, int]]):
     """The answer is an error code for each partition."""
@@ -21,8 +28,7 @@ class AskToCommit(Question[dict[TopicPartition, int]]):
     """Or, in the newer protocol, the member's epoch; −1 of someone who is no member."""
     member_id: str
     instance_id: str | None
-    offsets: Mapping[TopicPartition, tuple[int, int | None, str]]
-    """Offset, leader epoch, metadata."""
+    offsets: Mapping[TopicPartition, OffsetToCommit]
     is_newer: bool = False
 
     api = OffsetCommitRequest
@@ -34,8 +40,7 @@ class AskToCommit(Question[dict[TopicPartition, int]]):
             return 9
         return 1 if self.instance_id is None else 7  # 0 goes to ZooKeeper.
 
-    def request(self, version: int) -> OffsetCommitRequest:
-        del version
+    def request(self, _version: int) -> OffsetCommitRequest:
         return OffsetCommitRequest(
             group_id=self.group_id,
             generation_id_or_member_epoch=self.generation,
@@ -49,8 +54,7 @@ class AskToCommit(Question[dict[TopicPartition, int]]):
             ],
         )
 
-    def answer(self, response: OffsetCommitResponse, version: int) -> dict[TopicPartition, int]:
-        del version
+    def answer(self, response: OffsetCommitResponse, _version: int) -> dict[TopicPartition, int]:
         return {
             TopicPartition(topic.name, row.partition_index): row.error_code
             for topic in response.topics

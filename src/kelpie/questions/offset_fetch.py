@@ -47,30 +47,20 @@ class AskCommitted(Question[CommittedOffsets]):
         return 1 if self.partitions is not None else 2  # 0 asks ZooKeeper.
 
     def request(self, version: int) -> OffsetFetchRequest:
-        grouped = None if self.partitions is None else by_topic(self.partitions)
+        entry = TopicPartitionIndexes if version < 8 else OffsetFetchRequestTopics
+        topics: list[Any] | None = None
+        if self.partitions is not None:
+            by_name = by_topic(self.partitions).items()
+            topics = [entry(name=topic, partition_indexes=numbers) for topic, numbers in by_name]
         # Java's client, too, does without stable offsets where the broker cannot tell.
         stable = self.require_stable and version >= 7
         if version < 8:
-            return OffsetFetchRequest(
-                group_id=self.group_id,
-                topics=None
-                if grouped is None
-                else [
-                    TopicPartitionIndexes(name=topic, partition_indexes=numbers)
-                    for topic, numbers in grouped.items()
-                ],
-                require_stable=stable,
-            )
+            return OffsetFetchRequest(group_id=self.group_id, topics=topics, require_stable=stable)
         group = OffsetFetchRequestGroup(
             group_id=self.group_id,
             member_id=self.member_id,
             member_epoch=self.member_epoch,
-            topics=None
-            if grouped is None
-            else [
-                OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
-                for topic, numbers in grouped.items()
-            ],
+            topics=topics,
         )
         return OffsetFetchRequest(groups=[group], require_stable=stable)
 

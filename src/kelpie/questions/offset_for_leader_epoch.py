@@ -3,15 +3,13 @@ from dataclasses import dataclass
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
-from kelpie.questions.question import Question, by_topic, listed, shortened
+from kelpie.questions.question import CONSUMER, Question, by_topic, listed, shortened
 from kelpie.wire.api.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-
-_CONSUMER = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +34,16 @@ class AskEpochEnds(Question[dict[TopicPartition, EpochEnd]]):
     def oldest(self) -> int:
         return self.oldest_version
 
-    def request(self, version: int) -> OffsetForLeaderEpochRequest:
-        del version
+    def request(self, _version: int) -> OffsetForLeaderEpochRequest:
         topics = [
             OffsetForLeaderTopic(
                 topic=topic, partitions=[self._row(TopicPartition(topic, number)) for number in numbers]
             )
             for topic, numbers in by_topic(self.wanted).items()
         ]
-        return OffsetForLeaderEpochRequest(replica_id=_CONSUMER, topics=topics)
+        return OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=topics)
 
-    def answer(self, response: OffsetForLeaderEpochResponse, version: int) -> dict[TopicPartition, EpochEnd]:
-        del version
+    def answer(self, response: OffsetForLeaderEpochResponse, _version: int) -> dict[TopicPartition, EpochEnd]:
         return {
             TopicPartition(topic.topic, row.partition): EpochEnd(
                 row.error_code, row.leader_epoch, row.end_offset

@@ -13,6 +13,9 @@ from kelpie.model.names import TopicPartition
 
 A = TypeVar("A")
 
+CONSUMER, ANY_REPLICA = -1, -2
+"""Replica ids. Only the leader answers a consumer; every replica answers a tool that asks as −2."""
+
 
 class Question(ABC, Generic[A]):
     api: ClassVar[type[Any]]

@@ -32,8 +32,7 @@ class AskForAssignment(Question[Synced]):
     def oldest(self) -> int:
         return 0 if self.instance_id is None else 3
 
-    def request(self, version: int) -> SyncGroupRequest:
-        del version
+    def request(self, _version: int) -> SyncGroupRequest:
         return SyncGroupRequest(
             group_id=self.group_id,
             generation_id=self.generation,
@@ -47,8 +46,7 @@ class AskForAssignment(Question[Synced]):
             ],
         )
 
-    def answer(self, response: SyncGroupResponse, version: int) -> Synced:
-        del version
+    def answer(self, response: SyncGroupResponse, _version: int) -> Synced:
         return Synced(response.error_code, response.assignment, response.protocol_name)
 
     def tell(self, answer: Synced) -> str:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from kelpie.client.admin.admin import Admin
-from kelpie.client.admin.changes import OffsetToCommit
 from kelpie.client.admin.groups import ABSENT
 from kelpie.client.admin.rows import Rows
 from kelpie.client.client_errors import ClientError
@@ -18,6 +17,7 @@ from kelpie.cluster import ClusterView
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed, GroupState
+from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.repair.applying import StepFailed
 from kelpie.repair.claims import Claim, ClaimKind
 from kelpie.repair.picture import survey_cluster
@@ -76,7 +76,9 @@ class Coordinators:
     async def commit(self, group: str, claims: Sequence[Claim]) -> None:
         """Commits as no member, which a group without members takes. Raises StepFailed, ClientError."""
         offsets = {
-            claim.partition: OffsetToCommit(claim.offset, claim.leader_epoch, claim.metadata)
+            claim.partition: OffsetToCommit(
+                claim.offset, claim.leader_epoch if claim.leader_epoch >= 0 else None, claim.metadata
+            )
             for claim in claims
         }
         rows = await self._admin.commit(group, offsets)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kelpie.client.admin import controller
 from kelpie.client.admin.controller import LIMIT_S
-from kelpie.client.admin.log_ends import ANY_REPLICA, ask_offsets_at
+from kelpie.client.admin.log_ends import ask_offsets_at
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
 from kelpie.cluster.health import electable, living_replicas
@@ -17,6 +17,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView
 from kelpie.questions.list_offsets import LATEST
+from kelpie.questions.question import ANY_REPLICA
 from kelpie.repair.applying import Repair, StepFailed
 from kelpie.repair.controller import check_partitions
 from kelpie.repair.election_plan import Candidate, plan_elections

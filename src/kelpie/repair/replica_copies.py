@@ -7,7 +7,7 @@ to its own high watermark, whether the partition has a leader or not. Kafka 0.9 
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from kelpie.client.admin.log_ends import ANY_REPLICA, ask_offsets_at
+from kelpie.client.admin.log_ends import ask_offsets_at
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import ask_records
@@ -17,6 +17,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.observations import Commit
 from kelpie.observations.offsets_topic import OffsetsPartition
 from kelpie.questions.list_offsets import EARLIEST, LATEST
+from kelpie.questions.question import ANY_REPLICA
 
 _AT_ONCE = 4 * 1024 * 1024
 _AT_MOST = 1024 * 1024 * 1024

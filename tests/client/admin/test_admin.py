@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from kelpie.client import Admin, ClientError, Settings, SyncAdmin
-from kelpie.client.admin.changes import OffsetToCommit
 from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode
 from kelpie.lab import Cluster, SyncCluster
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC
+from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.real.cluster import RealCluster
 from tests.client.inhabitants import Inhabitants
 

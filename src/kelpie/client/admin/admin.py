@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from kelpie.client.admin import changes, controller
 from kelpie.client.admin.asking import Asking, Clock, together, wall_clock
-from kelpie.client.admin.changes import OffsetToCommit
 from kelpie.client.admin.committed import fetch_offsets, needs_names
 from kelpie.client.admin.groups import describe_groups, listed_state
 from kelpie.client.admin.log_ends import OffsetAt, ask_ends, ask_offsets_at
@@ -41,12 +40,16 @@ from kelpie.observations import (
     PartitionView,
     Setting,
 )
+from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.questions.question import by_topic
 from kelpie.wire.api.delete_groups import DeleteGroupsRequest
 from kelpie.wire.api.list_groups import ListGroupsRequest
 
 if TYPE_CHECKING:
     from typing import Self
+
+_COMPUTED = "Metadata"
+"""How a coordinator was found: from the metadata of the offsets topic."""
 
 
 class Admin:
@@ -133,40 +136,31 @@ class Admin:
 
         async def ask(node: int) -> None:
             source = asking.source(node)
-            try:
+            with asking.noting("broker", [node], source):
                 response, at = await asking.ask(node, ListGroupsRequest())
-            except ClientError as error:
-                asking.unasked("broker", [str(node)], error.reason, source)
-                return
-            if response.error_code:
-                asking.unasked("broker", [str(node)], describe(response.error_code), source)
-            rows.extend(listed_state(group, node, at, source) for group in response.groups)
+                if response.error_code:
+                    asking.unasked("broker", [node], describe(response.error_code), source)
+                rows.extend(listed_state(group, node, at, source) for group in response.groups)
 
         for node in asking.nodes.brokers:
             if node not in asking.reached:
-                asking.unasked("broker", [str(node)], asking.why_not(node), asking.source(node))
+                asking.unasked("broker", [node], asking.why_not(node), asking.source(node))
         await together(*map(ask, asking.reached))
         return Rows(rows, unasked=asking.seen.unasked)
 
     async def coordinators(self, groups: Sequence[str]) -> Rows[CoordinatorAnswer]:
         """The coordinator of each group. Asking creates no offsets topic."""
-        rows: list[CoordinatorAnswer] = []
 
         async def note(asking: Asking, node: int, names: Sequence[str]) -> None:
-            address = str(asking.nodes.brokers[node].address)
-            rows.extend(
-                CoordinatorAnswer(
-                    name, "Metadata", ErrorCode.NONE, None, node, address, at=self._rounds.clock()
-                )
+            address, at = str(asking.nodes.brokers[node].address), self._rounds.clock()
+            asking.seen.answers += [
+                CoordinatorAnswer(name, _COMPUTED, ErrorCode.NONE, None, node, address, at=at)
                 for name in names
-            )
+            ]
 
-        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[CoordinatorAnswer]:
-            rows.clear()
-            await self._rounds.ask_coordinators(asking, names, note)
-            return rows
-
-        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+        return await self._rounds.of_groups(
+            groups, note, lambda asking: [row for row in asking.seen.answers if row.asked == _COMPUTED]
+        )
 
     async def describe_groups(self, groups: Sequence[str]) -> Rows[GroupState]:
         """State and members of groups, classic ones and those of KIP-848.
@@ -177,11 +171,7 @@ class Admin:
         async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
             await describe_groups(asking, node, names, {})
 
-        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[GroupState]:
-            await self._rounds.ask_coordinators(asking, names, ask)
-            return asking.seen.states
-
-        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+        return await self._rounds.of_groups(groups, ask, lambda asking: asking.seen.states)
 
     async def committed(
         self,
@@ -198,25 +188,26 @@ class Admin:
 
         async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
             named = wanted
-            if wanted is None and needs_names(asking, node):
-                try:
+            with asking.noting("group", names, asking.source(node)):
+                if wanted is None and needs_names(asking, node):
                     response, _ = await ask_metadata(asking, node, None)
-                except ClientError as error:
-                    asking.unasked("group", names, error.reason, asking.source(node))
-                    return
-                named = {
-                    topic.name: [row.partition_index for row in topic.partitions] for topic in response.topics
-                }
-            by_group = dict.fromkeys(names, named) if named is not None else None
-            await fetch_offsets(
-                asking, node, names, by_group, only_named=wanted is not None, require_stable=require_stable
-            )
+                    named = {
+                        topic.name: [row.partition_index for row in topic.partitions]
+                        for topic in response.topics
+                    }
+                by_group = dict.fromkeys(names, named) if named is not None else None
+                await fetch_offsets(
+                    asking,
+                    node,
+                    names,
+                    by_group,
+                    only_named=wanted is not None,
+                    require_stable=require_stable,
+                )
 
-        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[Committed]:
-            await self._rounds.ask_coordinators(asking, names, ask, may_be_missing=True)
-            return asking.seen.committed
-
-        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+        return await self._rounds.of_groups(
+            groups, ask, lambda asking: asking.seen.committed, may_be_missing=True
+        )
 
     async def commit(
         self, group: str, offsets: Mapping[TopicPartition, int | OffsetToCommit]
@@ -227,43 +218,22 @@ class Admin:
             for name, offset in offsets.items()
         }
 
-        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[PartitionChange]:
-            rows: list[PartitionChange] = []
+        async def ask(asking: Asking, node: int, _: Sequence[str]) -> None:
+            await changes.commit_offsets(asking, node, group, to_commit)
 
-            async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
-                for name in names:
-                    rows.extend(await changes.commit_offsets(asking, node, name, to_commit))
-
-            await self._rounds.ask_coordinators(asking, names, ask, creates=True)
-            return rows
-
-        return await self._rounds.patiently([group], attempt, lambda row: row.group)
+        return await self._rounds.of_groups([group], ask, lambda asking: asking.changes, creates=True)
 
     async def delete_offsets(self, group: str, partitions: Sequence[TopicPartition]) -> Rows[PartitionChange]:
         """Deletes committed offsets of partitions that no member of the group subscribes to."""
 
-        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[PartitionChange]:
-            rows: list[PartitionChange] = []
+        async def ask(asking: Asking, node: int, _: Sequence[str]) -> None:
+            await changes.delete_offsets(asking, node, group, partitions)
 
-            async def ask(asking: Asking, node: int, names: Sequence[str]) -> None:
-                for name in names:
-                    rows.extend(await changes.delete_offsets(asking, node, name, partitions))
-
-            await self._rounds.ask_coordinators(asking, names, ask)
-            return rows
-
-        return await self._rounds.patiently([group], attempt, lambda row: row.group)
+        return await self._rounds.of_groups([group], ask, lambda asking: asking.changes)
 
     async def delete_groups(self, groups: Sequence[str]) -> Rows[CoordinatorAnswer]:
         """Deletes groups without members, and their offsets (Kafka 1.1 and later)."""
-
-        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[CoordinatorAnswer]:
-            await self._rounds.ask_coordinators(asking, names, changes.delete_groups)
-            rows = [answer for answer in asking.seen.answers if answer.asked == "DeleteGroups"]
-            asking.seen.answers = [answer for answer in asking.seen.answers if answer not in rows]
-            return rows
-
-        return await self._rounds.patiently(groups, attempt, lambda row: row.group)
+        return await self._rounds.of_groups(groups, changes.delete_groups, lambda asking: asking.changes)
 
     async def can_delete_groups(self, node: int) -> bool:
         """Whether a broker knows how to delete groups. Raises ClientError."""

@@ -7,7 +7,7 @@ limit, however many questions there are.
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ def wall_clock() -> Instant:
 
 
 class Asking:
-    """One round. All rows go to `seen`; what could not be asked goes to `seen.unasked`."""
+    """One round. Rows go to `seen` and `changes`; what could not be asked goes to `seen.unasked`."""
 
     def __init__(
         self,
@@ -52,6 +52,8 @@ class Asking:
         self.groups_per_request = groups_per_request
         self.partitions_per_request = partitions_per_request
         self.seen = Observations()
+        self.changes: list[Any] = []
+        """A PartitionChange for each partition that was to change, a CoordinatorAnswer for each group."""
         self.versions: dict[int, BrokerVersions] = {}
         """Of the brokers that were reached."""
         self.all_topics: dict[int, dict[str, MetadataResponseTopic]] = {}
@@ -132,9 +134,19 @@ class Asking:
         self._silent.pop(node_id, None)
         self.nodes.forget_failures([node_id])
 
-    def unasked(self, kind: str, names: Sequence[str], reason: str, source: str = "") -> None:
+    def unasked(self, kind: str, names: Iterable[object], reason: str, source: str = "") -> None:
         at = self.clock()
-        self.seen.unasked += [Unasked(kind, name, reason, at, source) for name in names]
+        self.seen.unasked += [Unasked(kind, str(name), reason, at, source) for name in names]
+
+    @contextmanager
+    def noting(self, kind: str, names: Iterable[object], source: str = "", why: str = "") -> Iterator[None]:
+        """A failure inside becomes an Unasked row for each name. `why` goes before its reason."""
+        try:
+            yield
+        except ClientError as error:
+            self.unasked(kind, names, f"{why} {error.reason}".lstrip(), source)
+            if isinstance(error, Unsupported):
+                self.lasting.update(map(str, names))
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

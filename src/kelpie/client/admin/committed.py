@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kelpie.client.admin.asking import Asking, chunks, each, error_of
-from kelpie.client.client_errors import ClientError
-from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.observations import Committed, CoordinatorAnswer
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
@@ -42,6 +40,8 @@ async def fetch_offsets(
     `require_stable`: an offset that an open transaction is about to change is an error, not an offset.
     """
     version = asking.versions[node].pick(OffsetFetchRequest, at_most=_NAMES)
+    source = asking.source(node)
+    why = f"{source} did not tell its offsets."
 
     def topics_of(group: str, entry: type[Any]) -> list[Any] | None:
         if version >= ALL_TOPICS and not only_named:
@@ -57,26 +57,19 @@ async def fetch_offsets(
             for group in part
         ]
         request = OffsetFetchRequest(groups=wanted, require_stable=require_stable)
-        try:
+        with asking.noting("group", part, source, why):
             response, at = await asking.ask(node, request, version)
-        except ClientError as error:
-            _not_fetched(asking, node, part, error)
-            return
-        _note_groups(asking, node, [(group.group_id, group.error_code) for group in response.groups], at)
-        _note_offsets(asking, node, [(group.group_id, group.topics) for group in response.groups], at)
+            answers = [(group.group_id, group.error_code, group.topics) for group in response.groups]
+            _note(asking, node, answers, at)
 
     async def fetch_one(group: str) -> None:
         stable = require_stable and version >= _STABLE
         topics = topics_of(group, TopicPartitionIndexes)
         request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
-        try:
+        with asking.noting("group", [group], source, why):
             response, at = await asking.ask(node, request, version)
-        except ClientError as error:
-            _not_fetched(asking, node, [group], error)
-            return
-        code = response.error_code if version >= ALL_TOPICS else _common_error(response.topics)
-        _note_groups(asking, node, [(group, code)], at)
-        _note_offsets(asking, node, [(group, response.topics)], at)
+            code = response.error_code if version >= ALL_TOPICS else _common_error(response.topics)
+            _note(asking, node, [(group, code, response.topics)], at)
 
     if version >= _SEVERAL_GROUPS:
         await each(chunks(groups, asking.groups_per_request), fetch_many)
@@ -94,24 +87,13 @@ def _common_error(topics: Iterable[Any]) -> int:
     return codes.pop() if len(codes) == 1 else 0
 
 
-def _note_groups(asking: Asking, node: int, answers: Iterable[tuple[str, int]], at: Instant) -> None:
+def _note(asking: Asking, node: int, answers: Sequence[tuple[str, int, Any]], at: Instant) -> None:
+    """There may be 100,000s of offsets. Their rows are made without a call of a Python function for each."""
     source = asking.source(node)
     asking.seen.answers += [
-        CoordinatorAnswer(
-            group,
-            "OffsetFetch",
-            error_of(code) if code else ErrorCode.NONE,
-            node,
-            at=at,
-            source=source,
-        )
-        for group, code in answers
+        CoordinatorAnswer(group, "OffsetFetch", error_of(code), node, at=at, source=source)
+        for group, code, _ in answers
     ]
-
-
-def _note_offsets(asking: Asking, node: int, answers: Iterable[tuple[str, Any]], at: Instant) -> None:
-    """There may be 100,000s of rows, so they are made without a call of a Python function for each."""
-    source = asking.source(node)
     new = tuple.__new__
     asking.seen.committed += [
         new(
@@ -128,13 +110,8 @@ def _note_offsets(asking: Asking, node: int, answers: Iterable[tuple[str, Any]],
                 source,
             ),
         )
-        for group, topics in answers
+        for group, _, topics in answers
         for topic in topics
         for partition in topic.partitions
         if partition.committed_offset >= 0 or partition.error_code
     ]
-
-
-def _not_fetched(asking: Asking, node: int, groups: Sequence[str], error: ClientError) -> None:
-    source = asking.source(node)
-    asking.unasked("group", groups, f"{source} did not tell its offsets. {error.reason}", source)

@@ -25,7 +25,7 @@ _SEVERAL_KEYS = 4
 _UNDER_WAY = 32
 
 
-class Coordinators:
+class GroupCoordinators:
     """By what brokers say of the offsets topic (`views`), and by the broker that lists a group (`listed`)."""
 
     def __init__(
@@ -110,10 +110,8 @@ class Coordinators:
             unasked("group", groups, f"{OFFSETS_TOPIC} cannot be looked at, and no broker lists the group.")
         elif node < 0:
             for group in groups:
-                partition = self.partition_of(group)
-                unasked(
-                    "group", [group], f"Its coordinator is nobody: {OFFSETS_TOPIC}-{partition} has no leader."
-                )
+                partition = f"{OFFSETS_TOPIC}-{self.partition_of(group)}"
+                unasked("group", [group], f"Its coordinator is nobody: {partition} has no leader.")
         else:
             why = self._asking.why_not(node)
             unasked("group", groups, f"Its coordinator, broker {node}, cannot be asked. {why}")
@@ -149,16 +147,13 @@ class Coordinators:
             row = _answer_row(sample, answer, node, at, source)
             partition = samples[sample]
             # Not being allowed to ask for one group says nothing about the others.
-            is_own = row.error is ErrorCode.GROUP_AUTHORIZATION_FAILED
-            groups = [sample] if is_own else inhabitants[partition]
+            refused = row.error is ErrorCode.GROUP_AUTHORIZATION_FAILED
+            groups = [sample] if refused else inhabitants[partition]
             asking.seen.answers += [replace(row, group=group) for group in groups]
             votes[partition][row.node_id if row.error is ErrorCode.NONE else NO_LEADER] += 1
 
-        try:
+        with asking.noting("broker", [node], source, "It was not asked for coordinators."):
             await _ask_coordinators(asking, node, list(samples), note)
-        except ClientError as error:
-            reason = f"It was not asked for coordinators. {error.reason}"
-            asking.unasked("broker", [str(node)], reason, source)
 
 
 async def _ask_coordinators(

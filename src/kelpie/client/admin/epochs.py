@@ -6,10 +6,11 @@ leader of today is asked where that epoch ends in its log (OffsetForLeaderEpoch,
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from kelpie.client.admin.asking import Asking, chunks, each, together
 from kelpie.client.admin.topics import by_leader
-from kelpie.client.client_errors import ClientError, Unsupported
+from kelpie.client.client_errors import Unsupported
 from kelpie.model.names import TopicPartition
 from kelpie.observations import EpochEnd, PartitionView
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
@@ -55,11 +56,8 @@ async def _ask_leader(
             for name, end in answer.items()
         ]
 
-    try:
+    why = f"Whether its log was cut off, {source} did not tell."
+    # A release that does not know the request is so old that its commits carry no epochs.
+    with asking.noting("partition", names, source, why), suppress(Unsupported):
         for asked in rounds:
             await each(chunks(asked, asking.partitions_per_request), ask)
-    except Unsupported:
-        return  # The release is older than that; its commits carry no epochs anyway.
-    except ClientError as error:
-        reason = f"Whether its log was cut off, {source} did not tell. {error.reason}"
-        asking.unasked("partition", [str(name) for name in names], reason, source)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kelpie.client.admin.asking import Asking, chunks, each, error_of
-from kelpie.client.client_errors import ClientError
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -36,6 +35,7 @@ async def describe_groups(
     kinds = {group: listed[group].group_type.lower() if group in listed else "" for group in groups}
     others = [group for group in groups if kinds[group] in _OTHER_KINDS]
     at, source = asking.clock(), asking.source(node)
+    why = f"{source} did not describe it."
     asking.seen.states += [listed_state(listed[group], node, at, source) for group in others]
     consumer = [group for group in groups if kinds[group] == CONSUMER]
     classic = [group for group in groups if kinds[group] not in (CONSUMER, *_OTHER_KINDS)]
@@ -44,27 +44,19 @@ async def describe_groups(
     size = asking.groups_per_request
 
     async def ask_classic(part: Sequence[str]) -> None:
-        try:
+        with asking.noting("group", part, source, why):
             response, at = await asking.ask(node, DescribeGroupsRequest(groups=list(part)))
-        except ClientError as error:
-            _not_described(asking, node, part, error)
-            return
-        source = asking.source(node)
-        for group in response.groups:
-            if both and not kinds[group.group_id] and _is_unknown(group):
-                perhaps_consumer.append(group.group_id)
-            else:
-                asking.seen.states.append(classic_state(group, node, at, source))
+            for group in response.groups:
+                if both and not kinds[group.group_id] and _is_unknown(group):
+                    perhaps_consumer.append(group.group_id)
+                else:
+                    asking.seen.states.append(_classic_state(group, node, at, source))
 
     async def ask_consumer(part: Sequence[str]) -> None:
         request = ConsumerGroupDescribeRequest(group_ids=list(part), include_authorized_operations=False)
-        try:
+        with asking.noting("group", part, source, why):
             response, at = await asking.ask(node, request)
-        except ClientError as error:
-            _not_described(asking, node, part, error)
-            return
-        source = asking.source(node)
-        asking.seen.states += [consumer_state(group, node, at, source) for group in response.groups]
+            asking.seen.states += [_consumer_state(group, node, at, source) for group in response.groups]
 
     await each(chunks(classic, size), ask_classic)
     await each(chunks(consumer + perhaps_consumer, size), ask_consumer)
@@ -73,11 +65,6 @@ async def describe_groups(
 def _is_unknown(group: Any) -> bool:
     unknown = group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     return unknown or (not group.error_code and group.group_state == ABSENT)
-
-
-def _not_described(asking: Asking, node: int, groups: Sequence[str], error: ClientError) -> None:
-    source = asking.source(node)
-    asking.unasked("group", groups, f"{source} did not describe it. {error.reason}", source)
 
 
 def listed_state(group: ListedGroup, node: int, at: Instant, source: str) -> GroupState:
@@ -93,8 +80,7 @@ def listed_state(group: ListedGroup, node: int, at: Instant, source: str) -> Gro
     )
 
 
-def classic_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
-    error = error_of(group.error_code) if group.error_code else ErrorCode.NONE
+def _classic_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
     speaks = group.protocol_type == PROTOCOL_TYPE
     members = tuple(_classic_member(member, speaks) for member in group.members) if group.members else ()
     return GroupState(
@@ -106,7 +92,7 @@ def classic_state(group: Any, node: int, at: Instant, source: str) -> GroupState
         -1,
         members,
         node,
-        error,
+        error_of(group.error_code),
         at,
         source,
     )
@@ -127,8 +113,8 @@ def _classic_member(member: Any, speaks: bool) -> Member:
     )
 
 
-def consumer_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
-    error = error_of(group.error_code) if group.error_code else ErrorCode.NONE
+def _consumer_state(group: Any, node: int, at: Instant, source: str) -> GroupState:
+    error = error_of(group.error_code)
     return GroupState(
         group.group_id,
         # A group that the coordinator does not know has no state; the classic API calls that Dead.

@@ -7,7 +7,7 @@ that is younger than a minute tells where the log ended a minute ago. All of the
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from kelpie.client.admin.asking import Asking, chunks, each, together
 from kelpie.client.client_errors import ClientError
@@ -18,20 +18,16 @@ from kelpie.model.time import Instant
 from kelpie.observations import LogEnds
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.questions.list_offsets import EARLIEST, LATEST, NEWEST_TIMESTAMP, AskOffsets
+from kelpie.questions.question import CONSUMER
 from kelpie.wire.api.list_offsets import ListOffsetsPartitionResponse, ListOffsetsRequest
 
 _TIMES, _ISOLATION, _KNOWS_NEWEST = 1, 2, 7
 """The versions that brought them."""
 _READ_COMMITTED = 1
-CONSUMER, ANY_REPLICA = -1, -2
-"""Who asks: a consumer, which only the leader answers; or a tool, which every replica answers."""
 
 Responses = Mapping[tuple[str, int], ListOffsetsPartitionResponse]
-
-
-class _Point(NamedTuple):
-    timestamp: int
-    isolation: int = 0
+_Point = tuple[int, int]
+"""A timestamp, and the isolation level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +41,21 @@ class OffsetAt:
 
 
 async def ask_ends(
-    asking: Asking,
-    by_leader: Mapping[int, Sequence[TopicPartition]],
-    look_back_s: Sequence[int] = (),
-    *,
-    with_newest: bool = True,
+    asking: Asking, by_leader: Mapping[int, Sequence[TopicPartition]], look_back_s: Sequence[int] = ()
 ) -> None:
     """Adds the ends of all partitions, and where they were so many seconds ago."""
-    await together(
-        *(
-            _ask_leader(asking, node, names, look_back_s, with_newest=with_newest)
-            for node, names in by_leader.items()
-        )
-    )
+
+    async def ask_leader(node: int, names: Sequence[TopicPartition]) -> None:
+        source = asking.source(node)
+        why = f"{source}, which leads it, did not tell its ends."
+
+        async def ask(part: Sequence[TopicPartition]) -> None:
+            with asking.noting("partition", part, source, why):
+                await _ask(asking, node, part, look_back_s)
+
+        await each(chunks(names, asking.partitions_per_request), ask)
+
+    await together(*(ask_leader(node, names) for node, names in by_leader.items()))
 
 
 async def ask_offsets_at(
@@ -83,49 +81,24 @@ def _offset_at(topic: str, row: ListOffsetsPartitionResponse, version: int) -> O
     return OffsetAt(_offset(row), coarse=version < _TIMES)
 
 
-async def _ask_leader(
-    asking: Asking,
-    node: int,
-    names: Sequence[TopicPartition],
-    look_back_s: Sequence[int],
-    *,
-    with_newest: bool,
-) -> None:
-    async def ask(part: Sequence[TopicPartition]) -> None:
-        try:
-            await _ask(asking, node, part, look_back_s, with_newest=with_newest)
-        except ClientError as error:
-            source = asking.source(node)
-            reason = f"{source}, which leads it, did not tell its ends. {error.reason}"
-            asking.unasked("partition", [str(name) for name in part], reason, source)
-
-    await each(chunks(names, asking.partitions_per_request), ask)
-
-
 async def _ask(
-    asking: Asking,
-    node: int,
-    names: Sequence[TopicPartition],
-    look_back_s: Sequence[int],
-    *,
-    with_newest: bool,
+    asking: Asking, node: int, names: Sequence[TopicPartition], look_back_s: Sequence[int]
 ) -> None:
     version = asking.versions[node].pick(ListOffsetsRequest)
-    now = asking.clock()
-    points = {"earliest": _Point(EARLIEST), "latest": _Point(LATEST)}
+    points: dict[str | Instant, _Point] = {"earliest": (EARLIEST, 0), "latest": (LATEST, 0)}
     if version >= _ISOLATION:
-        points["stable"] = _Point(LATEST, _READ_COMMITTED)
-    if with_newest and version >= _KNOWS_NEWEST:
-        points["newest"] = _Point(NEWEST_TIMESTAMP)
-    past = {now - 1000 * back: _Point(now - 1000 * back) for back in look_back_s}
-    if version < _TIMES:
-        past = {}
+        points["stable"] = (LATEST, _READ_COMMITTED)
+    if version >= _KNOWS_NEWEST:
+        points["newest"] = (NEWEST_TIMESTAMP, 0)
+    now = asking.clock()
+    past = [now - 1000 * back for back in look_back_s] if version >= _TIMES else []
+    points |= {then: (then, 0) for then in past}
     responses: dict[str | Instant, Responses] = {}
 
-    async def fetch(what: str | Instant, point: _Point) -> None:
-        wanted = dict.fromkeys(names, (point.timestamp, None))
+    async def fetch(what: str | Instant, timestamp: int, isolation_level: int) -> None:
+        wanted = dict.fromkeys(names, (timestamp, None))
         timeout_ms = int(asking.nodes.settings.request_timeout_s * 1000)
-        request = AskOffsets(point.isolation, wanted, timeout_ms).request(version)
+        request = AskOffsets(isolation_level, wanted, timeout_ms).request(version)
         response, _ = await asking.ask(node, request, version)
         responses[what] = {
             (topic.name, partition.partition_index): partition
@@ -133,7 +106,7 @@ async def _ask(
             for partition in topic.partitions
         }
 
-    await together(*(fetch(what, point) for what, point in (points | past).items()))
+    await together(*(fetch(what, *point) for what, point in points.items()))
     source = asking.source(node)
     asking.seen.ends += _past_ends(names, responses, past, source)
     asking.seen.ends += _ends(names, responses, asking.clock(), source)

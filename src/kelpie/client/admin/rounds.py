@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from operator import attrgetter
 from typing import TypeVar
 
 from kelpie.client.admin.asking import Asking, Clock, together
-from kelpie.client.admin.coordinators import Coordinators
+from kelpie.client.admin.coordinators import GroupCoordinators
 from kelpie.client.admin.rows import Rows
 from kelpie.client.admin.topics import ask_metadata, ask_offsets_topic, best_views, by_leader, views_of
 from kelpie.client.client_errors import ClientError
@@ -18,6 +20,7 @@ from kelpie.questions.question import by_topic
 Item = TypeVar("Item")
 Row = TypeVar("Row")
 Attempt = Callable[[Asking, Sequence[Item]], Awaitable[Iterable[Row]]]
+AskCoordinator = Callable[[Asking, int, Sequence[str]], Awaitable[None]]
 
 PASSING = frozenset(
     {
@@ -92,6 +95,27 @@ class Rounds:
                 await asyncio.sleep(_PAUSE_S)
         return answer
 
+    async def of_groups(
+        self,
+        groups: Iterable[str],
+        ask: AskCoordinator,
+        rows: Callable[[Asking], Iterable[Row]],
+        *,
+        creates: bool = False,
+        may_be_missing: bool = False,
+    ) -> Rows[Row]:
+        """Asks the coordinator of each group, patiently. `rows` are the rows that a round has added.
+
+        `creates`: an offsets topic that is missing is created. `may_be_missing`: without an offsets topic,
+        the answer is that there is nothing; else each group becomes an Unasked row.
+        """
+
+        async def attempt(asking: Asking, names: Sequence[str]) -> Iterable[Row]:
+            await self._ask_coordinators(asking, names, ask, creates, may_be_missing)
+            return rows(asking)
+
+        return await self.patiently(groups, attempt, attrgetter("group"))
+
     async def _refresh(self) -> None:
         """Brokers may have moved. If none of them answers, the bootstrap servers are asked anew."""
         self.nodes.forget_failures()
@@ -106,41 +130,25 @@ class Rounds:
                 await self.nodes.close()
                 self.nodes = nodes
 
-    async def ask_coordinators(
-        self,
-        asking: Asking,
-        groups: Sequence[str],
-        ask: Callable[[Asking, int, Sequence[str]], Awaitable[None]],
-        *,
-        creates: bool = False,
-        may_be_missing: bool = False,
+    async def _ask_coordinators(
+        self, asking: Asking, groups: Sequence[str], ask: AskCoordinator, creates: bool, may_be_missing: bool
     ) -> None:
-        """Asks each coordinator for its groups.
-
-        `creates`: an offsets topic that is missing is created. `may_be_missing`: without an offsets topic,
-        the answer is that there is nothing; else each group becomes an Unasked row.
-        """
         views = self._offsets_topic or await self._ask_offsets_topic(asking)
-        coordinators = Coordinators(asking, views, {})
-        if not coordinators.count and (creates or not coordinators.is_missing):
-            try:
-                await coordinators.find(groups)
-            except ClientError as error:
-                asking.unasked("group", groups, error.reason)
-                return
-        elif coordinators.is_missing and may_be_missing:
+        coordinators = GroupCoordinators(asking, views, {})
+        if coordinators.is_missing and may_be_missing:
             return
-        plan = coordinators.by_node(groups)
-        await together(*(ask(asking, node, names) for node, names in plan.items()))
+        with asking.noting("group", groups):
+            if not coordinators.count and (creates or not coordinators.is_missing):
+                await coordinators.find(groups)
+            plan = coordinators.by_node(groups)
+            await together(*(ask(asking, node, names) for node, names in plan.items()))
 
     async def _ask_offsets_topic(self, asking: Asking) -> list[PartitionView]:
         """What the brokers say of the offsets topic. It is kept if there is such a topic."""
 
         async def ask(node: int) -> None:
-            try:
+            with suppress(ClientError):  # The broker is silent then; other brokers have views, too.
                 await ask_offsets_topic(asking, node)
-            except ClientError:
-                return  # The broker is silent now; other brokers have views, too.
 
         await together(*map(ask, asking.reached))
         views = [view for view in asking.seen.partitions if view.topic == OFFSETS_TOPIC]

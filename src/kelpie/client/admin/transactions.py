@@ -44,34 +44,29 @@ async def ask_transactions(asking: Asking, by_leader: Mapping[int, Sequence[Topi
 async def _ask_leader(
     asking: Asking, node: int, names: Sequence[TopicPartition], rows: list[OpenTransaction]
 ) -> None:
-    topics = by_topic(names)
-    wanted = [
-        TopicPartitionIndexes(name=topic, partition_indexes=entries) for topic, entries in topics.items()
-    ]
+    topics = by_topic(names).items()
+    wanted = [TopicPartitionIndexes(name=topic, partition_indexes=numbers) for topic, numbers in topics]
     source = asking.source(node)
-    try:
+    why = f"An open transaction holds it back; whose, {source} did not tell."
+    with asking.noting("partition", names, source, why):
         response, at = await asking.ask(node, DescribeProducersRequest(topics=wanted))
-    except ClientError as error:
-        reason = f"An open transaction holds it back; whose, {source} did not tell. {error.reason}"
-        asking.unasked("partition", [str(name) for name in names], reason, source)
-        return
-    rows += [
-        OpenTransaction(
-            topic.name,
-            partition.partition_index,
-            producer.producer_id,
-            producer.producer_epoch,
-            producer.current_txn_start_offset,
-            producer.last_timestamp if producer.last_timestamp >= 0 else None,
-            coordinator_epoch=producer.coordinator_epoch,
-            at=at,
-            source=source,
-        )
-        for topic in response.topics
-        for partition in topic.partitions
-        for producer in partition.active_producers
-        if producer.current_txn_start_offset >= 0
-    ]
+        rows += [
+            OpenTransaction(
+                topic.name,
+                partition.partition_index,
+                producer.producer_id,
+                producer.producer_epoch,
+                producer.current_txn_start_offset,
+                producer.last_timestamp if producer.last_timestamp >= 0 else None,
+                coordinator_epoch=producer.coordinator_epoch,
+                at=at,
+                source=source,
+            )
+            for topic in response.topics
+            for partition in topic.partitions
+            for producer in partition.active_producers
+            if producer.current_txn_start_offset >= 0
+        ]
 
 
 async def _ask_coordinators(asking: Asking, producers: Sequence[int]) -> tuple[dict[int, _Transaction], bool]:
@@ -99,5 +94,5 @@ async def _ask_coordinators(asking: Asking, producers: Sequence[int]) -> tuple[d
         except ClientError:
             return  # Then not all were asked, which the rows say.
 
-    await together(*(ask(node) for node in asking.reached))
+    await together(*map(ask, asking.reached))
     return known, answered >= set(asking.nodes.brokers)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kelpie.client.admin.asking import Asking, Clock, few_collections, together, wall_clock
 from kelpie.client.admin.committed import Partitions, fetch_offsets, needs_names
-from kelpie.client.admin.coordinators import Coordinators
+from kelpie.client.admin.coordinators import GroupCoordinators
 from kelpie.client.admin.epochs import ask_epochs
 from kelpie.client.admin.groups import describe_groups
 from kelpie.client.admin.log_ends import ask_ends
@@ -89,7 +89,7 @@ async def _survey(
     everyone = dict.fromkeys([*listed, *asking.seen.known_groups, *(groups or ())])
     wanted = list(everyone if groups is None else dict.fromkeys(groups))
     names_by_broker = {node: [group.group_id for group in rows] for node, rows in by_broker.items()}
-    coordinators = Coordinators(asking, asking.seen.partitions, names_by_broker)
+    coordinators = GroupCoordinators(asking, asking.seen.partitions, names_by_broker)
     await coordinators.look_up(coordinators.disputed, everyone)
     plan = coordinators.by_node(wanted)
     await together(
@@ -148,7 +148,7 @@ def _partitions_of(asking: Asking, node: int, groups: Iterable[str]) -> dict[str
 async def _follow_denials(
     asking: Asking,
     options: SurveyOptions,
-    coordinators: Coordinators,
+    coordinators: GroupCoordinators,
     listed: Mapping[str, ListedGroup],
 ) -> None:
     """Asks again for groups whose supposed coordinator answered NOT_COORDINATOR."""
