@@ -2,7 +2,6 @@
 
 checksums  CRC-32 and CRC-32C over a part of an array
 entries    walks a segment: batches and old messages, each checked; reports what is broken
-interning  names to codes: a string that comes a million times is stored once
 records    from batches to records, from records to offset commits
 columns    from arrays to Arrow tables
 segment    a file to tables: the entry point of this package

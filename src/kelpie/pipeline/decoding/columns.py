@@ -1,39 +1,32 @@
-"""From decoded rows to Arrow tables. Names are dictionaries: each stands in the table once."""
+"""From decoded rows to Arrow tables."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kelpie.pipeline.decoding.compiled import byte, compiled
-from kelpie.pipeline.decoding.records import CONTROL, MALFORMED, OTHER, SENSELESS, Decoded
+from kelpie.pipeline.decoding.compiled import compiled, copy
+from kelpie.pipeline.decoding.records import CONTROL, MALFORMED, OTHER, SENSELESS
+from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.types import BINARY, BOOLEAN, BYTE, INT, LONG, MOMENT, SHORT, STRING
 
-_NAME = pa.dictionary(pa.int32(), STRING)
+_SAME_IN_A_FILE = ("cluster", "source", "replica", "offsets_partition")
 
-COMMITS = pa.schema(
-    {
-        "log_offset": LONG,
-        "written": MOMENT,
-        "group": _NAME,
-        "topic": _NAME,
-        "partition": INT,
-        "offset": LONG,
-        "leader_epoch": INT,
-        "metadata": _NAME,
-        "committed": MOMENT,
-        "expires": MOMENT,
-        "producer_id": LONG,
-        "producer_epoch": SHORT,
-        "is_transactional": BOOLEAN,
-        "value_version": BYTE,
-        "log_epoch": INT,
-    }
-)
-"""One row per commit; a null `offset` is a tombstone: the offset was removed."""
+
+def schema_in_file(table: str) -> pa.Schema:
+    """The columns of a table that differ between the records of one file."""
+    return pa.schema(
+        [
+            pa.field(column.name, column.type, nullable=not column.required)
+            for column in TABLES[table].columns
+            if column.name not in _SAME_IN_A_FILE
+        ]
+    )
+
+
+COMMITS, MARKERS = schema_in_file("offset_commit"), schema_in_file("transaction_marker")
 
 OTHERS = pa.schema(
     {
@@ -48,18 +41,6 @@ OTHERS = pa.schema(
     }
 )
 """Records of groups and members, as bytes; `position` and `size` are those of the entry in the file."""
-
-MARKERS = pa.schema(
-    {
-        "log_offset": LONG,
-        "written": MOMENT,
-        "producer_id": LONG,
-        "producer_epoch": SHORT,
-        "is_commit": BOOLEAN,
-        "log_epoch": INT,
-    }
-)
-"""Ends of transactions."""
 
 PAIRS = pa.schema(
     {
@@ -77,112 +58,32 @@ PAIRS = pa.schema(
 _ABORT, _COMMIT = 0, 1
 _LARGEST_TYPE = 127
 
-_NEVER = np.zeros(0, np.bool_)
-
 Rows = NDArray[Any]
 
 
-@compiled
-def _gather(addresses, sizes, offsets, out):  # type: ignore[no-untyped-def]
-    for code in range(len(addresses)):
-        for place in range(sizes[code]):
-            out[offsets[code] + place] = byte(addresses[code] + place)
-
-
-def _dictionary(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> pa.Array:
-    offsets = np.zeros(len(sizes) + 1, np.int32)
-    np.cumsum(sizes, out=offsets[1:])
-    out = np.empty(int(offsets[-1]), np.uint8)
-    _gather(addresses, sizes, offsets, out)
-    array = pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(out))
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid:  # Not UTF-8: read as Java reads it, and as the codec does.
-        raw = out.tobytes()
-        return pa.array(
-            [raw[first:last].decode("utf-8", "replace") for first, last in pairwise(offsets)], STRING
-        )
-    return array
-
-
-def _column(values: NDArray[Any], kind: pa.DataType, missing: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Null where `missing`, or where negative."""
-    # Not by pa.array(): that one imports pandas, which takes a fifth of a second in every worker.
-    missing = values < 0 if missing is None else missing
-    nulls = None if not missing.any() else pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    if kind == BOOLEAN:
-        numbers = np.packbits(values.astype(np.bool_), bitorder="little")
-    else:
-        numbers = np.ascontiguousarray(values, f"i{kind.bit_width // 8}")
-    return pa.Array.from_buffers(kind, len(values), [nulls, pa.py_buffer(numbers)])
-
-
-def commits(decoded: Decoded) -> pa.Table:
-    removed = decoded.commits["value_version"] < 0
-    missing = {"offset": removed} | dict.fromkeys(("log_offset", "partition", "is_transactional"), _NEVER)
-    arrays = []
-    for field in COMMITS:
-        values = decoded.commits[field.name]
-        if field.name in decoded.names:
-            codes = _column(values, INT)
-            arrays.append(
-                pa.DictionaryArray.from_arrays(codes, _dictionary(*decoded.names[field.name].known()))
-            )
-        else:
-            arrays.append(_column(values, field.type, missing.get(field.name)))
-    return pa.Table.from_arrays(arrays, schema=COMMITS)
+def commits(data: NDArray[np.uint8], values: Mapping[str, Rows]) -> pa.Table:
+    """One row per commit. A null `offset` is a tombstone: the offset was removed."""
+    return _table(COMMITS, data, values, {"offset": values["value_version"] < 0})
 
 
 def others(data: NDArray[np.uint8], entries: Rows, rows: Rows) -> pa.Table:
+    """Records of groups and members."""
     other_rows = rows[rows["kind"] == OTHER]
-    entry = entries[other_rows["entry"]]
-    return pa.Table.from_arrays(
-        [
-            _column(other_rows["log_offset"], LONG, _NEVER),
-            _column(other_rows["written"], MOMENT),
-            _column(np.clip(other_rows["version"], -1, _LARGEST_TYPE), BYTE, _NEVER),
-            _pieces(data, other_rows["key"], other_rows["key_size"]),
-            _pieces(data, other_rows["value"], other_rows["value_size"]),
-            _column(entry["leader_epoch"], INT),
-            _column(entry["position"], LONG, _NEVER),
-            _column(entry["size"], LONG, _NEVER),
-        ],
-        schema=OTHERS,
-    )
+    key_types = np.clip(other_rows["version"], -1, _LARGEST_TYPE)
+    return _table(OTHERS, data, {**_values(entries, other_rows), "key_type": key_types})
 
 
-def markers(entries: Rows, rows: Rows) -> pa.Table:
-    marker_rows = rows[
-        (rows["kind"] == CONTROL) & ((rows["version"] == _COMMIT) | (rows["version"] == _ABORT))
-    ]
-    entry = entries[marker_rows["entry"]]
-    return pa.Table.from_arrays(
-        [
-            _column(marker_rows["log_offset"], LONG, _NEVER),
-            _column(marker_rows["written"], MOMENT),
-            _column(entry["producer_id"], LONG, _NEVER),
-            _column(entry["producer_epoch"], SHORT, _NEVER),
-            _column(marker_rows["version"] == _COMMIT, BOOLEAN, _NEVER),
-            _column(entry["leader_epoch"], INT),
-        ],
-        schema=MARKERS,
-    )
+def markers(data: NDArray[np.uint8], entries: Rows, rows: Rows) -> pa.Table:
+    """Ends of transactions."""
+    ends_transaction = (rows["version"] == _COMMIT) | (rows["version"] == _ABORT)
+    marker_rows = rows[(rows["kind"] == CONTROL) & ends_transaction]
+    is_commit = marker_rows["version"] == _COMMIT
+    return _table(MARKERS, data, {**_values(entries, marker_rows), "is_commit": is_commit})
 
 
 def pairs(data: NDArray[np.uint8], entries: Rows, rows: Rows) -> pa.Table:
-    entry = entries[rows["entry"]]
-    return pa.Table.from_arrays(
-        [
-            _column(rows["log_offset"], LONG, _NEVER),
-            _column(rows["written"], MOMENT),
-            _pieces(data, rows["key"], rows["key_size"]),
-            _pieces(data, rows["value"], rows["value_size"]),
-            _column(entry["producer_id"], LONG),
-            _column(entry["producer_epoch"], SHORT),
-            _column(entry["leader_epoch"], INT),
-        ],
-        schema=PAIRS,
-    )
+    """Records of any kind."""
+    return _table(PAIRS, data, _values(entries, rows))
 
 
 def malformed(
@@ -205,12 +106,62 @@ def malformed(
     ]
 
 
-def _pieces(data: NDArray[np.uint8], starts: Rows, sizes: Rows) -> pa.Array:
-    """Bytes of the data, one after the other; a negative size is null."""
+def _values(entries: Rows, rows: Rows) -> dict[str, Rows]:
+    """Columns of records, and of the entries that they are in."""
+    entry = entries[rows["entry"]]
+    columns = {name: table[name] for table in (entry, rows) for name in table.dtype.names or ()}
+    return {**columns, "log_epoch": entry["leader_epoch"]}
+
+
+def _table(
+    schema: pa.Schema, data: NDArray[np.uint8], values: Mapping[str, Rows], missing: Mapping[str, Rows] = {}
+) -> pa.Table:
+    """Texts and bytes are places in the data. Null: where `missing`; else negative numbers, where allowed."""
+    arrays = []
+    for field in schema:
+        numbers = values[field.name]
+        if field.type in (BINARY, STRING):
+            arrays.append(_pieces(data, numbers, values[f"{field.name}_size"], field.type))
+        else:
+            nulls = missing.get(field.name, numbers < 0 if field.nullable else None)
+            arrays.append(_column(numbers, field.type, nulls))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _column(values: Rows, kind: pa.DataType, missing: NDArray[np.bool_] | None) -> pa.Array:
+    # Not by pa.array(): that one imports pandas, which takes a fifth of a second in every worker.
+    if kind == BOOLEAN:
+        numbers = np.packbits(values.astype(np.bool_), bitorder="little")
+    else:
+        numbers = np.ascontiguousarray(values, f"i{kind.bit_width // 8}")
+    return pa.Array.from_buffers(kind, len(values), [_valid(missing), pa.py_buffer(numbers)])
+
+
+def _pieces(data: NDArray[np.uint8], starts: Rows, sizes: Rows, kind: pa.DataType) -> pa.Array:
+    """Parts of the data, one after the other; a negative size is null."""
     missing, sizes = sizes < 0, np.maximum(sizes, 0)
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     out = np.empty(int(offsets[-1]), np.uint8)
-    _gather(starts + data.ctypes.data, np.ascontiguousarray(sizes), offsets, out)
-    nulls = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
-    return pa.Array.from_buffers(BINARY, len(sizes), [nulls, pa.py_buffer(offsets), pa.py_buffer(out)])
+    _gather(starts + data.ctypes.data, sizes, out.ctypes.data)
+    buffers = [_valid(missing), pa.py_buffer(offsets), pa.py_buffer(out)]
+    array = pa.Array.from_buffers(kind, len(sizes), buffers)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:  # Not UTF-8: read as Java reads it, and as the codec does.
+        names = pa.Array.from_buffers(BINARY, len(sizes), buffers).dictionary_encode()
+        texts = [name.decode("utf-8", "replace") for name in names.dictionary.to_pylist()]
+        return pa.array(texts, STRING).take(names.indices)
+    return array
+
+
+def _valid(missing: NDArray[np.bool_] | None) -> pa.Buffer | None:
+    if missing is None or not missing.any():
+        return None
+    return pa.py_buffer(np.packbits(~missing, bitorder="little"))
+
+
+@compiled
+def _gather(addresses, sizes, at):  # type: ignore[no-untyped-def]
+    for place in range(len(addresses)):
+        at = copy(at, addresses[place], sizes[place])

@@ -129,7 +129,22 @@ byte = _load(8, swapped=False)
 word = _load(64, types.uint64, swapped=not _LITTLE)
 """Eight bytes of text, the first one lowest."""
 
-put8 = _store(8)
 get32, put32 = _load(32, swapped=False, signed=True), _store(32)
 get64, put64 = _load(64, swapped=False, signed=True), _store(64)
 """Numbers in arrays of numpy's: an array that is passed on costs reference counts, its address does not."""
+_put8 = _store(8)
+
+
+@compiled
+def copy(at, source, size):  # type: ignore[no-untyped-def]
+    """Copies bytes, eight at a time. Returns the address behind the copy."""
+    end = source + size
+    while source + 8 <= end:
+        put64(at, get64(source))
+        source += 8
+        at += 8
+    while source < end:
+        _put8(at, byte(source))
+        source += 1
+        at += 1
+    return at

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from kelpie.observations.group_epochs import topic_id_text
-from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.decoding.columns import schema_in_file
 from kelpie.pipeline.tables.bronze import ASSIGNOR, SESSION_TIMEOUT, TOPIC_REGEX, UNREAD
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
 from kelpie.wire.malformed import Malformed
@@ -27,10 +27,7 @@ from kelpie.wire.offsets_topic.consumer_group import (
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 
 _KINDS = {int(record_type): record_type.name.lower() for record_type in RecordType}
-_SAME_IN_A_FILE = ("cluster", "source", "replica", "offsets_partition")
-_COLUMNS = pa.schema(
-    [field for field in TABLES["group_metadata"].schema if field.name not in _SAME_IN_A_FILE]
-)
+_COLUMNS = schema_in_file("group_metadata")
 
 _MEMBERS = frozenset(
     {

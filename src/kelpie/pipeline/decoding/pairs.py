@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kelpie.pipeline.decoding import columns
-from kelpie.pipeline.decoding.compiled import PAD, byte, compiled, get64, put8, put32, put64
+from kelpie.pipeline.decoding.compiled import PAD, compiled, copy, put32
 from kelpie.pipeline.decoding.entries import CODEC_BITS, CONTROL_BIT, ENTRY, REASONS, TRANSACTIONAL_BIT, Walk
 from kelpie.pipeline.decoding.records import SENSELESS, list_records
 from kelpie.pipeline.decoding.segment import (
@@ -118,29 +118,15 @@ def _swapped(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 @compiled
-def _copy(at, source, size):  # type: ignore[no-untyped-def]
-    end = source + size
-    while source + 8 <= end:
-        put64(at, get64(source))
-        source += 8
-        at += 8
-    while source < end:
-        put8(at, byte(source))
-        source += 1
-        at += 1
-    return at
-
-
-@compiled
 def _lay_out(at, key_heads, key, key_sizes, value_heads, value, value_sizes):  # type: ignore[no-untyped-def]
     for row in range(len(key_sizes)):
         put32(at, np.int64(key_heads[row]))
         size = max(key_sizes[row], 0)
-        at = _copy(at + 4, key, size)
+        at = copy(at + 4, key, size)
         key += size
         put32(at, np.int64(value_heads[row]))
         size = max(value_sizes[row], 0)
-        at = _copy(at + 4, value, size)
+        at = copy(at + 4, value, size)
         value += size
 
 

@@ -3,21 +3,16 @@
 Commits (key types 0 and 1) are decoded here to the last field; other records keep the places of key and
 value, for they are few. A record or a value that makes no sense is MALFORMED, and reading goes on: entries
 have checksums, so that means a writer who errs and not a broken disk.
-
-The same key occurs in every commit of a position, so whole keys are interned first, and only a new key is
-decoded.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kelpie.pipeline.decoding.compiled import byte, compiled, get32, int16, int32, int64, put32, put64
+from kelpie.pipeline.decoding.compiled import byte, compiled, int16, int32, int64, put64
 from kelpie.pipeline.decoding.entries import APPEND_TIME_BIT, CONTROL_BIT, SMALLEST_RECORD, TRANSACTIONAL_BIT
-from kelpie.pipeline.decoding.interning import SECRET, Names, count, intern, is_full, note
 
 RECORD = np.dtype(
     [
@@ -38,25 +33,12 @@ COMMIT, OTHER, CONTROL, MALFORMED, SENSELESS = range(5)
 _RECORD_SIZE = RECORD.itemsize
 
 COLUMNS = (
-    "log_offset",
-    "written",
-    "group",
-    "topic",
-    "partition",
-    "offset",
-    "leader_epoch",
-    "metadata",
-    "committed",
-    "expires",
-    "producer_id",
-    "producer_epoch",
-    "is_transactional",
-    "value_version",
-    "log_epoch",
+    *("log_offset", "written", "group", "group_size", "topic", "topic_size", "partition"),
+    *("value_version", "offset", "leader_epoch", "metadata", "metadata_size", "committed", "expires"),
+    *("producer_id", "producer_epoch", "is_transactional", "log_epoch"),
 )
-"""Of commits; times in microseconds. A removal has no offset, no metadata and no version (NONE)."""
+"""Of commits; times in microseconds, texts as places in the data. A removal has NONE for all of its value."""
 
-_KEYS, _GROUPS, _TOPICS, _TEXTS = range(4)
 _FILLED, _OTHERS, _ENTRY, _AT, _PLACE = range(5)
 """The state of decoding: how many rows there are, and where it stands."""
 
@@ -96,11 +78,6 @@ def _varint(at, end):  # type: ignore[no-untyped-def]
 @compiled
 def _moment(ms):  # type: ignore[no-untyped-def]
     return ms * 1000 if 0 <= ms <= _LAST_MS else np.int64(NONE)
-
-
-@compiled
-def _any_full(names):  # type: ignore[no-untyped-def]
-    return is_full(names[0]) or is_full(names[1]) or is_full(names[2]) or is_full(names[3])
 
 
 @compiled
@@ -144,10 +121,9 @@ def _locate_message(at, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _take_apart(at, size, names, secret):  # type: ignore[no-untyped-def]
-    """A key of a commit, behind its type: codes of group and topic, the partition; NONE in front: no key."""
-    nothing = (np.int64(NONE), np.int64(NONE), np.int64(NONE))
-    end = at + size
+def _key(at, end):  # type: ignore[no-untyped-def]
+    """A key of a commit, behind its type: group, topic, their sizes, partition; NONE in front: no key."""
+    nothing = (np.int64(NONE), np.int64(NONE), np.int64(NONE), np.int64(NONE), np.int64(NONE))
     if at + 2 > end:
         return nothing
     group_size = int16(at)
@@ -157,24 +133,7 @@ def _take_apart(at, size, names, secret):  # type: ignore[no-untyped-def]
     topic_size = int16(topic)
     if topic_size < 0 or topic + 2 + topic_size + 4 != end:
         return nothing
-    group_code = intern(at + 2, group_size, names[_GROUPS], secret)
-    topic_code = intern(topic + 2, topic_size, names[_TOPICS], secret)
-    return group_code, topic_code, int32(topic + 2 + topic_size)
-
-
-@compiled
-def _position(at, size, names, secret):  # type: ignore[no-untyped-def]
-    """The same, but a key that came before is not taken apart again."""
-    before = count(names[_KEYS])
-    code = intern(at, size, names[_KEYS], secret)
-    kept = note(names[_KEYS], code)
-    if code == before:
-        group, topic, partition = _take_apart(at, size, names, secret)
-        put32(kept, group)
-        put32(kept + 4, topic)
-        return group, topic, partition
-    group = np.int64(get32(kept))
-    return group, np.int64(get32(kept + 4)), int32(at + size - 4) if group >= 0 else np.int64(NONE)
+    return at + 2, group_size, topic + 2, topic_size, int32(topic + 2 + topic_size)
 
 
 @compiled
@@ -213,11 +172,10 @@ def _put(at, stride, numbers):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _decode(base, entries, state, out, rows, rest, room, names, secret):  # type: ignore[no-untyped-def]
-    """Goes on where `state` says, until all is read or room is short somewhere: then once more, with room.
+def _decode(base, entries, state, out, rows, rest, room):  # type: ignore[no-untyped-def]
+    """Continues where `state` says, until all is read or there is no room for another row.
 
-    `base`, `out`, `rest`, `names` are addresses; `out` has `rows` numbers for each column, `rest` `room`
-    records.
+    `base`, `out`, `rest` are addresses; `out` has `rows` numbers for each column, `rest` `room` records.
     """
     number, at, place = state[_ENTRY], base + state[_AT], state[_PLACE]
     filled, others = state[_FILLED], state[_OTHERS]
@@ -229,7 +187,7 @@ def _decode(base, entries, state, out, rows, rest, room, names, secret):  # type
         is_transactional = is_batch and entry["attributes"] & TRANSACTIONAL_BIT != 0
         is_dated_by_broker = is_batch and entry["attributes"] & APPEND_TIME_BIT != 0
         while place < entry["count"] or at != end:
-            if filled == rows or others == room or _any_full(names):
+            if filled == rows or others == room:
                 state[_ENTRY], state[_AT], state[_PLACE] = number, at - base, place
                 state[_FILLED], state[_OTHERS] = filled, others
                 return
@@ -254,7 +212,7 @@ def _decode(base, entries, state, out, rows, rest, room, names, secret):  # type
                 version = int16(key)
                 kind = COMMIT if 0 <= version <= 1 else OTHER
             if kind == COMMIT:
-                group, topic, partition = _position(key + 2, key_size - 2, names, secret)
+                group, group_size, topic, topic_size, partition = _key(key + 2, key + key_size)
                 value_version, offset, epoch, text, text_size, committed, expires = _NOTHING
                 if value_size >= 0:
                     value_version, offset, epoch, text, text_size, committed, expires = _value(
@@ -262,15 +220,15 @@ def _decode(base, entries, state, out, rows, rest, room, names, secret):  # type
                     )
                 if group < 0 or (value_version < 0 and value_size >= 0):
                     kind = MALFORMED
-                elif value_size >= 0:
-                    text = intern(text, text_size, names[_TEXTS], secret)
             if kind == COMMIT:
-                numbers = (log_offset, moment, group, topic, partition, offset, epoch, text)
-                _put(out + 8 * filled, 8 * rows, numbers)
+                keys = (log_offset, moment, group - base, group_size, topic - base, topic_size, partition)
+                _put(out + 8 * filled, 8 * rows, keys)
+                values = (value_version, offset, epoch, text - base, text_size)
+                _put(out + 8 * (filled + 7 * rows), 8 * rows, values)
                 times = (_moment(committed), _moment(expires), entry["producer_id"], entry["producer_epoch"])
-                _put(out + 8 * (filled + 8 * rows), 8 * rows, times)
-                flags = (np.int64(is_transactional), value_version, entry["leader_epoch"])
-                _put(out + 8 * (filled + 12 * rows), 8 * rows, flags)
+                _put(out + 8 * (filled + 12 * rows), 8 * rows, times)
+                flags = (np.int64(is_transactional), entry["leader_epoch"])
+                _put(out + 8 * (filled + 16 * rows), 8 * rows, flags)
                 filled += 1
             else:
                 numbers_of_other = (number, kind, version, log_offset, moment)
@@ -283,15 +241,6 @@ def _decode(base, entries, state, out, rows, rest, room, names, secret):  # type
         at, place = base, 0
     state[_ENTRY], state[_AT], state[_PLACE] = number, 0, 0
     state[_FILLED], state[_OTHERS] = filled, others
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """As many records as there was room for. `commits` has codes for names."""
-
-    commits: dict[str, NDArray[np.int64]]
-    names: dict[str, Names]
-    others: NDArray[Any]
 
 
 @compiled
@@ -331,35 +280,16 @@ def list_records(data: NDArray[np.uint8], entries: NDArray[Any]) -> NDArray[Any]
     return out[: _list(data.ctypes.data, entries, out.ctypes.data, len(out))]
 
 
-def decode(data: NDArray[np.uint8], entries: NDArray[Any], rows: int) -> Iterator[Decoded]:
-    """The records of these entries of `data`, at most `rows` commits at a time."""
+def decode(
+    data: NDArray[np.uint8], entries: NDArray[Any], rows: int
+) -> Iterator[tuple[dict[str, NDArray[np.int64]], NDArray[Any]]]:
+    """The records of these entries of `data`: columns of at most `rows` commits, and other records."""
     counts = np.minimum(entries["count"], (entries["end"] - entries["begin"]) // SMALLEST_RECORD + 1)
     rows = min(rows, int(counts.sum()) + 1)
     state = np.zeros(5, np.int64)
     while state[_ENTRY] < len(entries):
         out = np.empty((len(COLUMNS), rows), np.int64)
         rest = np.empty(min(rows, _OTHERS_AT_ONCE), RECORD)
-        names = Names(), Names(), Names(), Names()
         state[_FILLED] = state[_OTHERS] = 0
-        while state[_ENTRY] < len(entries) and state[_FILLED] < rows and state[_OTHERS] < len(rest):
-            for table in names:
-                if table.is_full:
-                    table.grow()
-            addresses = names[0].address, names[1].address, names[2].address, names[3].address
-            _decode(
-                data.ctypes.data,
-                entries,
-                state,
-                out.ctypes.data,
-                rows,
-                rest.ctypes.data,
-                len(rest),
-                addresses,
-                SECRET,
-            )
-        filled, others = state[_FILLED], state[_OTHERS]
-        yield Decoded(
-            dict(zip(COLUMNS, out[:, :filled], strict=True)),
-            dict(zip(("group", "topic", "metadata"), names[1:], strict=True)),
-            rest[:others],
-        )
+        _decode(data.ctypes.data, entries, state, out.ctypes.data, rows, rest.ctypes.data, len(rest))
+        yield dict(zip(COLUMNS, out[:, : state[_FILLED]], strict=True)), rest[: state[_OTHERS]]

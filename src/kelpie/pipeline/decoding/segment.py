@@ -142,7 +142,7 @@ def lowest_offset(path: Path) -> int | None:
 def _joined(reader: Reader) -> Read:
     pieces = [_nothing(), *reader]
     return Read(
-        pa.concat_tables([piece.commits for piece in pieces]).unify_dictionaries(),
+        pa.concat_tables([piece.commits for piece in pieces]),
         pa.concat_tables([piece.others for piece in pieces]),
         pa.concat_tables([piece.markers for piece in pieces]),
         tuple(unread for piece in pieces for unread in piece.unread),
@@ -160,15 +160,13 @@ def _tables(data: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]
 
 def decoded_entries(data: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]) -> Iterator[Read]:
     """What is `unread` so far goes with the first piece."""
-    for decoded in decode(data, entries, PIECE_ROWS):
-        for position, size, log_offset, head in columns.malformed(
-            data, entries, decoded.others, QUOTED_BYTES
-        ):
+    for commits, others in decode(data, entries, PIECE_ROWS):
+        for position, size, log_offset, head in columns.malformed(data, entries, others, QUOTED_BYTES):
             unread.append(Unread(position, size, f"the record at offset {log_offset} makes no sense", head))
         yield Read(
-            columns.commits(decoded),
-            columns.others(data, entries, decoded.others),
-            columns.markers(entries, decoded.others),
+            columns.commits(data, commits),
+            columns.others(data, entries, others),
+            columns.markers(data, entries, others),
             tuple(unread),
         )
         unread.clear()

@@ -15,7 +15,6 @@ from kelpie.pipeline.decoding import segment as segments
 from kelpie.pipeline.decoding.compiled import PAD
 from kelpie.pipeline.decoding.entries import HOSTILE, REASONS, Walk
 from kelpie.pipeline.decoding.group_records import group_metadata
-from kelpie.pipeline.decoding.interning import SECRET, Names, intern
 from kelpie.pipeline.decoding.segment import read_bytes
 from kelpie.wire.records import Codec, Record, write_batch
 from kelpie.wire.records.header import crc32c
@@ -206,17 +205,20 @@ def test_file_that_is_cut_while_it_is_read_ends_there(tmp_path: Path) -> None:
         assert sum(piece.commits.num_rows for piece in reader) == 4
 
 
-@given(st.lists(st.binary(max_size=20), max_size=3000), st.integers(0, 3))
+@given(st.lists(st.binary(max_size=20), min_size=1, max_size=300))
 @settings(max_examples=20)
-def test_names_get_codes_in_the_order_they_come(names: list[bytes], extra: int) -> None:
-    """Also when the table grows: each name one code, each code one name."""
-    names += [str(number).encode() for number in range(700 * extra)]
-    text = np.frombuffer(b"".join(names) + bytes(PAD), np.uint8)
-    table, at, codes = Names(), int(text.ctypes.data), []
-    for name in names:
-        if table.is_full:
-            table.grow()
-        codes.append(int(intern(at, len(name), table.address, SECRET)))
-        at += len(name)
-    order = {name: code for code, name in enumerate(dict.fromkeys(names))}
-    assert codes == [order[name] for name in names]
+def test_names_that_are_not_utf8_are_read_as_java_reads_them(names: list[bytes]) -> None:
+    """Kafka takes any bytes for a name: the row shows replacement characters, also if a name comes again."""
+    names += names[:5]
+    records = [
+        Record(
+            number,
+            1000,
+            key=struct.pack(">hh", 1, len(name)) + name + struct.pack(">h1si", 1, b"t", 0),
+            value=struct.pack(">hqh", 0, 5, len(name)) + name + struct.pack(">q", 1000),
+        )
+        for number, name in enumerate(names)
+    ]
+    commits = read_bytes(write_batch(records)).commits
+    expected = [name.decode("utf-8", "replace") for name in names]
+    assert commits["group"].to_pylist() == commits["metadata"].to_pylist() == expected
