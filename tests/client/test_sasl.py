@@ -81,7 +81,7 @@ def test_a_refused_token_is_answered_before_the_end() -> None:
     bearer = OAuthBearer("abc", [("pool", "p1")])
     assert bearer.begin() == b"n,,\x01auth=Bearer abc\x01pool=p1\x01\x01"
     assert bearer.answer(b'{"status":"insufficient_scope","scope":"kafka"}') == b"\x01"
-    assert bearer.complaint() == "status: insufficient_scope, scope: kafka"
+    assert bearer.complaint == "status: insufficient_scope, scope: kafka"
     assert OAuthBearer("abc").answer(b"") is None
 
 

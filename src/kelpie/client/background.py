@@ -7,32 +7,21 @@ the end of a program whose time limits have long passed.
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 async def in_background(call: Callable[[], T]) -> T:
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[T] = loop.create_future()
-
-    def settle(value: T | None, error: BaseException | None) -> None:
-        if result.done():
-            return
-        if error is not None:
-            result.set_exception(error)
-        else:
-            result.set_result(value)  # type: ignore[arg-type]
+    result: Future[T] = Future()
+    result.set_running_or_notify_cancel()  # A call under way cannot be cancelled.
 
     def run() -> None:
-        value, failure = None, None
         try:
-            value = call()
+            result.set_result(call())
         except Exception as error:
-            failure = error
-        with suppress(RuntimeError):  # The loop may have ended; then the result is not needed.
-            loop.call_soon_threadsafe(settle, value, failure)
+            result.set_exception(error)
 
     threading.Thread(target=run, name="kelpie-background", daemon=True).start()
-    return await result
+    return await asyncio.wrap_future(result)

@@ -12,17 +12,21 @@ if TYPE_CHECKING:
 
 
 class ClientError(Exception):
-    """Something could not be asked. `reason` says what, of whom, and what to do about it."""
+    """Something could not be asked. `reason` says what, of whom, and what to do about it.
 
-    def __init__(self, reason: str, address: "Address | None" = None) -> None:
+    `causes` are the failures of single brokers that this one sums up; else itself.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        address: "Address | None" = None,
+        causes: "Sequence[ClientError] | None" = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.address = address
-
-    @property
-    def causes(self) -> "Sequence[ClientError]":
-        """The failures of single brokers that this one sums up; else itself."""
-        return (self,)
+        self.causes = (self,) if causes is None else tuple(causes)
 
 
 class BadSettings(ClientError):
@@ -59,11 +63,3 @@ class Unreadable(ClientError):
 
 class NoBroker(ClientError):
     """None of several brokers could be asked."""
-
-    def __init__(self, reason: str, causes: Sequence[ClientError]) -> None:
-        super().__init__(reason)
-        self._causes = tuple(causes)
-
-    @property
-    def causes(self) -> Sequence[ClientError]:
-        return self._causes

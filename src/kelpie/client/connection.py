@@ -5,11 +5,12 @@ withdrawn: the broker answers it all the same, and the late answer is dropped.
 """
 
 import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreadable
-from kelpie.client.counters import Counters
 from kelpie.client.settings import Settings
 from kelpie.client.tls import explain
 from kelpie.client.versions import BrokerVersions
@@ -27,6 +28,19 @@ Answer = TypeVar("Answer")
 LARGEST_ANSWER = 256 * 1024 * 1024
 """Above what a broker would send, and below what the first bytes of other protocols amount to as a length."""
 _UNKNOWN = BrokerVersions({})
+
+
+@dataclass(slots=True)
+class Counters:
+    """What talking to a cluster costs."""
+
+    connections: int = 0
+    requests: int = 0
+    answers: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+    by_api: Counter[str] = field(default_factory=Counter)
+    """How many requests of each API."""
 
 
 class Connection(asyncio.Protocol):
@@ -72,9 +86,9 @@ class Connection(asyncio.Protocol):
                 self.address,
             ) from None
 
-    async def put(self, question: Question[Answer], limit_s: float | None = None, oldest: int = 0) -> Answer:
-        """The answer to a question, in the newest version that can carry it, and none before `oldest`."""
-        version = self.versions.pick_for(question, oldest)
+    async def put(self, question: Question[Answer], limit_s: float | None = None) -> Answer:
+        """The answer to a question, in the newest version that can carry it."""
+        version = self.versions.pick_for(question)
         return question.answer(await self.ask(question.request(version), version, limit_s), version)
 
     async def ask_frame(self, request: Any, version: int, limit_s: float | None = None) -> bytes:
@@ -129,8 +143,7 @@ class Connection(asyncio.Protocol):
             self._give_up(
                 Closed(
                     f"{self.address} speaks TLS: the connection must be encrypted. Set security.protocol "
-                    "to SSL, "
-                    "or SASL_SSL where the broker wants to know who you are.",
+                    "to SSL, or SASL_SSL where the broker wants to know who you are.",
                     self.address,
                 )
             )
@@ -141,8 +154,7 @@ class Connection(asyncio.Protocol):
             self._give_up(
                 Unreadable(
                     f"What {self.address} answers is not Kafka's protocol; it begins with {data[:16]!r}. "
-                    "Is it the "
-                    "port of a broker?",
+                    "Is it the port of a broker?",
                     self.address,
                 )
             )

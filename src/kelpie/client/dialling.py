@@ -26,8 +26,7 @@ async def dial(address: Address, limit_s: float) -> socket.socket:
     except OSError as error:
         raise Unreachable(
             f"The name {address.host} of {address} cannot be looked up here ({error.strerror or error}). "
-            "Is it the "
-            "name that the broker has inside its own network (advertised.listeners)?",
+            "Is it the name that the broker has inside its own network (advertised.listeners)?",
             address,
         ) from None
     return await _first_of(resolved, address, deadline, limit_s)
@@ -75,7 +74,6 @@ def why_not(error: OSError, address: Address, limit_s: float = 0.0) -> str:
     if isinstance(error, TimeoutError):
         return (
             f"{address} did not take the connection within {limit_s:g} s: the host is down, or a firewall "
-            "swallows "
-            "what is sent to it."
+            "swallows what is sent to it."
         )
     return f"{address} cannot be reached: {error.strerror or error}."

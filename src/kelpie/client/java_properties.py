@@ -6,24 +6,55 @@ Latin-1.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kelpie.client.client_errors import BadSettings
+from kelpie.client.security import Secret
 
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _LINES = re.compile(r"\r\n|\r|\n")
+_KEY = re.compile(r"(?:\\.?|[^\\=: \t\f])*")
+_ESCAPED = re.compile(r"\\(u.{0,4}|.?)", re.DOTALL)
+_REFERENCE = re.compile(r"\$\{[^}:]+:[^}]*\}")
+
+
+class Properties:
+    """Properties, and which of them have been taken."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+        self._taken: set[str] = set()
+
+    def take(self, key: str) -> str | None:
+        self._taken.add(key)
+        value = self._properties.get(key)
+        if value is not None and "config.providers" in self._properties and _REFERENCE.search(value):
+            raise BadSettings(
+                f"{key} refers to a config provider, which Kelpie does not ask. Write the value itself "
+                "into the file."
+            )
+        return value
+
+    def secret(self, key: str) -> Secret | None:
+        value = self.take(key)
+        return None if value is None else Secret(value)
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        return tuple(sorted(set(self._properties) - self._taken))
 
 
 def parse(raw: bytes, where: str = "the properties") -> dict[str, str]:
     """Keys and values; of a key that occurs twice, the last counts. Raises BadSettings."""
     values = {}
     for number, line in _logical_lines(raw.decode("latin-1")):
-        key_end = _end_of_key(line)
-        rest = line[key_end:].lstrip(_BLANKS)
+        match = _KEY.match(line)
+        assert match is not None
+        rest = line[match.end() :].lstrip(_BLANKS)
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_BLANKS)
-        values[_unescaped(line[:key_end], where, number)] = _unescaped(rest, where, number)
+        values[_unescaped(match[0], where, number)] = _unescaped(rest, where, number)
     return values
 
 
@@ -46,35 +77,14 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         yield begun, gathered
 
 
-def _end_of_key(line: str) -> int:
-    at = 0
-    while at < len(line) and line[at] not in "=: \t\f":
-        at += 2 if line[at] == "\\" else 1
-    return min(at, len(line))
-
-
 def _unescaped(text: str, where: str, number: int) -> str:
-    if "\\" not in text:
-        return text
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        sign = text[at]
-        at += 1
-        if sign != "\\":
-            out.append(sign)
-            continue
-        escaped = text[at : at + 1]
-        at += 1
-        if escaped == "u":
-            digits = text[at : at + 4]
-            if not re.fullmatch("[0-9a-fA-F]{4}", digits):
-                raise BadSettings(
-                    f"Line {number} of {where}: \\u is not followed by four hexadecimal digits."
-                )
-            out.append(chr(int(digits, 16)))
-            at += 4
-        else:
-            out.append(_ESCAPES.get(escaped, escaped))
+    def sign(match: re.Match[str]) -> str:
+        escaped = match[1]
+        if not escaped.startswith("u"):
+            return _ESCAPES.get(escaped, escaped)
+        if not re.fullmatch("u[0-9a-fA-F]{4}", escaped):
+            raise BadSettings(f"Line {number} of {where}: \\u is not followed by four hexadecimal digits.")
+        return chr(int(escaped[1:], 16))
+
     # Java's chars are UTF-16 units: what lies above U+FFFF is written as two escapes.
-    return "".join(out).encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
+    return _ESCAPED.sub(sign, text).encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")

@@ -1,11 +1,11 @@
 """From sasl.mechanism and sasl.jaas.config to what a login needs."""
 
-from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.jaas import Login
+from kelpie.client.java_properties import Properties
 from kelpie.client.security import MECHANISMS, Sasl, Secret, Tls, TokenSource
 from kelpie.client.stores import trusted_certificates
 
@@ -17,17 +17,12 @@ _MODULES = {
 }
 
 
-class Properties(Protocol):
-    def take(self, key: str) -> str | None: ...
-
-
 def sasl_of(mechanism: str, login: Login, properties: Properties) -> Sasl:
     """Raises BadSettings."""
     if mechanism not in _MODULES:
         raise BadSettings(
             f"sasl.mechanism {mechanism} is not spoken here; {', '.join(MECHANISMS)} are. (Without "
-            "sasl.mechanism, "
-            "Kafka takes GSSAPI.)"
+            "sasl.mechanism, Kafka takes GSSAPI.)"
         )
     if login.module != _MODULES[mechanism]:
         raise BadSettings(
@@ -105,7 +100,6 @@ def _unsigned(options: dict[str, str], extensions: tuple[tuple[str, str], ...]) 
     if not isinstance(claims.get(principal), str):
         raise BadSettings(
             "OAUTHBEARER needs a token: set sasl.oauthbearer.token.endpoint.url, or, for a broker that "
-            "takes tokens "
-            f"without a signature, unsecuredLoginStringClaim_{principal} in sasl.jaas.config."
+            f"takes tokens without a signature, unsecuredLoginStringClaim_{principal} in sasl.jaas.config."
         )
     return TokenSource(subject=str(claims[principal]), claims=tuple(claims.items()), extensions=extensions)

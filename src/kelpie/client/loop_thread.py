@@ -54,17 +54,8 @@ class LoopThread:
 
     @staticmethod
     def _main(loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
+        with asyncio.Runner(loop_factory=lambda: loop):  # Its end cancels what still runs.
             loop.run_forever()
-            left = asyncio.all_tasks(loop)
-            for task in left:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:
-            asyncio.set_event_loop(None)
-            loop.close()
 
 
 async def _done(work: Callable[[], Any]) -> Any:

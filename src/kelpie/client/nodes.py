@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsupported
-from kelpie.client.connection import Connection
-from kelpie.client.counters import Counters
+from kelpie.client.connection import Connection, Counters
 from kelpie.client.memory import Memory
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
@@ -87,11 +86,9 @@ class Nodes:
         connection = await self.connection(node_id)
         return await connection.ask(request, version, limit_s)
 
-    async def put(
-        self, node_id: int, question: Question[Answer], limit_s: float | None = None, oldest: int = 0
-    ) -> Answer:
-        """One broker's answer to a question; see Connection.put. Raises ClientError."""
-        return await (await self.connection(node_id)).put(question, limit_s, oldest)
+    async def put(self, node_id: int, question: Question[Answer], limit_s: float | None = None) -> Answer:
+        """One broker's answer to a question. Raises ClientError."""
+        return await (await self.connection(node_id)).put(question, limit_s)
 
     async def ask_any(self, request: Any, version: int | None = None, limit_s: float | None = None) -> Any:
         """The answer of whichever broker gives one: connected ones first, then the others, one by one."""
@@ -143,7 +140,7 @@ class Nodes:
     async def introductions(self) -> dict[Address, Introduction | ClientError]:
         """The outcome of each bootstrap address; waits for those that are still being tried."""
         await asyncio.wait(self._introductions.values())
-        return {address: _outcome(task) for address, task in self._introductions.items()}
+        return {address: _failure(task) or task.result() for address, task in self._introductions.items()}
 
     def introduced(self) -> list[Introduction]:
         """Those of them that have answered so far."""
@@ -216,7 +213,8 @@ class Nodes:
                 for task in pending:
                     task.add_done_callback(self._introduced_late)
                 return
-        raise _none_of("bootstrap addresses", [_failure(task) for task in self._introductions.values()])
+        failures = [failure for task in self._introductions.values() if (failure := _failure(task))]
+        raise _none_of("bootstrap addresses", failures)
 
     async def _introduce(self, address: Address) -> Introduction:
         connection = await open_connection(address, self.settings, counters=self.counters, memory=self.memory)
@@ -255,8 +253,7 @@ class Nodes:
             known = self._connections.get(node_id)
             if known is not None and known.is_open:
                 return known
-            failure = _failure(introduction) if introduction.exception() is not None else None
-            if failure is not None:
+            if failure := _failure(introduction):
                 raise failure
         return await open_connection(
             broker.address, self.settings, counters=self.counters, memory=self.memory
@@ -276,14 +273,9 @@ class Nodes:
                 self._replaced.append(before)  # An answer may still come on it.
 
 
-def _outcome(task: "asyncio.Task[Introduction]") -> Introduction | ClientError:
-    return task.result() if task.exception() is None else _failure(task)
-
-
-def _failure(task: "asyncio.Task[Introduction]") -> ClientError:
+def _failure(task: "asyncio.Task[Introduction]") -> ClientError | None:
     error = task.exception()
-    if not isinstance(error, ClientError):
-        assert error is not None
+    if error is not None and not isinstance(error, ClientError):
         raise error
     return error
 
@@ -293,6 +285,5 @@ def _none_of(what: str, failures: list[ClientError]) -> ClientError:
     alike = len(reasons) == 1 or (failures and all(isinstance(failure, Unsupported) for failure in failures))
     if alike:
         return failures[0]
-    return NoBroker(
-        f"None of the {len(failures)} {what} could be asked. {' '.join(reasons)}".strip(), failures
-    )
+    reason = f"None of the {len(failures)} {what} could be asked. {' '.join(reasons)}".strip()
+    return NoBroker(reason, causes=failures)

@@ -6,12 +6,10 @@ from functools import partial
 
 from kelpie.client.address import Address
 from kelpie.client.client_errors import TimedOut, TlsFailed, Unreachable
-from kelpie.client.connection import Connection
-from kelpie.client.counters import Counters
+from kelpie.client.connection import Connection, Counters
 from kelpie.client.dialling import dial, why_not
 from kelpie.client.memory import Memory
 from kelpie.client.negotiation import negotiate
-from kelpie.client.network import Network
 from kelpie.client.sasl.exchange import authenticate
 from kelpie.client.settings import Settings
 from kelpie.client.tls import broken_off, context_for, explain
@@ -51,12 +49,16 @@ async def open_connection(
 async def _connect(
     address: Address, settings: Settings, counters: Counters, tls: ssl.SSLContext | None
 ) -> Connection:
+    connection = Connection(address, settings, counters)
     if settings.network is not None:
-        return await _connect_in_process(settings.network, Connection(address, settings, counters))
+        try:
+            await settings.network.connect(address.host, address.port, connection)
+        except OSError as error:
+            raise Unreachable(why_not(error, address), address) from None
+        return connection
     loop = asyncio.get_running_loop()
     begun = loop.time()
     socket = await dial(address, settings.connect_timeout_s)
-    connection = Connection(address, settings, counters)
     try:
         if tls is None:
             await loop.create_connection(lambda: connection, sock=socket)
@@ -82,13 +84,4 @@ async def _connect(
     except BaseException:
         socket.close()
         raise
-    return connection
-
-
-async def _connect_in_process(network: Network, connection: Connection) -> Connection:
-    address = connection.address
-    try:
-        await network.connect(address.host, address.port, connection)
-    except OSError as error:
-        raise Unreachable(why_not(error, address), address) from None
     return connection

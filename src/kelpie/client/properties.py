@@ -12,12 +12,11 @@ from pathlib import Path
 from kelpie.client import jaas, java_properties
 from kelpie.client.address import Address
 from kelpie.client.client_errors import BadSettings
+from kelpie.client.java_properties import Properties
 from kelpie.client.login import sasl_of
-from kelpie.client.security import Protocol, Secret, Security, Tls
+from kelpie.client.security import Protocol, Security, Tls
 from kelpie.client.settings import Settings
 from kelpie.client.stores import OwnKey, own_key, own_key_of_pem, trusted_certificates
-
-_REFERENCE = re.compile(r"\$\{[^}:]+:[^}]*\}")
 
 
 def read_settings(path: str | Path | None = None, bootstrap: str | None = None) -> Settings:
@@ -33,7 +32,7 @@ def read_settings(path: str | Path | None = None, bootstrap: str | None = None) 
 
 def settings_of(properties: Mapping[str, str], bootstrap: str | None = None) -> Settings:
     """The same, from keys and values."""
-    left = _Taken(properties)
+    left = Properties(properties)
     servers = left.take("bootstrap.servers")
     if bootstrap is None:
         bootstrap = servers
@@ -48,33 +47,7 @@ def settings_of(properties: Mapping[str, str], bootstrap: str | None = None) -> 
     return Settings(Address.parse_list(bootstrap), client_id, security, request, connect, left.rest)
 
 
-class _Taken:
-    """Properties, and which of them have been looked at."""
-
-    def __init__(self, properties: Mapping[str, str]) -> None:
-        self._properties = properties
-        self._taken: set[str] = set()
-
-    def take(self, key: str) -> str | None:
-        self._taken.add(key)
-        value = self._properties.get(key)
-        if value is not None and "config.providers" in self._properties and _REFERENCE.search(value):
-            raise BadSettings(
-                f"{key} refers to a config provider, which Kelpie does not ask. Write the value itself "
-                "into the file."
-            )
-        return value
-
-    def secret(self, key: str) -> Secret | None:
-        value = self.take(key)
-        return None if value is None else Secret(value)
-
-    @property
-    def rest(self) -> tuple[str, ...]:
-        return tuple(sorted(set(self._properties) - self._taken))
-
-
-def _security(left: _Taken) -> Security:
+def _security(left: Properties) -> Security:
     name = (left.take("security.protocol") or "PLAINTEXT").strip().upper()
     try:
         protocol = Protocol(name)
@@ -88,15 +61,15 @@ def _security(left: _Taken) -> Security:
         if config is None:
             raise BadSettings(
                 f"security.protocol is {protocol.value}, so sasl.jaas.config must say who you are: a line "
-                "like "
-                'org.apache.kafka.common.security.plain.PlainLoginModule required username="…" password="…";'
+                "like org.apache.kafka.common.security.plain.PlainLoginModule required "
+                'username="…" password="…";'
             )
         mechanism = left.take("sasl.mechanism") or "GSSAPI"
         sasl = sasl_of(mechanism.strip().upper(), jaas.parse(config), left)
     return Security(protocol, tls, sasl)
 
 
-def _tls(left: _Taken) -> Tls:
+def _tls(left: Properties) -> Tls:
     check = left.take("ssl.endpoint.identification.algorithm")
     own = _own_key(left)
     key_password = left.secret("ssl.key.password")
@@ -111,7 +84,7 @@ def _tls(left: _Taken) -> Tls:
     )
 
 
-def _authorities(left: _Taken) -> bytes | None:
+def _authorities(left: Properties) -> bytes | None:
     left.take("ssl.truststore.type")
     location, password = left.take("ssl.truststore.location"), left.secret("ssl.truststore.password")
     inline = left.take("ssl.truststore.certificates")
@@ -124,7 +97,7 @@ def _authorities(left: _Taken) -> bytes | None:
     return trusted_certificates(location, password) if location else None
 
 
-def _own_key(left: _Taken) -> OwnKey | None:
+def _own_key(left: Properties) -> OwnKey | None:
     left.take("ssl.keystore.type")
     location, password = left.take("ssl.keystore.location"), left.secret("ssl.keystore.password")
     key, chain = left.take("ssl.keystore.key"), left.take("ssl.keystore.certificate.chain")
@@ -148,7 +121,7 @@ def _as_pem(value: str) -> bytes:
     ).encode()
 
 
-def _seconds(left: _Taken, key: str, default: float) -> float:
+def _seconds(left: Properties, key: str, default: float) -> float:
     value = left.take(key)
     if value is None:
         return default

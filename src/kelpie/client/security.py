@@ -7,25 +7,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Secret:
     """A text that is never shown by accident."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
+    _text: str
 
     def reveal(self) -> str:
         return self._text
 
     def __repr__(self) -> str:
         return "Secret(…)"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._text == self._text
-
-    def __hash__(self) -> int:
-        return hash((Secret, self._text))
 
 
 class Protocol(Enum):

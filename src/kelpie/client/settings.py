@@ -1,10 +1,18 @@
 """What a client needs to know of a cluster before it connects."""
 
+import asyncio
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from kelpie.client.address import Address
-from kelpie.client.network import Network
 from kelpie.client.security import PLAINTEXT, Security
+
+
+class InProcessNetwork(Protocol):
+    """Connects clients to brokers of the same process: the lab has one for runs on a virtual clock."""
+
+    async def connect(self, host: str, port: int, protocol: asyncio.Protocol) -> None:
+        """Connect the protocol to whatever listens there. Raises ConnectionRefusedError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +26,7 @@ class Settings:
     """How long a connection may take to come about, encryption included."""
     ignored: tuple[str, ...] = ()
     """Keys of the properties file that mean nothing here."""
-    network: Network | None = field(default=None, compare=False)
+    network: InProcessNetwork | None = field(default=None, compare=False)
     """Instead of sockets: a network inside this process."""
 
     @classmethod

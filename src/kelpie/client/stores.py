@@ -107,11 +107,8 @@ def _pkcs12(raw: bytes, path: str, password: Secret | None, setting: str) -> "PK
     try:
         return load_pkcs12(raw, password.reveal().encode() if password is not None else None)
     except ValueError as error:
-        why = (
-            "the password is missing"
-            if password is None
-            else "the password is wrong, or it is no PKCS12 store"
-        )
+        wrong = "the password is wrong, or it is no PKCS12 store"
+        why = "the password is missing" if password is None else wrong
         raise BadSettings(
             f"{setting}.location: {path} cannot be opened as PKCS12: {why} ({setting}.password; {error})."
         ) from None

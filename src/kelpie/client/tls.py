@@ -62,8 +62,7 @@ def _load_own(context: ssl.SSLContext, tls: Tls) -> None:
     except ssl.SSLError as error:
         raise BadSettings(
             f"The client's own certificate and key cannot be used: {_said(error)}. Is ssl.key.password "
-            "right, and "
-            "do key and certificate belong together?"
+            "right, and do key and certificate belong together?"
         ) from None
     finally:
         os.unlink(path)
@@ -106,8 +105,8 @@ def _distrust(error: ssl.SSLCertVerificationError, address: Address) -> str:
     if error.verify_code in (_HOST_MISMATCH, _IP_MISMATCH):
         return (
             f"The certificate of {address} is made out to other names than {address.host}. Connect by a "
-            "name that is "
-            "in it, or set ssl.endpoint.identification.algorithm to nothing, which leaves the name unchecked."
+            "name that is in it, or set ssl.endpoint.identification.algorithm to nothing, which leaves the "
+            "name unchecked."
         )
     if error.verify_code in (_EXPIRED, _NOT_YET_VALID):
         return f"The certificate of {address} is out of date: {error.verify_message}."

@@ -20,8 +20,6 @@ class BrokerVersions:
     ranges: Mapping[int, Range]
     broker: str = "the broker"
     """How errors name it."""
-    features: Mapping[str, int] | None = None
-    """Levels of the features that the cluster has agreed on, by name; None where the broker knows of none."""
     told: bool = True
     """Whether the broker said so itself; before 0.10 it cannot."""
 
@@ -43,8 +41,7 @@ class BrokerVersions:
         if last < max(spoken[0], declared.versions.first, at_least):
             raise Unsupported(
                 f"{self.broker} speaks {NAMES[key]} in versions {spoken[0]} to {spoken[1]}, and none of "
-                "them will "
-                f"do here (needed: {max(at_least, declared.versions.first)} to "
+                f"them will do here (needed: {max(at_least, declared.versions.first)} to "
                 f"{declared.versions.last if at_most is None else at_most})."
             )
         return last
@@ -64,9 +61,7 @@ class BrokerVersions:
     @classmethod
     def told_by(cls, response: ApiVersionsResponse, broker: str) -> "BrokerVersions":
         ranges = {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys}
-        epoch_known = response.finalized_features_epoch >= 0
-        features = {entry.name: entry.max_version_level for entry in response.finalized_features}
-        return cls(ranges, broker, features if epoch_known or features else None)
+        return cls(ranges, broker)
 
 
 def before_api_versions(broker: str) -> BrokerVersions:

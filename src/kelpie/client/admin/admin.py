@@ -90,11 +90,8 @@ class Admin:
         at = self._rounds.clock()
         rows = []
         for node, broker in asking.nodes.brokers.items():
-            reason = asking.why_not(node)
-            host, port = broker.address
-            rows.append(
-                Broker(node, host, port, broker.rack, not reason, reason, "", at, asking.source(node))
-            )
+            why, source = asking.why_not(node), asking.source(node)
+            rows.append(Broker(node, *broker.address, broker.rack, not why, why, "", at, source))
         return Rows(rows)
 
     async def topics(self, names: Sequence[str] | None = None) -> Rows[PartitionView]:

@@ -14,43 +14,41 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kelpie.client.consumer.consumer_errors import ConsumerError
 from kelpie.client.consumer.machine_driver import ConsumerTrace, MachineDriver
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
 from kelpie.consumer import (
-    BrokerNode,
-    CommitFailed,
-    ConsumedRecord,
-    ConsumerClosed,
     ConsumerConfig,
     ConsumerMachine,
     ConsumerStep,
-    Effects,
-    Event,
     GroupProtocol,
     IsolationLevel,
-    OffsetsCommitted,
-    OffsetToCommit,
-    PartitionsAssigned,
-    PartitionsLost,
-    PartitionsRevoked,
-    ProblemRaised,
-    RecordsDelivered,
     ResetPolicy,
+    effects,
 )
 from kelpie.consumer.membership.membership import Identity
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.questions.offset_commit import OffsetToCommit
 
 if TYPE_CHECKING:
     from typing import Self
 
-Change = PartitionsAssigned | PartitionsRevoked | PartitionsLost
+Change = effects.PartitionsAssigned | effects.PartitionsRevoked | effects.PartitionsLost
+_Offsets = Mapping[TopicPartition, OffsetToCommit]
 _CLOSE_LIMIT_S = 10.0
+
+
+class ConsumerError(Exception):
+    """An error that a consumer cannot mend by itself. `problem` says of what kind it is."""
+
+    def __init__(self, problem: effects.Problem) -> None:
+        super().__init__(problem.text)
+        self.problem = problem
 
 
 class Consumer:
@@ -94,10 +92,10 @@ class Consumer:
         self._wall = wall
         self._trace = trace
         self._on_change = on_change
-        self._polled: asyncio.Future[list[ConsumedRecord]] | None = None
-        self._unclaimed: list[ConsumedRecord] = []
+        self._polled: asyncio.Future[list[effects.ConsumedRecord]] | None = None
+        self._unclaimed: list[effects.ConsumedRecord] = []
         """Records for a poll that was cancelled: the next one gets them."""
-        self._commits: dict[int, asyncio.Future[Mapping[TopicPartition, OffsetToCommit]]] = {}
+        self._commits: dict[int, asyncio.Future[_Offsets]] = {}
         self._closed = asyncio.Event()
         self._broken: Exception | None = None
         self._driver: MachineDriver | None = None
@@ -110,14 +108,14 @@ class Consumer:
 
     # Reading.
 
-    async def poll(self, limit_s: float = 1.0) -> list[ConsumedRecord]:
+    async def poll(self, limit_s: float = 1.0) -> list[effects.ConsumedRecord]:
         """The next records; none if none come in time. Raises ConsumerError."""
         driver = self._running()
         if self._polled is not None:
             raise RuntimeError("A consumer can be polled by one caller at a time.")
         if self._unclaimed:
             return self._claim()
-        polled: asyncio.Future[list[ConsumedRecord]] = asyncio.get_running_loop().create_future()
+        polled: asyncio.Future[list[effects.ConsumedRecord]] = asyncio.get_running_loop().create_future()
         self._polled = polled
         try:
             driver.do(self.machine.poll)
@@ -142,13 +140,12 @@ class Consumer:
         wanted = None
         if offsets is not None:
             wanted = {partition: OffsetToCommit(offset) for partition, offset in offsets.items()}
-        done: asyncio.Future[Mapping[TopicPartition, OffsetToCommit]]
-        done = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[_Offsets] = asyncio.get_running_loop().create_future()
 
-        def begin(now: Instant) -> Effects:
-            commit_id, effects = self.machine.commit(now, wanted, int(limit_s * 1000))
+        def begin(now: Instant) -> effects.Effects:
+            commit_id, following = self.machine.commit(now, wanted, int(limit_s * 1000))
             self._commits[commit_id] = done
-            return effects
+            return following
 
         driver.do(begin)
         committed = await done
@@ -159,11 +156,9 @@ class Consumer:
         if self._driver is None or self._closed.is_set():
             return
         self._driver.do(self.machine.close)
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._closed.wait()
-        except TimeoutError:
-            pass
         await self.crash()
 
     async def crash(self) -> None:
@@ -214,7 +209,7 @@ class Consumer:
         return self.machine.membership.is_joined
 
     @property
-    def coordinator(self) -> BrokerNode | None:
+    def coordinator(self) -> effects.BrokerNode | None:
         return self.machine.coordinator
 
     @property
@@ -224,7 +219,7 @@ class Consumer:
 
     # The driver.
 
-    def _claim(self) -> list[ConsumedRecord]:
+    def _claim(self) -> list[effects.ConsumedRecord]:
         """Records that were left over, without those of partitions that it has lost since."""
         records, self._unclaimed = self._unclaimed, []
         owned = set(self.assignment)
@@ -247,19 +242,19 @@ class Consumer:
             )
         return self._driver
 
-    def _on_event(self, event: Event) -> None:
+    def _on_event(self, event: effects.Event) -> None:
         match event:
-            case RecordsDelivered(records):
+            case effects.RecordsDelivered(records):
                 _settle(self._polled, list(records))
-            case ProblemRaised(problem):
+            case effects.ProblemRaised(problem):
                 _settle(self._polled, ConsumerError(problem))
-            case OffsetsCommitted(commit_id, offsets):
+            case effects.OffsetsCommitted(commit_id, offsets):
                 _settle(self._commits.pop(commit_id, None), offsets)
-            case CommitFailed(commit_id, problem):
+            case effects.CommitFailed(commit_id, problem):
                 _settle(self._commits.pop(commit_id, None), ConsumerError(problem))
-            case ConsumerClosed():
+            case effects.ConsumerClosed():
                 self._closed.set()
-            case PartitionsAssigned() | PartitionsRevoked() | PartitionsLost():
+            case effects.PartitionsAssigned() | effects.PartitionsRevoked() | effects.PartitionsLost():
                 if self._on_change is not None:
                     self._on_change(event)
 

@@ -10,18 +10,26 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from kelpie.client import client_errors
 from kelpie.client.address import Address
 from kelpie.client.client_errors import ClientError, TimedOut, Unreadable
 from kelpie.client.connection import Connection
-from kelpie.client.consumer.consumer_errors import failure_of
 from kelpie.client.memory import Memory
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
-from kelpie.consumer import BrokerNode, Effects, Event, OutgoingRequest
+from kelpie.consumer import BrokerNode, Effects, Event, Failure, FailureKind, OutgoingRequest
 from kelpie.consumer.pending_requests import Machine
 from kelpie.model.time import Instant
 
 _LEAST_ANSWER_S = 0.05
+_KINDS = {
+    client_errors.TimedOut: FailureKind.TIMED_OUT,
+    client_errors.Closed: FailureKind.DISCONNECTED,
+    client_errors.Unsupported: FailureKind.UNSUPPORTED,
+    client_errors.Unreadable: FailureKind.UNREADABLE,
+    client_errors.NotAuthenticated: FailureKind.REFUSED,
+    client_errors.TlsFailed: FailureKind.REFUSED,
+}
 
 
 class ConsumerTrace(Protocol):
@@ -118,7 +126,7 @@ class MachineDriver:
         try:
             answer = await self._answer(request)
         except ClientError as error:
-            failure = failure_of(error)
+            failure = Failure(_KINDS.get(type(error), FailureKind.UNREACHABLE), error.reason)
             if isinstance(error, TimedOut | Unreadable):
                 await self._disconnect(request.node)
             self.do(lambda now: self._machine.unanswered(request.token, failure, now))

@@ -9,8 +9,7 @@ import asyncio
 from kelpie.client.admin.admin import Admin
 from kelpie.client.admin.rows import Rows
 from kelpie.client.client_errors import ClientError
-from kelpie.client.consumer.consumer import Consumer
-from kelpie.client.consumer.consumer_errors import ConsumerError
+from kelpie.client.consumer.consumer import Consumer, ConsumerError
 from kelpie.client.nodes import Nodes
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter, last_failure
 from kelpie.consumer import BrokerNode, ConsumerStep, GroupProtocol, StepKind

@@ -17,30 +17,29 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from kelpie.client.admin.admin import Admin
 from kelpie.client.admin.groups import ABSENT
 from kelpie.client.admin.rows import Rows
-from kelpie.client.client_errors import ClientError, NoBroker
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.probe.coordinator_finder import find_coordinator
 from kelpie.client.probe.join_probe import JoinProbe
 from kelpie.client.probe.read_probe import ReadProbe
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport, last_failure
-from kelpie.client.probe.scratch_group import scratch_name
 from kelpie.client.settings import Settings
 from kelpie.consumer import LATEST, BrokerNode, ConsumerStep, GroupProtocol, ResetPolicy, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.words import counted
-from kelpie.observations import GroupState
+from kelpie.observations import OFFSETS_TOPIC, GroupState
 from kelpie.observations.groups import CONSUMER
 from kelpie.questions.metadata import AskMetadata, ClusterFacts, TopicFacts
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
-OFFSETS_TOPIC = "__consumer_offsets"
 _AGAIN_S = 0.1
 
 
@@ -111,14 +110,13 @@ class Probe:
         try:
             nodes = await Nodes.open(self._settings)
         except ClientError as error:
-            causes = error.causes if isinstance(error, NoBroker) else (error,)
             self._add(
                 ProbeChapter(
                     "cluster",
                     title,
                     ChapterStatus.FAILED,
                     (f"Tried {addresses}.",),
-                    " ".join(dict.fromkeys(cause.reason for cause in causes)),
+                    " ".join(dict.fromkeys(cause.reason for cause in error.causes)),
                     "one broker that answers at one of these addresses",
                 )
             )
@@ -147,9 +145,9 @@ class Probe:
         if not topic.partitions:
             self._add(self._without_offsets_topic(title, topic))
             return False
-        count = len(topic.partitions)
-        number = secrets.randbelow(count) if group is None else partition_for(group, count)
-        self._scratch = scratch_name(self._token, number, count)
+        partitions = len(topic.partitions)
+        number = secrets.randbelow(partitions) if group is None else partition_for(group, partitions)
+        self._scratch = _scratch_name(self._token, number, partitions)
         self._name = self._scratch if group is None else group
         self._add(_offsets_partition(title, self._name, number, topic, facts))
         return True
@@ -302,6 +300,17 @@ class Probe:
         if self._on_chapter is not None:
             self._on_chapter(chapter)
         return chapter.verdict is not ChapterStatus.FAILED
+
+
+def _scratch_name(token: str, partition: int, partitions: int) -> str:
+    """The name of a scratch group on the same partition of the offsets topic as the user's group.
+
+    Both have the same coordinator, so what works for one works for the other; the user's group does not
+    change. The probe leaves and deletes the scratch group. Kafka before 1.1 cannot delete groups: 0.9 forgets
+    a group with its last member, later releases at the next clean-up, because nothing is committed.
+    """
+    names = (f"kelpie-probe-{token}-{number}" for number in count())
+    return next(name for name in names if partition_for(name, partitions) == partition)
 
 
 def _failed(name: str, title: str, why: str, needed: str) -> ProbeChapter:

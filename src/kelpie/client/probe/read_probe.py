@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from kelpie.client.consumer.consumer import Consumer
-from kelpie.client.consumer.consumer_errors import ConsumerError
+from kelpie.client.consumer.consumer import Consumer, ConsumerError
 from kelpie.client.nodes import Nodes
 from kelpie.client.probe.report import ChapterStatus, PartitionStart, ProbeChapter, last_failure
 from kelpie.consumer import Problem, ProblemKind, ResetPolicy, StepKind

@@ -82,8 +82,7 @@ async def _handshake(connection: Connection, mechanism: str) -> bool:
         raise NotAuthenticated(
             f"{address} is a listener without SASL. Set security.protocol to "
             f"{'SSL' if connection.settings.security.protocol.encrypted else 'PLAINTEXT'}, or take the "
-            "port of the "
-            "listener with SASL.",
+            "port of the listener with SASL.",
             address,
         )
     if response.error_code:
@@ -100,7 +99,7 @@ async def _step(connection: Connection, mechanism: Mechanism, payload: bytes, *,
     response: SaslAuthenticateResponse = await connection.ask(SaslAuthenticateRequest(auth_bytes=payload))
     if response.error_code:
         said = response.error_message or describe(response.error_code)
-        raise _refused(connection, mechanism, mechanism.complaint() or said)
+        raise _refused(connection, mechanism, mechanism.complaint or said)
     if response.session_lifetime_ms > 0:
         now = asyncio.get_running_loop().time()
         connection.session_ends = now + response.session_lifetime_ms / 1000 * _SESSION_SHARE

@@ -5,6 +5,8 @@ from typing import Protocol
 
 class Mechanism(Protocol):
     name: str
+    complaint: str
+    """Why the broker refuses, if the mechanism has words for it."""
 
     def begin(self) -> bytes:
         """What the client says first."""
@@ -14,9 +16,6 @@ class Mechanism(Protocol):
 
         Raises Rejected.
         """
-
-    def complaint(self) -> str | None:
-        """What the broker has said about why it refuses, if the mechanism has words for it."""
 
 
 class Rejected(Exception):

@@ -16,7 +16,7 @@ class OAuthBearer:
     def __init__(self, token: str, extensions: Iterable[tuple[str, str]] = ()) -> None:
         parts = [f"auth=Bearer {token}", *(f"{key}={value}" for key, value in extensions)]
         self._message = "".join(["n,,\x01", *(f"{part}\x01" for part in parts), "\x01"]).encode()
-        self._complaint: str | None = None
+        self.complaint = ""
 
     def begin(self) -> bytes:
         return self._message
@@ -26,10 +26,7 @@ class OAuthBearer:
             return None
         try:
             said = json.loads(challenge)
-            self._complaint = ", ".join(f"{key}: {value}" for key, value in said.items())
+            self.complaint = ", ".join(f"{key}: {value}" for key, value in said.items())
         except (ValueError, AttributeError):
-            self._complaint = "an answer that is not JSON"
+            self.complaint = "an answer that is not JSON"
         return _GO_ON
-
-    def complaint(self) -> str | None:
-        return self._complaint

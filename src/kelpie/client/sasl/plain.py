@@ -3,6 +3,7 @@
 
 class Plain:
     name = "PLAIN"
+    complaint = ""
 
     def __init__(self, username: str, password: str) -> None:
         self._message = f"\0{username}\0{password}".encode()
@@ -10,9 +11,5 @@ class Plain:
     def begin(self) -> bytes:
         return self._message
 
-    def answer(self, challenge: bytes) -> bytes | None:
-        del challenge  # The broker has nothing to say.
-        return None
-
-    def complaint(self) -> str | None:
-        return None
+    def answer(self, _challenge: bytes) -> bytes | None:
+        return None  # The broker has nothing to say.

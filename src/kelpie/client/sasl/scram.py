@@ -26,6 +26,8 @@ _HEADER = "n,,"
 
 
 class Scram:
+    complaint = ""
+
     def __init__(
         self,
         mechanism: str,
@@ -42,7 +44,6 @@ class Scram:
         extension = ",tokenauth=true" if from_token else ""
         self._first = f"n={_escaped(username)},r={self._nonce}{extension}"
         self._signature = b""
-        self._done = False
 
     def begin(self) -> bytes:
         return (_HEADER + self._first).encode()
@@ -57,9 +58,6 @@ class Scram:
             raise Rejected(
                 "it cannot prove that it knows the password, so it is not the broker it claims to be"
             )
-        return None
-
-    def complaint(self) -> str | None:
         return None
 
     def _prove(self, challenge: bytes, said: dict[str, str]) -> bytes:

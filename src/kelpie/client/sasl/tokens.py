@@ -45,8 +45,7 @@ async def _fresh(source: TokenSource, limit_s: float) -> Token:
         return _unsigned(source)
     raise BadSettings(
         "OAUTHBEARER needs a token: set sasl.oauthbearer.token.endpoint.url with clientId and clientSecret "
-        "in "
-        "sasl.jaas.config, or a file: address there, or, for tests, unsecuredLoginStringClaim_sub."
+        "in sasl.jaas.config, or a file: address there, or, for tests, unsecuredLoginStringClaim_sub."
     )
 
 

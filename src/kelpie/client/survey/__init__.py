@@ -6,7 +6,6 @@
 """
 
 from kelpie.client.admin.asking import wall_clock
-from kelpie.client.survey.options import SurveyOptions
-from kelpie.client.survey.surveying import survey, unreachable
+from kelpie.client.survey.surveying import SurveyOptions, survey, unreachable
 
 __all__ = ["SurveyOptions", "survey", "unreachable", "wall_clock"]

@@ -7,13 +7,30 @@ from kelpie.client.admin.asking import Asking, TimedAnswer, error_of, together
 from kelpie.client.admin.topics import ask_offsets_topic
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import AnnouncedBroker
-from kelpie.client.survey.releases import release_of
+from kelpie.client.versions import BrokerVersions
 from kelpie.observations import Broker, Listing
 from kelpie.wire.api.list_groups import ListedGroup, ListGroupsRequest
 from kelpie.wire.api.metadata import MetadataResponse
 
 Listed = dict[int, list[ListedGroup]]
 """By broker: the groups that it lists."""
+_METADATA, _FIND_COORDINATOR, _CONSUMER_GROUP_DESCRIBE = 3, 10, 69
+_RELEASES = [
+    "",
+    "0.10.0",
+    "0.10.1",
+    "0.10.2",
+    "0.11",
+    "1.x",
+    "2.0",
+    "2.1",
+    "2.3",
+    "2.4",
+    "2.8",
+    "2.8",
+    "3.1",
+]
+"""By the newest version of Metadata."""
 
 
 async def meet_all(asking: Asking) -> Listed:
@@ -56,13 +73,14 @@ async def _meet(asking: Asking, node: int, metadata: dict[int, MetadataResponse]
             ask_offsets_topic(asking, node), _listing(asking, node)
         )
     except ClientError as error:
-        _missing(asking, node, error)
+        asking.missing(node, error)
+        asking.seen.brokers.append(_broker_row(asking, node, reason=error.reason))
+        asking.unasked("broker", [node], error.reason, asking.source(node))
         return
     source = asking.source(node)
-    release = release_of(connection.versions)
-    asking.seen.brokers.append(_broker_row(asking, node, alive=True, release=release))
+    asking.seen.brokers.append(_broker_row(asking, node, release=_release_of(connection.versions)))
     if isinstance(listing, ClientError):
-        asking.unasked("broker", [str(node)], f"Its groups could not be listed. {listing.reason}", source)
+        asking.unasked("broker", [node], f"Its groups could not be listed. {listing.reason}", source)
     else:
         groups = tuple(group.group_id for group in listing[0].groups)
         code = error_of(listing[0].error_code)
@@ -77,17 +95,29 @@ async def _listing(asking: Asking, node: int) -> TimedAnswer | ClientError:
         return error
 
 
-def _missing(asking: Asking, node: int, error: ClientError) -> None:
-    asking.missing(node, error)
-    source = asking.source(node)
-    asking.seen.brokers.append(_broker_row(asking, node, alive=False, reason=error.reason))
-    asking.unasked("broker", [str(node)], error.reason, source)
-
-
-def _broker_row(asking: Asking, node: int, *, alive: bool, reason: str = "", release: str = "") -> Broker:
+def _broker_row(asking: Asking, node: int, *, reason: str = "", release: str = "") -> Broker:
+    """`reason`: why the broker could not be reached."""
     broker = asking.nodes.brokers[node]
-    host, port = broker.address
-    return Broker(node, host, port, broker.rack, alive, reason, release, asking.clock(), asking.source(node))
+    at, source = asking.clock(), asking.source(node)
+    return Broker(node, *broker.address, broker.rack, not reason, reason, release, at, source)
+
+
+def _release_of(versions: BrokerVersions) -> str:
+    """The first release that speaks these versions ("2.8"; "4.x" from 4.0 on): no API tells the release."""
+    if not versions.told:
+        return "0.9"
+    newest = {key: last for key, (_, last) in versions.ranges.items()}
+    metadata = newest.get(_METADATA, 0)
+    if metadata >= 13:
+        return "4.x"
+    lookup = newest.get(_FIND_COORDINATOR, 0)
+    if lookup >= 5:
+        return "3.9" if lookup >= 6 else "3.8"
+    if _CONSUMER_GROUP_DESCRIBE in newest:
+        return "3.7"
+    if lookup == 4 and metadata < 12:
+        return "3.0"
+    return _RELEASES[metadata]
 
 
 def _doubtful(asking: Asking, metadata: dict[int, MetadataResponse]) -> None:

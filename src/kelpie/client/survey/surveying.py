@@ -15,8 +15,17 @@ The number of requests grows with the number of brokers, not of groups.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from kelpie.client.admin.asking import Asking, Clock, few_collections, together, wall_clock
+from kelpie.client.admin.asking import (
+    GROUPS_PER_REQUEST,
+    PARTITIONS_PER_REQUEST,
+    Asking,
+    Clock,
+    few_collections,
+    together,
+    wall_clock,
+)
 from kelpie.client.admin.committed import Partitions, fetch_offsets, needs_names
 from kelpie.client.admin.coordinators import GroupCoordinators
 from kelpie.client.admin.epochs import ask_epochs
@@ -29,7 +38,6 @@ from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey.brokers import meet_all
-from kelpie.client.survey.options import SurveyOptions
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
@@ -38,6 +46,27 @@ from kelpie.observations.cluster import NO_LEADER
 from kelpie.wire.api.list_groups import ListedGroup
 
 _EARLIER = "an earlier survey"
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyOptions:
+    """How much is asked: everything by default."""
+
+    offsets: bool = True
+    """Committed offsets."""
+    ends: bool = True
+    """Topics and partitions that groups read, and where they begin and end."""
+    transactions: bool = True
+    """Open transactions, which hold a last stable offset back."""
+    epochs: bool = True
+    """Where leader epochs of commits end, if the leader has changed since."""
+    settings: bool = True
+    look_back_s: tuple[int, ...] = (15, 60, 600, 3600, 86_400)
+    """Where logs ended so many seconds ago, for rates from one survey. Each costs one request a leader."""
+    groups_per_request: int = GROUPS_PER_REQUEST
+    partitions_per_request: int = PARTITIONS_PER_REQUEST
+    most_views: int = 200_000
+    """Up to so many rows, every broker is asked how it sees the topics; beyond that, two brokers."""
 
 
 async def survey(
@@ -216,7 +245,7 @@ async def _note_addresses(asking: Asking) -> None:
     announced = {broker.address for broker in asking.nodes.brokers.values()}
     for address, outcome in (await asking.nodes.introductions()).items():
         if isinstance(outcome, ClientError) and address not in announced:
-            asking.unasked("broker", [str(address)], outcome.reason)
+            asking.unasked("broker", [address], outcome.reason)
 
 
 def _sources(known: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
