@@ -12,7 +12,7 @@ from kelpie.consumer.effects import ConsumedRecord
 from kelpie.model.names import TopicPartition
 from kelpie.questions.fetch import FetchedPartition
 from kelpie.wire.malformed import Malformed
-from kelpie.wire.records import Batch, BatchHeader, ControlType, Record, read_batches
+from kelpie.wire.records import BatchHeader, ControlType, Record, RecordBatch, read_batches
 
 
 class CompletedFetch:
@@ -31,7 +31,7 @@ class CompletedFetch:
         self._aborted = deque(sorted(fetched.aborted, key=lambda row: row[1]))
         self._aborting: set[int] = set()
         self._records: Iterator[Record] = iter(())
-        self._batch: Batch | None = None
+        self._batch: RecordBatch | None = None
         self._broken: Malformed | None = None
         self.next_offset = start
         """The offset after the last record that was taken."""
@@ -89,7 +89,7 @@ class CompletedFetch:
             # Compaction may have removed the last records: the end of the batch counts.
             self.next_offset = max(self.next_offset, self._batch.header.last_offset + 1)
 
-    def _is_aborted(self, header: BatchHeader, batch: Batch) -> bool:
+    def _is_aborted(self, header: BatchHeader, batch: RecordBatch) -> bool:
         while self._aborted and self._aborted[0][1] <= header.last_offset:
             self._aborting.add(self._aborted.popleft()[0])
         if header.is_control:

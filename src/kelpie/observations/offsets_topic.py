@@ -27,7 +27,7 @@ from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitValue
-from kelpie.wire.records import Batch, ControlType, Record, read_batches
+from kelpie.wire.records import ControlType, Record, RecordBatch, read_batches
 from kelpie.wire.schema import NO_UUID
 
 Row = Commit | Generation | GroupRemoved | Unasked
@@ -78,7 +78,7 @@ class OffsetsPartition:
             reason = f"{len(unread)} records cannot be read; the first: {unread[0]}."
             yield Placed(NO_OFFSET, _unread(source, reason))
 
-    def _batch(self, batch: Batch, source: str, unread: list[str]) -> Iterator[Placed]:
+    def _batch(self, batch: RecordBatch, source: str, unread: list[str]) -> Iterator[Placed]:
         header = batch.header
         if header.is_control:
             for marker in batch.control_records():

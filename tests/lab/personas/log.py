@@ -6,14 +6,14 @@ from typing import Any
 from kelpie.model.partitioning import partition_for
 from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchTopic
 from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value, encode_value
-from kelpie.wire.records import Batch, MessageHeader, read_batches
+from kelpie.wire.records import MessageHeader, RecordBatch, read_batches
 from tests.lab.personas.client import Client
 from tests.lab.personas.cluster import OFFSETS_PARTITIONS, OFFSETS_TOPIC, Cluster
 
 _FETCH = {"0.9": 1, "2.8": 11, "3.9": 12}
 
 
-def batches(client: Client, topic: str, partition: int, version: int, start: int = 0) -> list[Batch]:
+def batches(client: Client, topic: str, partition: int, version: int, start: int = 0) -> list[RecordBatch]:
     """All of a partition that fits in one answer."""
     asked = FetchPartition(partition=partition, fetch_offset=start, partition_max_bytes=2**24)
     request = FetchRequest(
@@ -44,7 +44,7 @@ def group_records(cluster: Cluster, group: str) -> list[str]:
     return told
 
 
-def _format(batch: Batch) -> str:
+def _format(batch: RecordBatch) -> str:
     header = batch.header
     if isinstance(header, MessageHeader):
         return f"magic {header.magic} attributes {header.attributes}"

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.records import (
-    Batch,
     BatchHeader,
     Codec,
     ControlRecord,
     MessageHeader,
     Record,
+    RecordBatch,
     parse_header,
     read_batches,
 )
@@ -52,10 +52,10 @@ class StoredBatch(NamedTuple):
 
     def records(self) -> Iterator[Record]:
         """Iterate over the records that clients wrote; a control batch has none."""
-        return Batch(0, self.header, memoryview(self.data)).records()
+        return RecordBatch(0, self.header, memoryview(self.data)).records()
 
     def control_records(self) -> Iterator[ControlRecord]:
-        return Batch(0, self.header, memoryview(self.data)).control_records()
+        return RecordBatch(0, self.header, memoryview(self.data)).control_records()
 
 
 def stored(data: bytes) -> StoredBatch:

@@ -15,11 +15,11 @@ from kelpie.broker.log.config import LogConfig
 from kelpie.errors import ErrorCode
 from kelpie.wire.malformed import Malformed, Unencodable
 from kelpie.wire.records import (
-    Batch,
     BatchHeader,
     Codec,
     MessageHeader,
     Record,
+    RecordBatch,
     TimestampType,
     parse_message_header,
     read_batches,
@@ -34,14 +34,14 @@ _OFFSET = struct.Struct(">q")
 class MessageSet:
     """Messages as an old producer sent them."""
 
-    entries: list[Batch]
+    entries: list[RecordBatch]
     records: list[Record]
     codec: Codec
 
 
 def read_message_set(data: bytes | memoryview, config: LogConfig) -> MessageSet | AppendRefusal:
     """Examine messages of magic 0 and 1. What is cut short at the end is dropped."""
-    entries: list[Batch] = []
+    entries: list[RecordBatch] = []
     records: list[Record] = []
     codec = Codec.NONE
     try:
@@ -98,7 +98,7 @@ def magic_0_batches(
     return parse_batches(write_message_set(numbered, magic=0, codec=codec), crc=False)
 
 
-def _placed(batch: Batch, offset: int) -> StoredBatch:
+def _placed(batch: RecordBatch, offset: int) -> StoredBatch:
     if batch.header.magic != 0:
         return magic_0_batches(list(batch.records()), offset)[0]
     data = _OFFSET.pack(offset) + batch.data[_OFFSET.size :]
@@ -132,7 +132,7 @@ def down_convert(data: bytes, magic: int, first_offset: int = 0) -> bytes | Appe
     return b"".join(converted)
 
 
-def _converted(batch: Batch, magic: int, first_offset: int) -> bytes:
+def _converted(batch: RecordBatch, magic: int, first_offset: int) -> bytes:
     header: BatchHeader | MessageHeader = batch.header
     codec = header.codec
     records = [

@@ -7,7 +7,7 @@ else.
 """
 
 from kelpie.wire.records.attributes import Codec, TimestampType
-from kelpie.wire.records.batches import Batch, Batches, Corrupt, TornBatch, read_all_records, read_batches
+from kelpie.wire.records.batches import RecordBatch, RecordBatches, TornBatch, read_all_records, read_batches
 from kelpie.wire.records.compression import INFLATED_LIMIT
 from kelpie.wire.records.control import ControlRecord, ControlType, parse_control_record
 from kelpie.wire.records.header import BatchHeader, check_crc, parse_header
@@ -19,17 +19,16 @@ from kelpie.wire.records.writer import write_batch, write_control_batch, write_m
 __all__ = [
     "INFLATED_LIMIT",
     "LARGEST_BATCH",
-    "Batch",
     "BatchHeader",
-    "Batches",
     "Codec",
     "ControlRecord",
     "ControlType",
-    "Corrupt",
     "Headers",
     "MessageHeader",
     "Produced",
     "Record",
+    "RecordBatch",
+    "RecordBatches",
     "RecordsRefused",
     "TimestampType",
     "TornBatch",

@@ -2,8 +2,7 @@
 
 A buffer may legally end in the middle of a batch: a fetch is cut at its size, and the last write of a
 broker that died may be torn. That ends the iteration, and `torn` says so. Anything else that is not a batch
-raises Malformed; or, with `skip_corrupt`, is noted in `corrupt`, and the iteration goes on at the next
-whole batch.
+raises Malformed.
 """
 
 import struct
@@ -16,11 +15,16 @@ from kelpie.wire.malformed import Malformed
 from kelpie.wire.records.attributes import LENGTH_END, MAGIC_OFFSET, Buffer
 from kelpie.wire.records.compression import INFLATED_LIMIT
 from kelpie.wire.records.control import ControlRecord, parse_control_record
-from kelpie.wire.records.header import SMALLEST_LENGTH, BatchHeader
-from kelpie.wire.records.message_set import SMALLEST_MESSAGE, MessageHeader, read_messages
+from kelpie.wire.records.header import SMALLEST_LENGTH, BatchHeader, check_crc, parse_header
+from kelpie.wire.records.message_set import (
+    SMALLEST_MESSAGE,
+    MessageHeader,
+    check_message_crc,
+    parse_message_header,
+    read_messages,
+)
 from kelpie.wire.records.record import Record
 from kelpie.wire.records.record_batch import read_records
-from kelpie.wire.records.search import BatchSearch, whole_batch_at
 
 _LENGTH = struct.Struct(">i")
 _SMALLEST_LENGTHS = (SMALLEST_MESSAGE, SMALLEST_MESSAGE + 8, SMALLEST_LENGTH)
@@ -28,7 +32,7 @@ _PIECE = 1 << 20
 _make = tuple.__new__
 
 
-class Batch(NamedTuple):
+class RecordBatch(NamedTuple):
     """One batch of magic 2, or one entry of a message set: a message, or a wrapper around several."""
 
     position: int
@@ -71,60 +75,31 @@ class TornBatch:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Corrupt:
-    """A stretch of a buffer that was skipped."""
-
-    position: int
-    size: int
-    reason: str
-
-
-class Batches(Iterator[Batch]):
+class RecordBatches(Iterator[RecordBatch]):
     """The batches of a buffer, in order.
 
-    `position` is where the next batch would begin. Only when the iteration has ended, `torn` and `corrupt`
-    are complete.
+    `position` is where the next batch would begin. `torn` is known once the iteration has ended.
     """
 
-    def __init__(self, buffer: Buffer, *, skip_corrupt: bool = False, crc: bool = True) -> None:
+    def __init__(self, buffer: Buffer, *, crc: bool = True) -> None:
         self._view = memoryview(buffer)
-        self._search = BatchSearch(self._view) if skip_corrupt else None
         self._crc = crc
-        self._last_offset: int | None = None
         self.position = 0
         self.torn: TornBatch | None = None
-        self.corrupt: list[Corrupt] = []
 
-    def __next__(self) -> Batch:
-        view = self._view
-        while self.position < len(view) and self.torn is None:
-            position = self.position
-            try:
-                header, data = whole_batch_at(view, position, crc=self._crc)
-            except Malformed as malformed:
-                self._stumble(malformed)
-                continue
-            self.position = position + len(data)
-            self._last_offset = header.last_offset
-            return _make(Batch, (position, header, data))
-        raise StopIteration
-
-    def _stumble(self, malformed: Malformed) -> None:
-        """No whole batch is here: end with a torn one, raise, or skip."""
-        torn = None
+    def __next__(self) -> RecordBatch:
+        position = self.position
+        if position >= len(self._view) or self.torn is not None:
+            raise StopIteration
         try:
-            torn = self._torn()
-        except Malformed as better:
-            malformed = better
-        if self._search is not None:
-            if malformed.path == "crc":
-                self._search.charge(_LENGTH.unpack_from(self._view, self.position + 8)[0])
-            self._skip(self._search, malformed.reason if torn is None else torn.reason, torn)
-        elif torn is not None:
-            self.torn = torn
-        else:
-            raise malformed
+            header, data = _whole_batch_at(self._view, position, crc=self._crc)
+        except Malformed:
+            self.torn = self._torn()
+            if self.torn is None:
+                raise
+            raise StopIteration from None
+        self.position = position + len(data)
+        return _make(RecordBatch, (position, header, data))
 
     def _torn(self) -> TornBatch | None:
         """Whether the buffer ends in what begins here. Raise Malformed if no batch begins so."""
@@ -156,26 +131,34 @@ class Batches(Iterator[Batch]):
                 return False
         return True
 
-    def _skip(self, search: BatchSearch, reason: str, torn: TornBatch | None) -> None:
-        """Go to the next whole batch; without one, to the end.
 
-        The length of a broken batch may be wrong too, so it does not say where the next batch begins.
-        """
-        start = self.position
-        position = search.next_whole(start + 1, self._last_offset)
-        if position is None and torn is not None:
-            self.torn = torn
-            return
-        self.position = len(self._view) if position is None else position
-        self.corrupt.append(Corrupt(start, self.position - start, reason))
+def _whole_batch_at(
+    view: memoryview, position: int, *, crc: bool
+) -> tuple[BatchHeader | MessageHeader, memoryview]:
+    """Read the batch of any magic that lies whole at `position`; Malformed says why there is none."""
+    header: BatchHeader | MessageHeader
+    if len(view) - position > MAGIC_OFFSET and view[position + MAGIC_OFFSET] <= 1:
+        header = parse_message_header(view, position)
+    else:
+        header = parse_header(view, position)
+    size = LENGTH_END + header.length
+    batch = view[position : position + size]
+    if len(batch) < size:
+        raise Malformed(f"{len(batch)} of {size} bytes are there", offset=position, path="length")
+    if crc:
+        if isinstance(header, BatchHeader):
+            check_crc(header, batch, position)
+        else:
+            check_message_crc(header, batch, position)
+    return header, batch
 
 
-def read_batches(buffer: Buffer, *, skip_corrupt: bool = False, crc: bool = True) -> Batches:
+def read_batches(buffer: Buffer, *, crc: bool = True) -> RecordBatches:
     """Go through the batches of `buffer`. Checksums are verified unless `crc` is False."""
-    return Batches(buffer, skip_corrupt=skip_corrupt, crc=crc)
+    return RecordBatches(buffer, crc=crc)
 
 
 def read_all_records(buffer: Buffer, *, inflated_limit: int = INFLATED_LIMIT) -> Iterator[Record]:
     """Iterate over the records that clients wrote, in all batches of `buffer`. A torn end is ignored."""
-    batches = Batches(buffer)
+    batches = RecordBatches(buffer)
     return chain.from_iterable(batch.records(inflated_limit=inflated_limit) for batch in batches)

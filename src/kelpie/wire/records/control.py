@@ -2,7 +2,7 @@
 
 Their keys must not be taken for keys of records: 0000 0001 is "version 0, COMMIT" here, and would begin an
 offset commit of the oldest kind in the offsets topic. So a batch hands them out apart
-(`Batch.control_records`).
+(`RecordBatch.control_records`).
 """
 
 import struct
