@@ -10,7 +10,7 @@ from kelpie.observations.events import FACTS
 
 def events_of(*lines: str, name: str = "app.log") -> list[Event]:
     """The events of a file that consists of these lines."""
-    return read_log(lines, name).found.events
+    return read_log(lines, name).observations.events
 
 
 def told(event: Event) -> dict[str, Any]:

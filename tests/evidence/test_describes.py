@@ -69,7 +69,7 @@ def test_partitions_are_read_from_kafka_topics_of_every_age(
     age: str, text: str, view: PartitionView, settings: dict[str, str]
 ) -> None:
     """Leader, replicas and who is in sync: the first thing anyone saves."""
-    found = _read(text).found
+    found = _read(text).observations
     assert found.partitions == [view]
     assert {row.name: row.value for row in found.settings} == {"partitions": "1", **settings}
     assert {row.of for row in found.settings} == {"topic orders"}
@@ -106,7 +106,7 @@ OFFSETS = [
 @pytest.mark.parametrize(("age", "text"), OFFSETS, ids=[row[0] for row in OFFSETS])
 def test_offsets_are_read_from_kafka_consumer_groups_of_every_age(age: str, text: str) -> None:
     """Where the group stood, and where the log ended."""
-    found = _read(text).found
+    found = _read(text).observations
     assert [row[:4] for row in found.committed] == [("g", "orders", 0, 3229), ("g", "orders", 1, NO_OFFSET)]
     assert [(row.partition, row.latest) for row in found.ends] == [(0, 3230), (1, 10)]
     assert set(found.known_groups) == {"g"}
@@ -127,7 +127,7 @@ def test_tables_without_a_group_get_it_from_the_command_the_text_or_the_name(nam
         "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        CONSUMER-ID     HOST       CLIENT-ID\n"
         "orders                         0          5               9               4          -               -          -"
     )
-    assert [row[:4] for row in _read(text, name).found.committed] == [("billing-1", "orders", 0, 5)]
+    assert [row[:4] for row in _read(text, name).observations.committed] == [("billing-1", "orders", 0, 5)]
 
 
 def test_a_name_with_spaces_is_found_by_where_its_column_begins() -> None:
@@ -136,7 +136,7 @@ def test_a_name_with_spaces_is_found_by_where_its_column_begins() -> None:
         "GROUP             TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             CONSUMER-ID     HOST            CLIENT-ID\n"
         "group with spaces orders          0          5               9               4               -               -               -"
     )
-    assert [row[:4] for row in _read(text).found.committed] == [("group with spaces", "orders", 0, 5)]
+    assert [row[:4] for row in _read(text).observations.committed] == [("group with spaces", "orders", 0, 5)]
 
 
 def test_members_and_states_are_read() -> None:
@@ -151,7 +151,7 @@ def test_members_and_states_are_read() -> None:
         "COORDINATOR (ID)          ASSIGNMENT-STRATEGY       STATE                #MEMBERS\n"
         "localhost:9092 (7)                                  Empty                0\n",
         "group-h.txt",
-    ).found
+    ).observations
     states = {row.group: row for row in found.states}
     row = states["g"]
     assert (row.state, row.protocol, row.coordinator, row.kind) == ("Stable", "uniform", 2, "consumer")
@@ -169,7 +169,7 @@ def test_members_up_to_3_x_are_read() -> None:
         "GROUP           CONSUMER-ID     GROUP-INSTANCE-ID HOST            CLIENT-ID       #PARTITIONS     ASSIGNMENT\n"
         "g               m-1             i1                /127.0.0.1      c               3               orders(0,1), payments(0)\n"
         "g               m-2             i2                /127.0.0.1      c               0               -\n"
-    ).found
+    ).observations
     first, second = found.states[0].members
     assert (first.instance_id, len(first.assigned or ()), second.assigned) == ("i1", 3, ())
 
@@ -197,7 +197,7 @@ def test_members_up_to_3_x_are_read() -> None:
 )
 def test_lists_of_groups_are_read(text: str, name: str, groups: tuple[str, ...]) -> None:
     """Whoever is not in it any more is the one that matters."""
-    assert [row.groups for row in _read(text, name).found.listings] == [groups]
+    assert [row.groups for row in _read(text, name).observations.listings] == [groups]
 
 
 FAILURES = [
@@ -235,7 +235,7 @@ def test_what_the_tool_says_when_it_fails_is_an_answer_about_the_group(
     text: str, asked: str, error: ErrorCode
 ) -> None:
     """Thousands of tries in seconds are answers of 15; a single one is silence."""
-    (row,) = _read(text, "during-group-billing-1.txt").found.answers
+    (row,) = _read(text, "during-group-billing-1.txt").observations.answers
     assert (row.group, row.asked, row.error, row.message) == ("billing-1", asked, error, text)
 
 
@@ -243,7 +243,7 @@ def test_a_failure_that_names_no_group_is_told() -> None:
     """It is evidence, but of whom?"""
     found = _read(
         "Error while executing consumer group command The group coordinator is not available."
-    ).found
+    ).observations
     assert found.answers == []
     assert [row.kind for row in found.unasked] == ["group"]
 
@@ -259,7 +259,7 @@ def test_ends_of_logs_are_read() -> None:
         "$ kafka-get-offsets.sh --bootstrap-server a:9092 --topic orders\norders:0:40\norders:1:\n"
         "$ kafka-get-offsets.sh --bootstrap-server a:9092 --topic orders --time earliest\norders:0:7"
     )
-    rows = _read(text).found.ends
+    rows = _read(text).observations.ends
     assert [(row.partition, row.earliest, row.latest) for row in rows] == [
         (0, NO_OFFSET, 40),
         (0, 7, NO_OFFSET),
@@ -278,7 +278,7 @@ def test_a_transcript_of_several_commands_is_read_as_a_whole() -> None:
         + OFFSETS[2][1]
         + "\n$ kafka-consumer-groups.sh --delete --group h\nDeletion of requested consumer groups ('h') was successful.\n"
     )
-    found = _read(text).found
+    found = _read(text).observations
     assert len(found.partitions) == 1
     assert [row.group for row in found.answers] == ["gone"]
     assert {row.group for row in found.committed} == {"g"}

@@ -27,7 +27,7 @@ AT = 1_794_776_200_123
 def test_lines_that_fit_are_heads_and_the_others_follow_them() -> None:
     """Their text is told as it stands there."""
     reading = read_log(LINES, "clients/shop-7.log", Hints(layouts=(parse_layout(SHOP),)))
-    revoked, failed = reading.found.events
+    revoked, failed = reading.observations.events
     assert (revoked.kind, revoked.at, revoked.group) == (EventKind.REVOKED, AT, "g")
     assert revoked.text == LINES[0]
     assert failed.at == AT + 19_877
@@ -40,7 +40,7 @@ def test_a_time_of_a_usual_form_and_a_zone() -> None:
     line = (
         "<2026-11-15 21:56:40,123> [Consumer clientId=c, groupId=g] Revoke previously assigned partitions t-1"
     )
-    (event,) = read_log([line], "a.log", hints).found.events
+    (event,) = read_log([line], "a.log", hints).observations.events
     assert event.at == AT
 
 

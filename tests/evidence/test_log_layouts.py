@@ -97,7 +97,7 @@ def test_lines_that_nobody_knows_are_passed_over_and_counted() -> None:
     reading = read_log(
         [other, "\tin a hurry", f"[2026-11-15 20:56:40,123] INFO {MESSAGE} ({CLASS})", other], "a.log"
     )
-    assert (reading.lines, reading.heads, reading.unknown, len(reading.found.events)) == (4, 3, 2, 1)
+    assert (reading.lines, reading.heads, reading.unknown, len(reading.observations.events)) == (4, 3, 2, 1)
 
 
 def test_two_layouts_may_take_turns_in_one_file() -> None:
@@ -113,8 +113,8 @@ def test_two_layouts_may_take_turns_in_one_file() -> None:
 def test_times_without_a_zone_are_utc_unless_told_otherwise() -> None:
     """Most servers run on UTC; the others need a word, and summer time is known then."""
     line = f"[2026-07-15 20:56:40,123] INFO {MESSAGE} ({CLASS})"
-    (utc,) = read_log([line], "a.log").found.events
-    (vienna,) = read_log([line], "a.log", Hints(ZoneInfo("Europe/Vienna"))).found.events
+    (utc,) = read_log([line], "a.log").observations.events
+    (vienna,) = read_log([line], "a.log", Hints(ZoneInfo("Europe/Vienna"))).observations.events
     assert utc.at is not None
     assert vienna.at is not None
     assert utc.at - vienna.at == 2 * 3600 * 1000
@@ -139,7 +139,7 @@ def test_a_time_of_day_gets_its_date_from_a_moment_in_a_message() -> None:
     ]
     reading = read_log(lines, "a.log")
     assert reading.missing is Float.FIXED
-    assert [event.at for event in reading.found.events] == [AT + 500]
+    assert [event.at for event in reading.observations.events] == [AT + 500]
 
 
 def test_a_time_of_day_that_goes_back_is_of_the_next_day() -> None:
@@ -149,7 +149,7 @@ def test_a_time_of_day_that_goes_back_is_of_the_next_day() -> None:
     ]
     reading = read_log(lines, "a.log")
     assert reading.missing is Float.DATE
-    first, second, third = (event.at or 0 for event in reading.found.events)
+    first, second, third = (event.at or 0 for event in reading.observations.events)
     assert (second - first, third - second) == (200, 100)
 
 

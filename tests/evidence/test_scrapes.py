@@ -1,12 +1,12 @@
 """Scrapes of Prometheus endpoints, and lines in them that are none."""
 
-from kelpie.evidence.scrapes import Malformed, Sample, looks_like_scrape, read_scrape
+from kelpie.evidence.scrapes import MalformedLine, Sample, looks_like_scrape, read_scrape
 from tests.evidence import truth, unpacked
 
 KOP = "kop-3.2-scrapes"
 
 
-def read(text: str) -> list[Sample | Malformed]:
+def read(text: str) -> list[Sample | MalformedLine]:
     return list(read_scrape(text.splitlines()))
 
 
@@ -38,7 +38,7 @@ def test_lines_that_kop_does_not_escape_are_told_and_cost_only_themselves() -> N
     file = "07_odd_names.prom"
     lines = (unpacked(KOP) / file).read_text(encoding="utf-8").split("\n")
     found = list(read_scrape(lines))
-    told = [f"{file}:{it.line}: {it.text!r}" for it in found if isinstance(it, Malformed)]
+    told = [f"{file}:{it.line}: {it.text!r}" for it in found if isinstance(it, MalformedLine)]
     wanted = (truth(KOP) / "malformed_lines.txt").read_text(encoding="utf-8").splitlines()
     assert sorted(told) == sorted(line for line in wanted if line.startswith(file))
     assert sum(isinstance(it, Sample) for it in found) > 4000

@@ -8,14 +8,14 @@ files       finds files in folders and archives (`archives`)
 segments    log segments off disks of brokers
 logs/       logs of clients and brokers
 describes/  outputs of Kafka's tools
-properties  configurations of brokers
-dating      when an output was made; `dateless`: on which day a log was written
+properties  configurations of brokers and clients
+dating      when an output was made, and on which day a log was written
 snapshots   those that `kelpie collect` took (`snapshot_files`: their format; `snapshot_choice`: which count)
 assembly    what the doctor and the pipeline share in putting evidence together
 zookeeper_dumps  what Kafka keeps in ZooKeeper
-joining     states and members of a group, described by two commands, as one row
 """
 
-from kelpie.evidence.folder import Budget, read_evidence
+from kelpie.evidence.archives import Budget
+from kelpie.evidence.folder import read_evidence
 
 __all__ = ["Budget", "read_evidence"]

@@ -46,7 +46,7 @@ _BROKEN = (
 )
 
 
-class Kind(StrEnum):
+class Archive(StrEnum):
     TAR = "tar"
     ZIP = "zip"
     GZIP = "gzip"
@@ -54,7 +54,11 @@ class Kind(StrEnum):
     BZIP2 = "bzip2"
 
 
-_SUFFIXES = {Kind.GZIP: (".gz", ".tgz"), Kind.XZ: (".xz", ".txz"), Kind.BZIP2: (".bz2", ".tbz2", ".tbz")}
+_SUFFIXES = {
+    Archive.GZIP: (".gz", ".tgz"),
+    Archive.XZ: (".xz", ".txz"),
+    Archive.BZIP2: (".bz2", ".tbz2", ".tbz"),
+}
 
 
 class Exhausted(Exception):
@@ -93,25 +97,25 @@ class Packed:
     modified: Instant | None
 
 
-def is_archive(head: bytes) -> Kind | None:
+def is_archive(head: bytes) -> Archive | None:
     """By its first bytes; names are not asked."""
     if head[:2] == b"\x1f\x8b":
-        return Kind.GZIP
+        return Archive.GZIP
     if head[:6] == b"\xfd7zXZ\x00":
-        return Kind.XZ
+        return Archive.XZ
     if head[:3] == b"BZh" and head[4:10] == b"1AY&SY":
-        return Kind.BZIP2
+        return Archive.BZIP2
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        return Kind.ZIP
-    return Kind.TAR if head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar" else None
+        return Archive.ZIP
+    return Archive.TAR if head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar" else None
 
 
-def unpack(path: Path, name: str, kind: Kind, room: Path, budget: Budget) -> Iterator[Packed | Unasked]:
+def unpack(path: Path, name: str, kind: Archive, room: Path, budget: Budget) -> Iterator[Packed | Unasked]:
     """The files of an archive. A damaged archive yields the files before the damage, and a reason."""
     try:
-        if kind is Kind.ZIP:
+        if kind is Archive.ZIP:
             yield from _zip(path, name, room, budget)
-        elif kind is Kind.TAR:
+        elif kind is Archive.TAR:
             with path.open("rb") as file:
                 yield from _tar(file, name, room, budget)
         else:
@@ -124,12 +128,14 @@ def unpack(path: Path, name: str, kind: Kind, room: Path, budget: Budget) -> Ite
         yield Unasked("file", name, reason, source=name)
 
 
-def _compressed(path: Path, name: str, kind: Kind, room: Path, budget: Budget) -> Iterator[Packed | Unasked]:
-    opener: Any = {Kind.GZIP: gzip.open, Kind.XZ: lzma.open, Kind.BZIP2: bz2.open}[kind]
+def _compressed(
+    path: Path, name: str, kind: Archive, room: Path, budget: Budget
+) -> Iterator[Packed | Unasked]:
+    opener: Any = {Archive.GZIP: gzip.open, Archive.XZ: lzma.open, Archive.BZIP2: bz2.open}[kind]
     with opener(path, "rb") as stream:
         head = stream.read(512)
     with opener(path, "rb") as stream:
-        if is_archive(head) is Kind.TAR:
+        if is_archive(head) is Archive.TAR:
             yield from _tar(stream, name, room, budget)
             return
         inside = name

@@ -5,16 +5,17 @@ read first; then `add_outputs` dates all outputs of one batch and joins what sev
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from kelpie.evidence import properties
 from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped
 from kelpie.evidence.files import EvidenceFile
-from kelpie.evidence.joining import join_states
 from kelpie.evidence.logs import LogReading
 from kelpie.model.time import Instant
-from kelpie.observations import Observations
+from kelpie.observations import GroupState, Observations
 
 _META = "meta.properties"
+_SAME_TIME_MS = 300_000
 
 
 class BrokerProperties:
@@ -51,6 +52,50 @@ def add_outputs(
     `modified`: when files were last written. `history`: leaders in logs, and records of the groups shown.
     """
     date_outputs(outputs, logs, modified, history)
-    join_states(outputs)
+    _join_states(outputs)
     for dated in in_order(outputs):
-        observations.add(stamped(dated.output.found, dated.at))
+        observations.add(stamped(dated.output.observations, dated.at))
+
+
+def _join_states(outputs: Iterable[Dated]) -> None:
+    """States and members of a group are described by two commands, in two files: together they are one row.
+
+    It stays in the output that says most.
+    """
+    rows: dict[tuple[object, str], list[tuple[Dated, GroupState]]] = {}
+    for dated in outputs:
+        for state in dated.output.observations.states:
+            rows.setdefault((dated.batch, state.group), []).append((dated, state))
+    for same in rows.values():
+        while same:
+            first = max(same, key=lambda pair: _worth(pair[1]))
+            together = [pair for pair in same if _near(pair[0], first[0])]
+            same[:] = [pair for pair in same if pair not in together]
+            for dated, state in together:
+                dated.output.observations.states.remove(state)
+            joined = first[1]
+            for _, state in together:
+                joined = _joined(joined, state)
+            first[0].output.observations.states.append(joined)
+
+
+def _worth(state: GroupState) -> tuple[bool, bool]:
+    return state.coordinator >= 0, bool(state.members)
+
+
+def _near(one: Dated, other: Dated) -> bool:
+    if one.at is None or other.at is None:
+        return one.at is other.at
+    return abs(one.at - other.at) <= _SAME_TIME_MS
+
+
+def _joined(best: GroupState, other: GroupState) -> GroupState:
+    return replace(
+        best,
+        state=best.state or other.state,
+        kind=other.kind if other.members and not best.members else best.kind,
+        protocol=best.protocol or other.protocol,
+        epoch=max(best.epoch, other.epoch),
+        members=best.members or other.members,
+        coordinator=max(best.coordinator, other.coordinator),
+    )

@@ -1,6 +1,7 @@
-"""When the output of a tool was made. Tools do not print it, and copied files have the time of the copying.
+"""When the output of a tool was made, and on which day a log was written.
 
-In this order, whatever is there first:
+Tools do not print the time, and copied files have the time of the copying. The first of these that is there
+dates an output:
 
 1. the text itself names a moment ("timed out at 1794776373922");
 2. a log beside it, as "topics.txt.err" beside "topics.txt", has times;
@@ -9,13 +10,18 @@ In this order, whatever is there first:
    and changed again at 20:59:38 were seen in between;
 5. others of the same batch, as "during-list.txt" and "during-topics.txt" in one folder: they were made one
    after the other, so each is put as near to the latest of them as what it shows allows.
+
+Lines of some logs have a time of day, or a day without a year. Other files of the same incident know the
+date: such a log gets the day, or the year, at which it lies among them. Without other files, the time of its
+own file counts, if files have kept their times.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from datetime import UTC, datetime
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from kelpie.evidence.describes import Output
@@ -31,6 +37,8 @@ _SAME_CHANGE_MS = 120_000
 _BESIDE = (".err", ".stderr", ".log")
 _WORDS = {"before": 0, "pre": 0, "healthy": 0, "during": 2, "outage": 2, "after": 3, "post": 3}
 _OTHER_WORD = 1
+_DAY_MS = 86_400_000
+_MOST_DAYS = 800
 
 
 class Stretch(NamedTuple):
@@ -77,12 +85,12 @@ def date_outputs(
     """Sets `at` where it can be known. `modified` is by file name, `history` has what knows its own time."""
     logs = {reading.name: reading for reading in readings}
     trusted = file_times_tell(readings, modified)
-    changes = _Changes(history, [view for output in outputs for view in output.output.found.partitions])
+    changes = _Changes(history, [view for dated in outputs for view in dated.output.observations.partitions])
     batches: dict[tuple[str, str], Instant] = {}
     for dated in outputs:
         dated.at = _exact(dated, logs, trusted)
         if dated.at is None:
-            dated.stretch = changes.when(dated.output.found)
+            dated.stretch = changes.when(dated.output.observations)
         known = dated.at if dated.at is not None else dated.stretch.begin
         if known is not None:
             batches[dated.batch] = max(known, batches.get(dated.batch, known))
@@ -133,19 +141,19 @@ def in_order(outputs: Iterable[Dated]) -> list[Dated]:
     )
 
 
-def stamped(found: Observations, at: Instant | None) -> Observations:
+def stamped(observations: Observations, at: Instant | None) -> Observations:
     """The rows of an output, with their time."""
     return Observations(
-        partitions=[row._replace(at=at) for row in found.partitions],
-        listings=[replace(row, at=at) for row in found.listings],
-        answers=[replace(row, at=at) for row in found.answers],
-        states=[replace(row, at=at) for row in found.states],
-        committed=[row._replace(at=at) for row in found.committed],
-        ends=[row._replace(at=at) for row in found.ends],
-        removals=[replace(row, at=at) for row in found.removals],
-        settings=found.settings,
-        unasked=[replace(row, at=at) for row in found.unasked],
-        known_groups=found.known_groups,
+        partitions=[row._replace(at=at) for row in observations.partitions],
+        listings=[replace(row, at=at) for row in observations.listings],
+        answers=[replace(row, at=at) for row in observations.answers],
+        states=[replace(row, at=at) for row in observations.states],
+        committed=[row._replace(at=at) for row in observations.committed],
+        ends=[row._replace(at=at) for row in observations.ends],
+        removals=[replace(row, at=at) for row in observations.removals],
+        settings=observations.settings,
+        unasked=[replace(row, at=at) for row in observations.unasked],
+        known_groups=observations.known_groups,
     )
 
 
@@ -160,9 +168,9 @@ class _Changes:
         for at, key, value in _changes(history):
             self._of[key].append((at, value))
 
-    def when(self, found: Observations) -> Stretch:
+    def when(self, output: Observations) -> Stretch:
         """The stretch of time whose state is most like what the output shows."""
-        shown = self._shown(found)
+        shown = self._shown(output)
         changes = [
             (at, key, _worth(value, now)) for key, value in shown.items() for at, now in self._of.get(key, ())
         ]
@@ -182,13 +190,13 @@ class _Changes:
                 stretch = Stretch(stretch.begin, at)
         return stretch if best > 0 or worst < 0 else Stretch()
 
-    def _shown(self, found: Observations) -> dict[object, object]:
-        shown: dict[object, object] = {view.name: view.leader for view in found.partitions}
-        for row in found.committed:
+    def _shown(self, output: Observations) -> dict[object, object]:
+        shown: dict[object, object] = {view.name: view.leader for view in output.partitions}
+        for row in output.committed:
             if row.offset != NO_OFFSET:
                 shown[row[:3]] = row.offset
-        shown |= {("removed", row.group): True for row in found.removals}
-        for state in found.states:
+        shown |= {("removed", row.group): True for row in output.removals}
+        for state in output.states:
             if state.coordinator >= 0 and self._partitions:
                 partition = TopicPartition(OFFSETS_TOPIC, partition_for(state.group, self._partitions))
                 shown[partition] = state.coordinator
@@ -221,3 +229,61 @@ def _worth(shown: object, known: object) -> int:
         return 1
     # Kafka 0.9 goes on naming a leader that is dead, so "there is none" says nothing against a name.
     return 0 if known == -1 else -1
+
+
+def settle_dates(
+    readings: Sequence[LogReading], modified: Mapping[str, Instant | None], history: Observations
+) -> None:
+    """Shifts dateless logs to their date; one whose date is unknown loses its times."""
+    dateless = [reading for reading in readings if reading.missing is not Float.FIXED]
+    if not dateless:
+        return
+    dated = [reading for reading in readings if reading.missing is Float.FIXED]
+    of_logs = ((log.first, log.last) for log in dated)
+    known = [at for at in chain.from_iterable(of_logs) if at is not None]
+    known += [commit.at for commit in history.commits if commit.at is not None]
+    trusted = file_times_tell(dated, modified) if dated else True
+    for reading in dateless:
+        reading.shift(_shift(reading, known, modified.get(reading.name) if trusted else None))
+
+
+def _shift(reading: LogReading, known: Sequence[Instant], changed: Instant | None) -> int | None:
+    first = reading.first
+    if first is None:
+        return None
+    last = reading.last if reading.last is not None else first
+    if known:
+        begin, end = min(known), max(known)
+        fitting = [
+            shift for shift in _shifts(reading, begin, end) if first + shift <= end and last + shift >= begin
+        ]
+        if fitting:
+            return max(fitting, key=lambda shift: (min(last + shift, end) - max(first + shift, begin), shift))
+    if changed is not None:
+        return min(
+            _shifts(reading, changed, changed), key=lambda shift: abs(last + shift - changed), default=None
+        )
+    return None
+
+
+def _shifts(reading: LogReading, begin: Instant, end: Instant) -> Iterable[int]:
+    """By how much its times could be off, so that it lies somewhere between."""
+    assert reading.first is not None
+    if reading.missing is Float.DATE:
+        earliest = (begin - reading.first) // _DAY_MS - 1
+        days = min((end - begin) // _DAY_MS, _MOST_DAYS)
+        return [day * _DAY_MS for day in range(earliest, earliest + days + 4)]
+    day = datetime.fromtimestamp(reading.first / 1000, UTC)
+    years = range(_year(begin) - 1, min(_year(end), _year(begin) + 10) + 2)
+    return [
+        (
+            datetime(year, day.month, min(day.day, 28), tzinfo=UTC)
+            - day.replace(day=min(day.day, 28)).replace(hour=0, minute=0, second=0, microsecond=0)
+        ).days
+        * _DAY_MS
+        for year in years
+    ]
+
+
+def _year(at: Instant) -> int:
+    return datetime.fromtimestamp(at / 1000, UTC).year

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kelpie.evidence import snapshot_files, zookeeper_dumps
-from kelpie.evidence.archives import Budget, Packed, is_archive, unpack
+from kelpie.evidence.archives import Budget, is_archive, unpack
 from kelpie.evidence.unreadable import unreadable, why
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
@@ -117,10 +117,8 @@ class Search:
                 if isinstance(unpacked, Unasked):
                     self.unasked.append(unpacked)
                 else:
-                    yield from self._unpacked(unpacked, modified, nested + 1)
-
-    def _unpacked(self, found: Packed, modified: Instant | None, nested: int) -> Iterator[EvidenceFile]:
-        yield from self._open(found.path, found.name, found.modified or modified, found.size, nested)
+                    at, size = unpacked.modified or modified, unpacked.size
+                    yield from self._open(unpacked.path, unpacked.name, at, size, nested + 1)
 
     def _tell(self, name: str, reason: str) -> None:
         self.unasked.append(Unasked("file", name, reason, source=name))

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.assembly import BrokerProperties, add_outputs
-from kelpie.evidence.dateless import settle_dates
-from kelpie.evidence.dating import Dated
-from kelpie.evidence.describes import Output, read_output
+from kelpie.evidence.dating import Dated, settle_dates
+from kelpie.evidence.describes import read_output
 from kelpie.evidence.files import EvidenceFile, Search
 from kelpie.evidence.logs import LogReading, read_log
 from kelpie.evidence.logs.attribution import by_file_name
@@ -22,7 +21,7 @@ from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.properties import common_settings
 from kelpie.evidence.recognition import Kind, recognise
-from kelpie.evidence.segments import Segment, describe_segment, read_segments
+from kelpie.evidence.segments import describe_segment, read_segments
 from kelpie.evidence.snapshot_files import Torn, header_of
 from kelpie.evidence.snapshots import Snapshot, read_snapshots
 from kelpie.evidence.unreadable import unreadable
@@ -74,6 +73,8 @@ def _take(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> None:
     gathered.modified[file.name] = file.modified
     try:
         reason = _read(file, gathered, hints)
+    except (Torn, NoDump) as error:
+        reason = str(error)
     except OSError as error:
         reason = unreadable(error)
     except MemoryError:
@@ -94,24 +95,18 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
     if Kind.SCRAPE in what.kinds:
         return "It is a scrape of metrics, which the doctor does not look at; kelpie pipeline run does."
     if Kind.SURVEY in what.kinds:
-        try:
-            gathered.snapshots[file.name] = Snapshot(file.path, header_of(file.head))
-        except Torn as error:
-            return str(error)
+        gathered.snapshots[file.name] = Snapshot(file.path, header_of(file.head))
     if Kind.ZOOKEEPER in what.kinds:
-        try:
-            gathered.dumps.append(observe(read_dump(file.path), file.name, file.modified))
-        except NoDump as error:
-            return str(error)
+        gathered.dumps.append(observe(read_dump(file.path), file.name, file.modified))
     if Kind.OUTPUT in what.kinds:
-        read = read_output(read_lines(file.path, what.encoding), file.name)
-        gathered.outputs.append(Dated(read, file.modified))
-        gathered.topic_names |= read.topic_ids
+        output = read_output(read_lines(file.path, what.encoding), file.name)
+        gathered.outputs.append(Dated(output, file.modified))
+        gathered.topic_names |= output.topic_ids
     if Kind.LOG in what.kinds:
         reading = read_log(read_lines(file.path, what.encoding), file.name, hints)
         if hints.layout_of(file.name) is not None and not reading.heads:
             return MISFIT
-        if reading.heads or reading.found.events:
+        if reading.heads or reading.observations.events:
             gathered.readings.append(reading)
         elif Kind.OUTPUT not in what.kinds:
             return NOTHING_KNOWN
@@ -119,13 +114,11 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
 
 
 def _together(gathered: _Gathered) -> Observations:
-    segments: list[Segment] = [
-        describe_segment(file, gathered.properties.disks) for file in gathered.segments
-    ]
+    segments = [describe_segment(file, gathered.properties.disks) for file in gathered.segments]
     history = read_segments(segments, gathered.topic_names)
     settle_dates(gathered.readings, gathered.modified, history)
     _know_groups(gathered, history)
-    of_logs = Observations.of(reading.found for reading in gathered.readings)
+    of_logs = Observations.of(reading.observations for reading in gathered.readings)
     history.add(of_logs, gathered.properties.settings)
     add_outputs(history, gathered.outputs, gathered.readings, gathered.modified, history)
     history.add(*gathered.dumps, read_snapshots(gathered.snapshots, gathered.unasked))
@@ -138,15 +131,12 @@ def _know_groups(gathered: _Gathered, history: Observations) -> None:
     """Events without a group get the group in the name of their file, if it has one."""
     known = dict(history.known_groups)
     for reading in gathered.readings:
-        known |= reading.found.known_groups
+        known |= reading.observations.known_groups
     for dated in gathered.outputs:
-        known |= dated.output.found.known_groups
+        known |= dated.output.observations.known_groups
     for reading in gathered.readings:
-        if not reading.found.known_groups:
-            reading.found.events = by_file_name(reading.found.events, reading.name, known)
-            for event in reading.found.events:
+        if not reading.observations.known_groups:
+            reading.observations.events = by_file_name(reading.observations.events, reading.name, known)
+            for event in reading.observations.events:
                 if event.group is not None:
-                    reading.found.known_groups.setdefault(event.group, f"the name of {reading.name}")
-
-
-__all__ = ["Budget", "Output", "read_evidence"]
+                    reading.observations.known_groups.setdefault(event.group, f"the name of {reading.name}")

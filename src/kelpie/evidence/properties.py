@@ -1,4 +1,4 @@
-"""Configuration of brokers: server.properties, meta.properties, and the dump in a broker's log.
+"""Configurations: server.properties and meta.properties, and what brokers and clients log at their start.
 
 Only settings on a list are taken over, so no password, key or token can be among them, whatever a plug-in
 calls its own.
@@ -28,6 +28,22 @@ _MARKS = ("broker.id", "node.id", "log.dirs", "log.dir", "zookeeper.connect", "p
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_]+://)?(\[[0-9a-fA-F:.%]+\]|[^\s:,/\[\]]+):(\d{1,5})\b")
 _NUMBER = re.compile(r"[0-9]{1,9}$")
 _NOWHERE = ("0.0.0.0", "[::]", "")
+CONSUMER_DUMP = "ConsumerConfig values:"
+BROKER_DUMP = "KafkaConfig values:"
+_DUMP_LINE = re.compile(r"^\s+([a-z][a-z0-9._]*) = (.*?)\s*$")
+_OF_A_GROUP = (
+    "auto.offset.reset",
+    "auto.commit.interval.ms",
+    "enable.auto.commit",
+    "group.instance.id",
+    "group.protocol",
+    "heartbeat.interval.ms",
+    "isolation.level",
+    "max.poll.interval.ms",
+    "max.poll.records",
+    "partition.assignment.strategy",
+    "session.timeout.ms",
+)
 
 
 def looks_like_broker(lines: Iterable[str]) -> bool:
@@ -75,6 +91,19 @@ def observe(properties: Mapping[str, str], source: str, *, release: str = "") ->
             Broker(node, host, port, properties.get("broker.rack"), release=release, source=source)
         )
     return observations
+
+
+def read_dump(lines: Iterable[str]) -> dict[str, str]:
+    """Names and values."""
+    return {match[1]: match[2] for line in lines if (match := _DUMP_LINE.match(line)) is not None}
+
+
+def settings_of_group(dump: dict[str, str], source: str) -> list[Setting]:
+    """The configuration of a consumer, as settings of its group."""
+    group = dump.get("group.id", "")
+    if group in ("", "null"):
+        return []
+    return [Setting(f"group {group}", name, dump[name], source) for name in _OF_A_GROUP if name in dump]
 
 
 def common_settings(settings: Iterable[Setting]) -> Iterator[Setting]:

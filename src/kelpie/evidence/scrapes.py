@@ -49,7 +49,7 @@ class Sample(NamedTuple):
     """Its own time, if the scrape gives it one."""
 
 
-class Malformed(NamedTuple):
+class MalformedLine(NamedTuple):
     """A line that is not of the format."""
 
     line: int
@@ -77,7 +77,7 @@ def looks_like_scrape(lines: Sequence[str]) -> bool:
     return samples == len(named) and any("{" in line for line in named)
 
 
-def read_scrape(lines: Iterable[str]) -> Iterator[Sample | Malformed]:
+def read_scrape(lines: Iterable[str]) -> Iterator[Sample | MalformedLine]:
     """All samples, and all lines that are none."""
     types: dict[str, str] = {}
     position = 0
@@ -91,7 +91,7 @@ def read_scrape(lines: Iterable[str]) -> Iterator[Sample | Malformed]:
         elif text and text != "# EOF":
             sample = _read(text)
             if sample is None:
-                yield Malformed(number, position, line[:_LONGEST_QUOTE])
+                yield MalformedLine(number, position, line[:_LONGEST_QUOTE])
             else:
                 yield sample._replace(line=number, type=_type(sample.name, types))
         position += size

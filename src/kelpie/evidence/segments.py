@@ -128,7 +128,7 @@ def _read_offsets_partition(
     name: TopicPartition,
     replicas: Sequence[list[Segment]],
     topic_names: dict[bytes, str],
-    found: Observations,
+    observations: Observations,
 ) -> None:
     seen: set[object] = set()
     read: list[Segment] = []
@@ -136,19 +136,19 @@ def _read_offsets_partition(
         partition = OffsetsPartition(topic_names)
         last_written = -1
         for segment in replica:
-            content = _content(segment.file, found)
+            content = _content(segment.file, observations)
             if any(_is_beginning_of(segment, other) for other in read):
                 last_written = max(last_written, _skim(content, partition))
                 continue
             for placed in partition.read(content, segment.file.name):
                 if len(replicas) > 1 and _repeated(placed, seen):
                     continue
-                add_row(found, placed.row)
+                add_row(observations, placed.row)
                 if isinstance(placed.row, Commit) and placed.row.at is not None:
                     last_written = max(last_written, placed.row.at)
             read.append(segment)
         if partition.next_offset is not None and name.partition >= 0:
-            found.ends.append(_ends(name, replica, partition.next_offset, last_written))
+            observations.ends.append(_ends(name, replica, partition.next_offset, last_written))
 
 
 def _skim(content: memoryview, partition: OffsetsPartition) -> int:
@@ -163,16 +163,16 @@ def _skim(content: memoryview, partition: OffsetsPartition) -> int:
     return newest
 
 
-def _end_of(name: TopicPartition, replica: Sequence[Segment], found: Observations) -> LogEnds:
+def _end_of(name: TopicPartition, replica: Sequence[Segment], observations: Observations) -> LogEnds:
     next_offset, newest = replica[-1].base_offset, -1
     try:
-        for batch in read_batches(_content(replica[-1].file, found), crc=False):
+        for batch in read_batches(_content(replica[-1].file, observations), crc=False):
             next_offset = batch.header.next_offset
             newest = max(newest, batch.header.max_timestamp)
     except Malformed as malformed:
         file = replica[-1].file.name
         reason = f"From byte {malformed.offset} on: {malformed.reason}."
-        found.unasked.append(Unasked("file", file, reason, source=file))
+        observations.unasked.append(Unasked("file", file, reason, source=file))
     return _ends(name, replica, next_offset, newest)
 
 
@@ -219,7 +219,7 @@ def _is_beginning_of(short: Segment, long: Segment) -> bool:
     return True
 
 
-def _content(file: EvidenceFile, found: Observations) -> memoryview:
+def _content(file: EvidenceFile, observations: Observations) -> memoryview:
     """The bytes of a file. Only very large ones are mapped: who shortens a mapped file ends its reader."""
     try:
         with file.path.open("rb") as opened:
@@ -227,7 +227,7 @@ def _content(file: EvidenceFile, found: Observations) -> memoryview:
                 return memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
             return memoryview(opened.read(_LARGEST_READ))
     except OSError as error:
-        found.unasked.append(Unasked("file", file.name, unreadable(error), source=file.name))
+        observations.unasked.append(Unasked("file", file.name, unreadable(error), source=file.name))
     except ValueError:
         pass  # It has just become empty.
     return memoryview(b"")
@@ -262,9 +262,9 @@ def _broker_of(file: EvidenceFile, disks: Mapping[str, int]) -> int | None:
     return None
 
 
-def meet(found: Observations, segment: Segment) -> None:
+def meet(observations: Observations, segment: Segment) -> None:
     """The broker of a disk is known, though not whether it is alive."""
     if segment.broker is None or segment.topic in _NO_USE:
         return
-    if all(broker.node_id != segment.broker for broker in found.brokers):
-        found.brokers.append(Broker(segment.broker, source=segment.disk))
+    if all(broker.node_id != segment.broker for broker in observations.brokers):
+        observations.brokers.append(Broker(segment.broker, source=segment.disk))

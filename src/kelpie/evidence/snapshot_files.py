@@ -69,12 +69,12 @@ def header_line(header: Header) -> str:
 
 def is_snapshot(head: bytes) -> bool:
     """Whether a file that begins like this is a snapshot, or a part of one."""
-    return _beginning(head).startswith(_PLAIN)
+    return beginning(head).startswith(_PLAIN)
 
 
 def header_of(head: bytes) -> Header:
     """Of the first bytes of a file. Raises Torn."""
-    line, newline, _ = _beginning(head).partition(b"\n")
+    line, newline, _ = beginning(head).partition(b"\n")
     if not newline:
         raise Torn("It is cut off within its first line.")
     return parse_header(line)
@@ -145,7 +145,8 @@ def parse_header(line: bytes) -> Header:
     return header
 
 
-def _beginning(head: bytes) -> bytes:
+def beginning(head: bytes) -> bytes:
+    """How a file begins when it is decompressed. `head`: its first bytes."""
     if not head.startswith(_GZIP):
         return head[:_HEAD]
     try:

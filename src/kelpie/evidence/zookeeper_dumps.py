@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kelpie.evidence.snapshot_files import beginning
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Broker, Committed, GroupState, Member, Observations, PartitionView
@@ -79,19 +80,19 @@ def pack(dump: Dump, *, hosts: str, begun: Instant, ended: Instant) -> bytes:
     nodes = {
         path: {"data": node.data, "modified": node.modified} for path, node in sorted(dump.nodes.items())
     }
-    told = {"format": FORMAT, "version": VERSION, "cluster": dump.cluster, "hosts": hosts}
-    told |= {"begun": begun, "ended": ended, "nodes": nodes}
-    return gzip.compress(json.dumps(told, separators=(",", ":")).encode("ascii"), 6, mtime=0)
+    document = {"format": FORMAT, "version": VERSION, "cluster": dump.cluster, "hosts": hosts}
+    document |= {"begun": begun, "ended": ended, "nodes": nodes}
+    return gzip.compress(json.dumps(document, separators=(",", ":")).encode("ascii"), 6, mtime=0)
 
 
 def is_own(head: bytes) -> bool:
     """Whether a collector wrote what begins like this."""
-    return _beginning(head).startswith(_OWN)
+    return beginning(head).startswith(_OWN)
 
 
 def is_dump(head: bytes) -> bool:
     """Whether a file that begins like this is a dump, in any of the forms."""
-    begins = _beginning(head)
+    begins = beginning(head)
     if begins.startswith(_OWN) or _PATHS.match(begins):
         return True
     if begins.lstrip()[:1] in (b"{", b"["):
@@ -115,10 +116,10 @@ def read_dump(path: Path) -> Dump:
     if text.lstrip()[:1] not in ("{", "["):
         return _session(text.splitlines())
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise NoDump(f"It is a dump of ZooKeeper that cannot be read, perhaps cut off: {error}.") from None
-    return _document(told)
+    return _document(document)
 
 
 def observe(dump: Dump, source: str, at: Instant | None = None) -> Observations:
@@ -162,9 +163,9 @@ class _Tree:
 
     def json(self, path: str) -> dict[str, Any]:
         with suppress(ValueError, RecursionError):
-            told = json.loads(self.data(path) or "{}")
-            if isinstance(told, dict):
-                return told
+            document = json.loads(self.data(path) or "{}")
+            if isinstance(document, dict):
+                return document
         return {}
 
 
@@ -183,12 +184,12 @@ def _brokers(
         yield Broker(node, alive=False, reason=reason, at=at, source=source)
 
 
-def _address(told: Mapping[str, Any]) -> tuple[str, int]:
+def _address(registration: Mapping[str, Any]) -> tuple[str, int]:
     """Host and port; since 0.9 also endpoints, and the others are empty where there is TLS only."""
-    host, port = told.get("host"), told.get("port")
+    host, port = registration.get("host"), registration.get("port")
     if isinstance(host, str) and host and isinstance(port, int) and port > 0:
         return host, port
-    for endpoint in told.get("endpoints") or ():
+    for endpoint in registration.get("endpoints") or ():
         match = re.fullmatch(r"\w+://(.*):(\d{1,5})", str(endpoint))
         if match is not None:
             return match[1], int(match[2])
@@ -198,17 +199,17 @@ def _address(told: Mapping[str, Any]) -> tuple[str, int]:
 def _partitions(tree: _Tree, at: Instant | None, source: str) -> Iterator[PartitionView]:
     for topic in tree.children("/brokers/topics"):
         assigned = tree.json(f"/brokers/topics/{topic}").get("partitions")
-        replicas = (
-            {int(it): _nodes(own) for it, own in assigned.items() if it.isdecimal()}
-            if isinstance(assigned, dict)
-            else {}
-        )
+        replicas = {
+            int(partition): _nodes(nodes)
+            for partition, nodes in (assigned.items() if isinstance(assigned, dict) else ())
+            if partition.isdecimal()
+        }
         known = [child for child in tree.children(f"/brokers/topics/{topic}/partitions") if child.isdecimal()]
         for partition in sorted(replicas.keys() | set(map(int, known))):
             state = tree.json(f"/brokers/topics/{topic}/partitions/{partition}/state")
             leader, epoch = state.get("leader", -1), state.get("leader_epoch", -1)
             if not state and tree.has(f"/brokers/topics/{topic}/partitions/{partition}/state"):
-                continue  # It is there, and nobody looked into it.
+                continue  # It exists, and its data was not read.
             in_sync = _nodes(state.get("isr"))
             yield PartitionView(
                 topic,
@@ -222,8 +223,8 @@ def _partitions(tree: _Tree, at: Instant | None, source: str) -> Iterator[Partit
             )
 
 
-def _nodes(told: object) -> tuple[int, ...]:
-    return tuple(row for row in told if isinstance(row, int)) if isinstance(told, list) else ()
+def _nodes(value: object) -> tuple[int, ...]:
+    return tuple(node for node in value if isinstance(node, int)) if isinstance(value, list) else ()
 
 
 def _offsets(tree: _Tree, group: str, at: Instant | None, source: str) -> Iterator[Committed]:
@@ -247,27 +248,29 @@ def _state(tree: _Tree, group: str, at: Instant | None, source: str) -> GroupSta
                 owned[_OWNER_THREAD.sub("", owner.strip())].append(TopicPartition(topic, int(partition)))
     members = []
     for member in tree.children(f"{base}/ids"):
-        told = tree.json(f"{base}/ids/{member}").get("subscription")
-        topics = tuple(sorted(told)) if isinstance(told, dict) else None
-        own = tuple(sorted(owned[member])) if tree.has(f"{base}/owners") else None
-        members.append(Member(member, member, subscribed=topics, assigned=own))
+        subscription = tree.json(f"{base}/ids/{member}").get("subscription")
+        topics = tuple(sorted(subscription)) if isinstance(subscription, dict) else None
+        assigned = tuple(sorted(owned[member])) if tree.has(f"{base}/owners") else None
+        members.append(Member(member, member, subscribed=topics, assigned=assigned))
     word = "Stable" if members else "Empty"
     return GroupState(group, word, ZOOKEEPER, "consumer", members=tuple(members), at=at, source=source)
 
 
-def _document(told: Any) -> Dump:
+def _document(document: Any) -> Dump:
     dump = Dump()
-    if isinstance(told, dict) and ("nodes" in told):
-        if told.get("format") == FORMAT and told.get("version") != VERSION:
-            raise NoDump(f"It has version {told.get('version')} of the format; this release reads {VERSION}.")
-        ended = told.get("ended", told.get("taken"))
-        dump.at = ended if isinstance(ended, int) else _taken(told.get("taken_utc"))
-        dump.cluster = told["cluster"] if isinstance(told.get("cluster"), str) else ""
-        told = told["nodes"]
-    if isinstance(told, dict):
-        pairs: Iterable[tuple[Any, Any]] = told.items()
-    elif isinstance(told, list):
-        pairs = ((row.get("path"), row) for row in told if isinstance(row, dict))
+    if isinstance(document, dict) and ("nodes" in document):
+        if document.get("format") == FORMAT and document.get("version") != VERSION:
+            raise NoDump(
+                f"It has version {document.get('version')} of the format; this release reads {VERSION}."
+            )
+        ended = document.get("ended", document.get("taken"))
+        dump.at = ended if isinstance(ended, int) else _taken(document.get("taken_utc"))
+        dump.cluster = document["cluster"] if isinstance(document.get("cluster"), str) else ""
+        document = document["nodes"]
+    if isinstance(document, dict):
+        pairs: Iterable[tuple[Any, Any]] = document.items()
+    elif isinstance(document, list):
+        pairs = ((row.get("path"), row) for row in document if isinstance(row, dict))
     else:
         pairs = ()
     for path, node in pairs:
@@ -278,15 +281,15 @@ def _document(told: Any) -> Dump:
     return dump
 
 
-def _node(told: Any) -> Node:
-    if not isinstance(told, dict):
-        return Node(told if isinstance(told, str) else None)
-    if "path" not in told and "data" not in told and "value" not in told:
-        return Node(json.dumps(told))  # What the node holds, bare.
-    data = told.get("data", told.get("value"))
+def _node(value: Any) -> Node:
+    if not isinstance(value, dict):
+        return Node(value if isinstance(value, str) else None)
+    if "path" not in value and "data" not in value and "value" not in value:
+        return Node(json.dumps(value))  # What the node holds, bare.
+    data = value.get("data", value.get("value"))
     if isinstance(data, (dict, list)):
         data = json.dumps(data)
-    modified = told.get("modified", told.get("mtime"))
+    modified = value.get("modified", value.get("mtime"))
     return Node(str(data) if data is not None else None, modified if isinstance(modified, int) else None)
 
 
@@ -343,11 +346,3 @@ def _note_stat(dump: Dump, path: str, name: str, value: str) -> None:
         with suppress(ValueError):
             moment = datetime.strptime(" ".join([*words[:4], words[5]]), _TIME).replace(tzinfo=UTC)
             dump.nodes[path] = Node(node.data, round(moment.timestamp() * 1000))
-
-
-def _beginning(head: bytes) -> bytes:
-    if not head.startswith(_GZIP):
-        return head
-    with suppress(zlib.error):
-        return zlib.decompressobj(wbits=31).decompress(head, 1 << 16)
-    return b""

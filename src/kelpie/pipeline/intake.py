@@ -257,13 +257,13 @@ class Intake:
 
     def _known_groups(self, usable: Sequence[logs.Log], outputs: snapshots.Outputs) -> dict[str, str]:
         """Groups by name; empty unless a log has events whose group only the name of the file can tell."""
-        if not any(log.ungrouped and not log.reading.found.known_groups for log in usable):
+        if not any(log.ungrouped and not log.reading.observations.known_groups for log in usable):
             return {}
         commits, metadata = self._tables.frame("offset_commit"), self._tables.frame("group_metadata")
         names = commits.select("group").union(metadata.select("group")).distinct()
         known = {row["group"]: "" for row in names.collect()}
         for log in usable:
-            known |= log.reading.found.known_groups
+            known |= log.reading.observations.known_groups
         return known | outputs.known_groups
 
     def _history(self, outputs: snapshots.Outputs) -> Observations:

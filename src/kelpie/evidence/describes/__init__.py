@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 
 from kelpie.evidence.describes.output import Context, Output
-from kelpie.evidence.describes.tables import Table, is_header
+from kelpie.evidence.describes.tables import ToolTable, is_header
 from kelpie.evidence.describes.tool_errors import read_failure
 from kelpie.evidence.describes.topics import is_topic_line, read_topic_line
 from kelpie.observations import Listing, LogEnds
@@ -47,7 +47,7 @@ def looks_like_output(lines: Iterable[str], name: str) -> bool:
 def read_output(lines: Iterable[str], name: str) -> Output:
     """All rows of one file."""
     context = Context(name)
-    table: Table | None = None
+    table: ToolTable | None = None
     kept: list[str] = []
     for number, raw in enumerate(lines, start=1):
         line = _COLOURS.sub("", raw[:LARGEST_LINE].rstrip())
@@ -56,7 +56,7 @@ def read_output(lines: Iterable[str], name: str) -> Output:
         if not line.strip():
             table = None
         elif is_header(line):
-            table = Table(line, context, number)
+            table = ToolTable(line, context, number)
         elif is_topic_line(line):
             table = None
             read_topic_line(line, context, number)
@@ -71,7 +71,7 @@ def read_output(lines: Iterable[str], name: str) -> Output:
             _end(line, context, number)
     if _is_plain_list(kept, name):
         groups = tuple(line for line in kept if line)
-        context.output.found.listings.append(Listing(None, groups, source=name))
+        context.observations.listings.append(Listing(None, groups, source=name))
     context.finish()
     return context.output
 
@@ -92,7 +92,7 @@ def _end(line: str, context: Context, number: int) -> None:
         row = LogEnds(match[1], int(match[2]), earliest=offset, source=context.source(number))
     else:
         row = LogEnds(match[1], int(match[2]), latest=offset, source=context.source(number))
-    context.output.found.ends.append(row)
+    context.observations.ends.append(row)
 
 
 def _is_plain_list(lines: list[str], name: str) -> bool:

@@ -14,7 +14,7 @@ class Output:
     """What one file says. Rows have `at` None, until it is known when the file was made."""
 
     name: str
-    found: Observations = field(default_factory=Observations)
+    observations: Observations = field(default_factory=Observations)
     times: list[Instant] = field(default_factory=list)
     """Moments that the text itself names."""
     topic_ids: dict[bytes, str] = field(default_factory=dict)
@@ -25,6 +25,7 @@ class Context:
 
     def __init__(self, name: str) -> None:
         self.output = Output(name)
+        self.observations = self.output.observations
         self.group: str | None = None
         """Of the command, for outputs that do not name it: kafka-consumer-groups did so up to 2.3."""
         self.earliest = False
@@ -42,11 +43,11 @@ class Context:
         return f"{self.output.name}:{number}"
 
     def know(self, group: str, number: int) -> None:
-        self.output.found.known_groups.setdefault(group, self.source(number))
+        self.observations.known_groups.setdefault(group, self.source(number))
 
     def finish(self) -> None:
         """States and members of one group are two outputs of the tool, and one row of ours."""
-        self.output.found.states += self.states.values()
-        for listing in self.output.found.listings:
+        self.observations.states += self.states.values()
+        for listing in self.observations.listings:
             for group in listing.groups:
-                self.output.found.known_groups.setdefault(group, listing.source)
+                self.observations.known_groups.setdefault(group, listing.source)

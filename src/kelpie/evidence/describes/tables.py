@@ -80,7 +80,7 @@ def _kind(headings: list[str]) -> str | None:
     return "list" if headings[0] == "GROUP" and len(headings) > 1 else None
 
 
-class Table:
+class ToolTable:
     """One table. Rows go to the context as they come."""
 
     def __init__(self, header: str, context: Context, number: int) -> None:
@@ -91,7 +91,7 @@ class Table:
         aligned = header.replace("COORDINATOR (ID)", "COORDINATOR-(ID)")
         self._starts = [match.start() for match in _WORDS.finditer(aligned)]
         if self._kind == "list":
-            context.output.found.listings.append(Listing(None, (), source=context.source(number)))
+            context.observations.listings.append(Listing(None, (), source=context.source(number)))
 
     def row(self, line: str, number: int) -> bool:
         """Takes one row in. False: it is none."""
@@ -153,10 +153,10 @@ class Table:
     def _offsets(self, group: str, values: dict[str, str], number: int) -> None:
         if values["TOPIC"] in _NONE:
             return  # A member without partitions.
-        found, source = self._context.output.found, self._context.source(number)
+        observations, source = self._context.observations, self._context.source(number)
         topic, partition = values["TOPIC"], int(values["PARTITION"])
         epoch = values.get("LEADER-EPOCH", "-")
-        found.committed.append(
+        observations.committed.append(
             Committed(
                 group,
                 topic,
@@ -168,7 +168,7 @@ class Table:
         )
         end = _offset(values["LOG-END-OFFSET"])
         if end != NO_OFFSET:
-            found.ends.append(LogEnds(topic, partition, latest=end, source=source))
+            observations.ends.append(LogEnds(topic, partition, latest=end, source=source))
 
     def _member(self, group: str, values: dict[str, str], number: int) -> None:
         epoch = values.get("CURRENT-EPOCH", "-")
@@ -207,7 +207,7 @@ class Table:
         )
 
     def _listed(self, group: str, values: dict[str, str], number: int) -> None:
-        listings = self._context.output.found.listings
+        listings = self._context.observations.listings
         listings[-1] = replace(listings[-1], groups=(*listings[-1].groups, group))
         if "STATE" in values:
             kind = values.get("TYPE", CLASSIC).lower()

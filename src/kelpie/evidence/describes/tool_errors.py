@@ -54,14 +54,14 @@ def read_failure(line: str, context: Context, number: int) -> bool:
     deleted = _DELETED.match(line)
     if deleted is not None:
         for group in _QUOTED.findall(deleted["groups"]):
-            context.output.found.removals.append(GroupRemoved(group, source=context.source(number)))
+            context.observations.removals.append(GroupRemoved(group, source=context.source(number)))
             context.know(group, number)
         return True
     return False
 
 
 def _failed(line: str, why: str, context: Context, number: int) -> None:
-    found, source = context.output.found, context.source(number)
+    source = context.source(number)
     context.output.times += [int(each) for each in _TIMED_OUT_AT.findall(line)]
     call = _CALL.search(why)
     asked = _ASKED.get(call["api"], call["api"]) if call is not None else "FindCoordinator"
@@ -74,9 +74,10 @@ def _failed(line: str, why: str, context: Context, number: int) -> None:
     group = missing["group"] if missing is not None else context.group_or_name
     if group is None:
         reason = f"The tool failed, and nothing says for which group: {line.strip()}"
-        found.unasked.append(Unasked("group", "", reason, source=source))
+        context.observations.unasked.append(Unasked("group", "", reason, source=source))
         return
-    found.answers.append(CoordinatorAnswer(group, asked, error, message=line.strip(), source=source))
+    answer = CoordinatorAnswer(group, asked, error, message=line.strip(), source=source)
+    context.observations.answers.append(answer)
     context.know(group, number)
 
 
@@ -85,14 +86,9 @@ def _said(group: str, what: str, line: str, context: Context, number: int) -> No
     context.group = group
     context.know(group, number)
     if what.startswith("does not exist"):
-        answer = CoordinatorAnswer(
-            group,
-            "DescribeGroups",
-            ErrorCode.GROUP_ID_NOT_FOUND,
-            message=line.strip(),
-            source=context.source(number),
-        )
-        context.output.found.answers.append(answer)
+        source, error = context.source(number), ErrorCode.GROUP_ID_NOT_FOUND
+        answer = CoordinatorAnswer(group, "DescribeGroups", error, message=line.strip(), source=source)
+        context.observations.answers.append(answer)
         return
     for words, state in _STATES.items():
         if what.startswith(words):

@@ -46,7 +46,7 @@ def is_topic_line(line: str) -> bool:
 def read_topic_line(line: str, context: Context, number: int) -> None:
     """The head of a topic yields its settings, a partition its view."""
     values = _values(line)
-    topic, observations = values["Topic"], context.output.found
+    topic, observations = values["Topic"], context.observations
     topic_id = _topic_id(values.get("TopicId", ""))
     if topic_id is not None:
         context.output.topic_ids[topic_id] = topic

@@ -12,10 +12,9 @@ matching       templates of messages; java_client, java_coordinator, java_broker
                hold them
 exceptions     Kafka's exceptions in an application's own words
 prefixes       the bracket before a message
-configurations dumps of settings at a start
 attribution    which group a line is about, when it does not say
 pauses         how long a client that polled too late had paused
-reading        all of that, for one file
+log_reader     all of that, for one file
 """
 
 from kelpie.evidence.logs.log_reader import LogReader, LogReading, read_log

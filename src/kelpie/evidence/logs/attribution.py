@@ -33,7 +33,9 @@ class Groups:
     def named(self) -> dict[str, str]:
         if self.guessed is None:
             return self.sure
-        return dict([self.guessed]) | {it: at for it, at in self.sure.items() if it != self.guessed[0]}
+        return dict([self.guessed]) | {
+            group: where for group, where in self.sure.items() if group != self.guessed[0]
+        }
 
     @property
     def are_unknown(self) -> bool:
@@ -84,11 +86,10 @@ class Groups:
     def _with_group(self, event: Event, only: tuple[str, str] | None) -> Event:
         if event.group is not None or is_of_server(event):
             return event
-        found = self.of(event.details.get("instance") or event.client_id or "", only)
-        if found is None:
+        group_and_source = self.of(event.details.get("instance") or event.client_id or "", only)
+        if group_and_source is None:
             return event
-        group, told = found
-        return replace(event, group=group, details={**event.details, "group_from": told})
+        return _attributed(event, *group_and_source)
 
 
 def is_of_server(event: Event) -> bool:
@@ -100,13 +101,16 @@ def by_file_name(events: Iterable[Event], name: str, known: Mapping[str, str]) -
     group = group_in_name(name, known)
     if group is None:
         return list(events)
-    told = {"group_from": f"the name of {name}"}
     return [
         event
         if event.group is not None or is_of_server(event)
-        else replace(event, group=group, details={**event.details, **told})
+        else _attributed(event, group, f"the name of {name}")
         for event in events
     ]
+
+
+def _attributed(event: Event, group: str, source: str) -> Event:
+    return replace(event, group=group, details={**event.details, "group_from": source})
 
 
 def group_in_name(name: str, known: Mapping[str, str]) -> str | None:

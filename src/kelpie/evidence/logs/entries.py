@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kelpie.evidence.logs.hints import Layout
+from kelpie.evidence.logs.hints import LogLayout
 from kelpie.evidence.logs.layouts import Head, parse_head
 from kelpie.evidence.logs.wrappers import WRAPPERS, Wrapped
 
@@ -16,7 +16,7 @@ ALONE = ("Processed a total of ",)
 
 
 @dataclass(slots=True)
-class Entry:
+class LogEntry:
     number: int
     line: str
     """As it stands in the file."""
@@ -34,8 +34,8 @@ class Entry:
         return self.head.message.rstrip().endswith("values:")
 
 
-def begin(number: int, line: str, head: Head, time: str) -> Entry:
-    entry = Entry(number, line, head, time)
+def begin(number: int, line: str, head: Head, time: str) -> LogEntry:
+    entry = LogEntry(number, line, head, time)
     if head.trace:
         entry.trace += head.trace.split("\n")[:_LONGEST_TRACE]
     return entry
@@ -44,7 +44,7 @@ def begin(number: int, line: str, head: Head, time: str) -> Entry:
 class Entries:
     """Goes through the lines of one file; `heads` and `lines` count."""
 
-    def __init__(self, layout: Layout | None = None) -> None:
+    def __init__(self, layout: LogLayout | None = None) -> None:
         """`layout`: the one that the user described; None: it is recognised."""
         self._layout = layout
         self.lines = 0
@@ -57,11 +57,11 @@ class Entries:
         """So many lines came without a wrapper that none is looked for any more."""
         return not self.wrapper and self.heads > _HEADS_TO_TRUST
 
-    def read(self, lines: Iterable[str]) -> Iterator[Entry]:
+    def read(self, lines: Iterable[str]) -> Iterator[LogEntry]:
         return self.read_numbered(enumerate(lines, start=1))
 
-    def read_numbered(self, lines: Iterable[tuple[int, str]]) -> Iterator[Entry]:
-        current: Entry | None = None
+    def read_numbered(self, lines: Iterable[tuple[int, str]]) -> Iterator[LogEntry]:
+        current: LogEntry | None = None
         for number, line in lines:
             self.lines = number
             if self._layout is not None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kelpie.evidence.logs.matching import Found, Message
+from kelpie.evidence.logs.matching import Meaning, Message
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import EventKind as Kind
 
@@ -24,7 +24,7 @@ _CLASS = re.compile(r"\b(" + "|".join(_KINDS) + r")\b(?:: (?P<why>[^\n]*))?")
 _GROUP = re.compile(r"Not authorized to access group: (\S+)")
 
 
-def find_exception(message: Message) -> Sequence[Found] | None:
+def find_exception(message: Message) -> Sequence[Meaning] | None:
     """What an exception says, in the message or in the lines that belong to it."""
     text = f"{message.text}\n{message.trace}" if message.trace else message.text
     if "Exception" not in text:
@@ -41,4 +41,4 @@ def find_exception(message: Message) -> Sequence[Found] | None:
     group = _GROUP.search(text)
     if group is not None:
         fields["group"] = group[1]
-    return [Found(_KINDS[match[1]], fields)]
+    return [Meaning(_KINDS[match[1]], fields)]

@@ -16,7 +16,7 @@ _EXAMPLE = r"shop-*.log=(?P<time>\S+ \S+)\|(?P<level>\w+)\|(?P<message>.*)"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LogLayout:
     """Of files whose name or path fits; a line that fits the pattern begins an entry, and no other does."""
 
     files: str
@@ -38,9 +38,9 @@ class Layout:
 class Hints:
     zone: tzinfo | None = None
     """Of times that name none."""
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[LogLayout, ...] = ()
 
-    def layout_of(self, name: str) -> Layout | None:
+    def layout_of(self, name: str) -> LogLayout | None:
         """None: it is found out."""
         return next((layout for layout in self.layouts if layout.fits(name)), None)
 
@@ -56,7 +56,7 @@ def zone_of(name: str) -> tzinfo:
         raise ValueError(f"There is no time zone {name!r}; write it as Europe/Vienna, or UTC.") from None
 
 
-def parse_layout(text: str) -> Layout:
+def parse_layout(text: str) -> LogLayout:
     """FILES=PATTERN. Raises ValueError."""
     files, equals, pattern = text.partition("=")
     if not equals or not files or not pattern:
@@ -79,12 +79,12 @@ def parse_layout(text: str) -> Layout:
         raise ValueError(
             f"The layout of {files} must name either time, or all of {', '.join((*_DATE, *_CLOCK))}."
         )
-    return Layout(files, compiled)
+    return LogLayout(files, compiled)
 
 
-def _put_together(found: dict[str, str]) -> str:
-    if not all(name in found for name in (*_DATE, *_CLOCK)):
+def _put_together(parts: dict[str, str]) -> str:
+    if not all(name in parts for name in (*_DATE, *_CLOCK)):
         return ""
-    date = "-".join(found[name].zfill(2) for name in _DATE)
-    clock = ":".join(found[name].zfill(2) for name in _CLOCK)
-    return f"{date} {clock}.{found['fraction']}" if found.get("fraction") else f"{date} {clock}"
+    date = "-".join(parts[name].zfill(2) for name in _DATE)
+    clock = ":".join(parts[name].zfill(2) for name in _CLOCK)
+    return f"{date} {clock}.{parts['fraction']}" if parts.get("fraction") else f"{date} {clock}"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kelpie.evidence.logs.matching import Found, Message
+from kelpie.evidence.logs.matching import Meaning, Message
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
@@ -28,35 +28,35 @@ GONE = "not among the live brokers"
 """Why a controller of ZooKeeper's days takes a broker for dead. It says so once for every partition."""
 
 
-def _brokers_changed(found: Found, _: Message) -> Sequence[Found]:
+def _brokers_changed(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """ZooKeeper's days: who came and who went, in one line."""
     changes = [(Kind.BROKER_UNFENCED, "added"), (Kind.BROKER_FENCED, "gone")]
     return [
-        Found(kind, {"node": int(number), "reason": GONE if kind is Kind.BROKER_FENCED else ""})
+        Meaning(kind, {"node": int(number), "reason": GONE if kind is Kind.BROKER_FENCED else ""})
         for kind, name in changes
-        for number in _NUMBERS.findall(found.details.get(name, ""))
+        for number in _NUMBERS.findall(meaning.details.get(name, ""))
     ]
 
 
-def _no_replica(found: Found, message: Message) -> Sequence[Found]:
+def _no_replica(meaning: Meaning, message: Message) -> Sequence[Meaning]:
     """No replica is alive: the partition has no leader, and the brokers of its replicas are gone."""
     match = _NO_REPLICA.search(message.trace)
     alive = set(_NUMBERS.findall(match["alive"])) if match is not None else set()
     replicas = _NUMBERS.findall(match["replicas"]) if match is not None else []
     details = {"leader": "-1", "replicas": ",".join(replicas)}
-    fields = {**found.fields, "node": -1, "reason": "no replica is alive"}
+    fields = {**meaning.fields, "node": -1, "reason": "no replica is alive"}
     gone = [
-        Found(Kind.BROKER_FENCED, {"node": int(node), "reason": GONE})
+        Meaning(Kind.BROKER_FENCED, {"node": int(node), "reason": GONE})
         for node in replicas
         if node not in alive
     ]
-    return [Found(Kind.LEADER_CHANGED, fields, details), *gone]
+    return [Meaning(Kind.LEADER_CHANGED, fields, details), *gone]
 
 
-def _leader(found: Found, _: Message) -> Sequence[Found]:
+def _leader(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """Followers and controllers name the leader; a leader is the broker in the bracket."""
-    details = {"leader" if name == "leader_id" else name: value for name, value in found.details.items()}
-    return [replace(found, fields={**found.fields, "node": int(details["leader"])}, details=details)]
+    details = {"leader" if name == "leader_id" else name: value for name, value in meaning.details.items()}
+    return [replace(meaning, fields={**meaning.fields, "node": int(details["leader"])}, details=details)]
 
 
 PATTERNS = read_templates(

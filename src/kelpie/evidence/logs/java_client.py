@@ -1,8 +1,8 @@
 """What the Java consumer writes, 0.9 to 4.x, classic and KIP-848.
 
-0.9 writes nearly everything at DEBUG and finds no words for the coordinator it found; 0.10 and 0.11 name the
-group in each message; since 1.0 it is in the bracket: "[Consumer clientId=c, groupId=g] ", for static members
-"[Consumer instanceId=i, clientId=c, groupId=g] ".
+0.9 writes nearly everything at DEBUG and does not name the coordinator that it found. 0.10 and 0.11 name
+the group in each message; since 1.0 it is in the bracket: "[Consumer clientId=c, groupId=g] ", for static
+members "[Consumer instanceId=i, clientId=c, groupId=g] ".
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.logs.matching import Found, Message
+from kelpie.evidence.logs.matching import Meaning, Message
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
@@ -38,57 +38,59 @@ _BY_ERROR: dict[object, Kind] = {
 }
 
 
-def _refused(found: Found, _: Message) -> Sequence[Found]:
+def _refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """The fatal errors of joining, each with its own meaning."""
-    reason = str(found.fields.get("reason", ""))
+    reason = str(meaning.fields.get("reason", ""))
     if "incompatible" in reason or "supported protocols" in reason:
-        return [replace(found, fields={**found.fields, "error": ErrorCode.INCONSISTENT_GROUP_PROTOCOL.value})]
+        return [
+            replace(meaning, fields={**meaning.fields, "error": ErrorCode.INCONSISTENT_GROUP_PROTOCOL.value})
+        ]
     if "max size" in reason or "maximum size" in reason:
-        full = {**found.fields, "error": ErrorCode.GROUP_MAX_SIZE_REACHED.value}
-        return [replace(found, kind=Kind.GROUP_FULL, fields=full)]
-    kind = _BY_ERROR.get(found.fields.get("error"))
-    return [replace(found, kind=kind)] if kind is not None else []
+        full = {**meaning.fields, "error": ErrorCode.GROUP_MAX_SIZE_REACHED.value}
+        return [replace(meaning, kind=Kind.GROUP_FULL, fields=full)]
+    kind = _BY_ERROR.get(meaning.fields.get("error"))
+    return [replace(meaning, kind=kind)] if kind is not None else []
 
 
-def _leaving(found: Found, _: Message) -> Sequence[Found]:
+def _leaving(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """From 2.4 to 2.8 only the reason for leaving says that a poll came too late."""
-    reason = str(found.fields.get("reason", ""))
+    reason = str(meaning.fields.get("reason", ""))
     if reason.startswith(_POLL_TIMEOUT) and len(reason) > len(_POLL_TIMEOUT):
-        return [replace(found, kind=Kind.POLL_INTERVAL_EXCEEDED), found]
-    return [found]
+        return [replace(meaning, kind=Kind.POLL_INTERVAL_EXCEEDED), meaning]
+    return [meaning]
 
 
-def _lost(found: Found, _: Message) -> Sequence[Found]:
-    if "session timed out" in str(found.fields.get("reason", "")):
-        return [replace(found, kind=Kind.SESSION_LOST), found]
-    return [found]
+def _lost(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    if "session timed out" in str(meaning.fields.get("reason", "")):
+        return [replace(meaning, kind=Kind.SESSION_LOST), meaning]
+    return [meaning]
 
 
-def _unless_empty(found: Found, _: Message) -> Sequence[Found]:
+def _unless_empty(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """Up to 2.3 every first join began with the revocation of nothing."""
-    return [] if found.details.get("partitions", "") in ("", "[]", "set()") else [found]
+    return [] if meaning.details.get("partitions", "") in ("", "[]", "set()") else [meaning]
 
 
-def _lookup_answer(found: Found, _: Message) -> Sequence[Found]:
+def _lookup_answer(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """Kafka 0.9 prints the answer as it came, and nothing else."""
-    match = _LOOKUP_BODY.search(found.details.get("body", ""))
+    match = _LOOKUP_BODY.search(meaning.details.get("body", ""))
     if match is None:
         return []
     fields: dict[str, str | int] = {"group": match[1]}
     if int(match[2]) == _LOOKUP_ERROR_NONE:
-        return [Found(Kind.COORDINATOR_FOUND, {**fields, "node": int(match[3])})]
-    return [Found(Kind.LOOKUP_FAILED, {**fields, "error": int(match[2])})]
+        return [Meaning(Kind.COORDINATOR_FOUND, {**fields, "node": int(match[3])})]
+    return [Meaning(Kind.LOOKUP_FAILED, {**fields, "error": int(match[2])})]
 
 
-def _reconciled(found: Found, message: Message) -> Sequence[Found]:
+def _reconciled(meaning: Meaning, message: Message) -> Sequence[Meaning]:
     """KIP-848: what is added stands in one of the lines that follow."""
     added = _ADDED.search(message.trace)
     return (
-        [replace(found, details={"partitions": added[1]})] if added is not None and added[1] != "[]" else []
+        [replace(meaning, details={"partitions": added[1]})] if added is not None and added[1] != "[]" else []
     )
 
 
-def _transition(found: Found, _: Message) -> Sequence[Found]:
+def _transition(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """KIP-848: the member's own states."""
     kind = {
         "JOINING": Kind.JOINING,
@@ -96,11 +98,11 @@ def _transition(found: Found, _: Message) -> Sequence[Found]:
         "FENCED": Kind.FENCED,
         "STALE": Kind.POLL_INTERVAL_EXCEEDED,
         "PREPARE_LEAVING": Kind.LEAVING,
-    }.get(found.details.get("to", ""))
-    return [] if kind is None else [replace(found, kind=kind)]
+    }.get(meaning.details.get("to", ""))
+    return [] if kind is None else [replace(meaning, kind=kind)]
 
 
-def _nothing(*_: object) -> Sequence[Found]:
+def _nothing(*_: object) -> Sequence[Meaning]:
     return []
 
 

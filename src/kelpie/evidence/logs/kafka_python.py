@@ -7,7 +7,7 @@ coordinates is called "coordinator-2" there.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kelpie.evidence.logs.matching import Found, Message
+from kelpie.evidence.logs.matching import Meaning, Message
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
@@ -19,9 +19,9 @@ _REQUESTS = {
 }
 
 
-def _unsent(found: Found, _: Message) -> Sequence[Found]:
-    kind = _REQUESTS.get(found.details.get("request", "").partition("_")[0])
-    return [] if kind is None else [replace(found, kind=kind)]
+def _unsent(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    kind = _REQUESTS.get(meaning.details.get("request", "").partition("_")[0])
+    return [] if kind is None else [replace(meaning, kind=kind)]
 
 
 PATTERNS = read_templates("kafka_python", (_unsent,))[""]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.logs.matching import Found, Message, Table, node_in
+from kelpie.evidence.logs.matching import Meaning, Message, TemplateTable, node_in
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
@@ -22,51 +22,51 @@ _REFUSALS = {
 }
 
 
-def _paused(found: Found, _: Message) -> Sequence[Found]:
-    pause = int(found.details["limit_ms"]) + int(found.details["over_ms"])
-    return [replace(found, details={**found.details, "pause_ms": str(pause)})]
+def _paused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    pause = int(meaning.details["limit_ms"]) + int(meaning.details["over_ms"])
+    return [replace(meaning, details={**meaning.details, "pause_ms": str(pause)})]
 
 
-def _joined(found: Found, _: Message) -> Sequence[Found]:
+def _joined(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """The answer to JoinGroup, good or bad."""
-    outcome = str(found.fields.get("reason", ""))
+    outcome = str(meaning.fields.get("reason", ""))
     if outcome in ("(no error)", "Success"):
-        fields = {name: value for name, value in found.fields.items() if name not in ("reason", "error")}
-        return [replace(found, fields=fields)]
-    kind = _REFUSALS.get(int(found.fields.get("error", 0)))
-    return [] if kind is None else [replace(found, kind=kind)]
+        fields = {name: value for name, value in meaning.fields.items() if name not in ("reason", "error")}
+        return [replace(meaning, fields=fields)]
+    kind = _REFUSALS.get(int(meaning.fields.get("error", 0)))
+    return [] if kind is None else [replace(meaning, kind=kind)]
 
 
-def _unless_success(found: Found, _: Message) -> Sequence[Found]:
-    return [] if str(found.fields.get("reason", "")).startswith("Success") else [found]
+def _unless_success(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    return [] if str(meaning.fields.get("reason", "")).startswith("Success") else [meaning]
 
 
-def _unless_closing(found: Found, _: Message) -> Sequence[Found]:
+def _unless_closing(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """A bootstrap connection that became a broker's own one takes its requests along: that is no failure."""
-    return [] if str(found.fields.get("reason", "")).startswith("_DESTROY") else [found]
+    return [] if str(meaning.fields.get("reason", "")).startswith("_DESTROY") else [meaning]
 
 
-def _reset(found: Found, message: Message) -> Sequence[Found]:
+def _reset(meaning: Meaning, message: Message) -> Sequence[Meaning]:
     if "no previously committed offset" in message.text:
-        return [replace(found, kind=Kind.NO_COMMITTED_OFFSET), found]
-    if found.fields.get("error") == ErrorCode.OFFSET_OUT_OF_RANGE:
-        return [replace(found, kind=Kind.OUT_OF_RANGE), found]
-    return [found]
+        return [replace(meaning, kind=Kind.NO_COMMITTED_OFFSET), meaning]
+    if meaning.fields.get("error") == ErrorCode.OFFSET_OUT_OF_RANGE:
+        return [replace(meaning, kind=Kind.OUT_OF_RANGE), meaning]
+    return [meaning]
 
 
-def _refused(found: Found, _: Message) -> Sequence[Found]:
-    kind = _REFUSALS.get(int(found.fields.get("error", 0)))
-    return [] if kind is None else [replace(found, kind=kind)]
+def _refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    kind = _REFUSALS.get(int(meaning.fields.get("error", 0)))
+    return [] if kind is None else [replace(meaning, kind=kind)]
 
 
-def _connection(found: Found, _: Message) -> Sequence[Found]:
+def _connection(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """The broker is called "127.0.0.1:9092/2", or "GroupCoordinator"."""
-    node = node_in(found.details.get("broker", "").rpartition("/")[2])
-    return [found if node is None else replace(found, fields={**found.fields, "node": node})]
+    node = node_in(meaning.details.get("broker", "").rpartition("/")[2])
+    return [meaning if node is None else replace(meaning, fields={**meaning.fields, "node": node})]
 
 
-TABLES: dict[str, Table] = {
-    tag: Table(patterns)
+TABLES: dict[str, TemplateTable] = {
+    tag: TemplateTable(patterns)
     for tag, patterns in read_templates(
         "librdkafka", (_connection, _joined, _paused, _refused, _reset, _unless_closing, _unless_success)
     ).items()

@@ -9,11 +9,10 @@ from datetime import tzinfo
 from kelpie.evidence import properties
 from kelpie.evidence.logs import java_broker, java_client, java_coordinator, kafka_python, librdkafka
 from kelpie.evidence.logs.attribution import Groups
-from kelpie.evidence.logs.configurations import BROKER_DUMP, CONSUMER_DUMP, read_dump, settings_of_group
-from kelpie.evidence.logs.entries import Entries, Entry
+from kelpie.evidence.logs.entries import Entries, LogEntry
 from kelpie.evidence.logs.exceptions import find_exception
-from kelpie.evidence.logs.hints import NO_HINTS, Hints, Layout
-from kelpie.evidence.logs.matching import Found, Message, Table, pattern, split_prefix
+from kelpie.evidence.logs.hints import NO_HINTS, Hints, LogLayout
+from kelpie.evidence.logs.matching import Fields, Meaning, Message, TemplateTable, pattern, split_prefix
 from kelpie.evidence.logs.pauses import limits_of, with_pauses
 from kelpie.evidence.logs.prefixes import facts_of
 from kelpie.evidence.logs.times import Clock, Float, Stamp
@@ -30,8 +29,8 @@ _VERSION = re.compile(r"^Kafka version ?: ?(\d[\w.-]*)")
 _FOR_GROUP = re.compile(r"\bfor group (\S+?)(?=[\s:;,]|\.?$)")
 
 
-def _arrived(found: Found, _: Message) -> Sequence[Found]:
-    return [] if found.details.get("records", "0") == "0" else [found]
+def _arrived(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    return [] if meaning.details.get("records", "0") == "0" else [meaning]
 
 
 _CONSUMED = (
@@ -43,7 +42,7 @@ _CONSUMED = (
         then=_arrived,
     ),
 )
-TABLE = Table(
+TABLE = TemplateTable(
     (
         *java_client.PATTERNS,
         *java_coordinator.PATTERNS,
@@ -59,7 +58,7 @@ class LogReading:
     """What one log says."""
 
     name: str
-    found: Observations = field(default_factory=Observations)
+    observations: Observations = field(default_factory=Observations)
     lines: int = 0
     heads: int = 0
     """How many lines had a time, a level or the like. None at all: it is perhaps no log."""
@@ -74,8 +73,9 @@ class LogReading:
         """Corrects the times of a dateless log. None: the date is unknown, and the log loses its times."""
         self.missing = Float.FIXED
         self.first, self.last = _shifted(self.first, by), _shifted(self.last, by)
-        self.found.events = [replace(event, at=_shifted(event.at, by)) for event in self.found.events]
-        self.found.brokers = [replace(broker, at=_shifted(broker.at, by)) for broker in self.found.brokers]
+        rows = self.observations
+        rows.events = [replace(event, at=_shifted(event.at, by)) for event in rows.events]
+        rows.brokers = [replace(broker, at=_shifted(broker.at, by)) for broker in rows.brokers]
 
 
 class LogReader:
@@ -102,7 +102,7 @@ class LogReader:
         self.in_sequence = False
         self.betrayed = False
 
-    def read(self, lines: Iterable[str], layout: Layout | None = None) -> LogReading:
+    def read(self, lines: Iterable[str], layout: LogLayout | None = None) -> LogReading:
         entries = Entries(layout)
         for entry in entries.read(lines):
             self.entry(entry)
@@ -110,7 +110,7 @@ class LogReader:
         self.finish()
         return self.reading
 
-    def entry(self, entry: Entry) -> None:
+    def entry(self, entry: LogEntry) -> None:
         head = entry.head
         if head.facility:
             who, text = "", _bounded(head.message)
@@ -120,16 +120,16 @@ class LogReader:
             table = TABLE
         trace = "\n".join(map(_bounded, entry.trace)) if entry.trace else ""
         message = Message(who, text, trace, head)
-        meaning = table.find(message) if table is not None else None
-        if meaning is None:
-            meaning = self._other(entry, message)
-        self.reading.unknown += not meaning
+        meanings = table.find(message) if table is not None else None
+        if meanings is None:
+            meanings = self._other(entry, message)
+        self.reading.unknown += not meanings
         facts = self._facts(entry, message)
-        stamp = self._time(entry, needed=bool(meaning))
-        for each in meaning or ():
-            self._event(each, facts, entry, stamp)
+        stamp = self._time(entry, needed=bool(meanings))
+        for meaning in meanings or ():
+            self._event(meaning, facts, entry, stamp)
 
-    def _time(self, entry: Entry, *, needed: bool) -> Stamp | None:
+    def _time(self, entry: LogEntry, *, needed: bool) -> Stamp | None:
         """Most lines mean nothing, and their times are not read; but see `Clock.read`."""
         if not entry.time:
             return None
@@ -145,18 +145,18 @@ class LogReader:
                 self.betrayed = self.clock.betray(stamp, entry.head.message)
         return stamp
 
-    def _other(self, entry: Entry, message: Message) -> Sequence[Found] | None:
+    def _other(self, entry: LogEntry, message: Message) -> Sequence[Meaning] | None:
         """Dumps of configurations, versions, exceptions in other people's words."""
         text = message.text
-        if text.startswith(CONSUMER_DUMP):
-            dump = read_dump(entry.trace)
+        if text.startswith(properties.CONSUMER_DUMP):
+            dump = properties.read_dump(entry.trace)
             where = self._where(entry)
-            self.settings += settings_of_group(dump, where)
+            self.settings += properties.settings_of_group(dump, where)
             if dump.get("group.id", "null") != "null":
                 self.groups.note(dump["group.id"], dump.get("client.id"), f"group.id in {where}")
-        elif text.startswith(BROKER_DUMP):
+        elif text.startswith(properties.BROKER_DUMP):
             if self.broker is None:
-                self.broker, self.broker_source = read_dump(entry.trace), self._where(entry)
+                self.broker, self.broker_source = properties.read_dump(entry.trace), self._where(entry)
         elif text.startswith("Kafka version"):
             match = _VERSION.match(text)
             self.release = match[1] if match is not None else self.release
@@ -168,7 +168,7 @@ class LogReader:
                 self.groups.guess(match[1], self._where(entry))
         return None
 
-    def _facts(self, entry: Entry, message: Message) -> dict[str, str | int]:
+    def _facts(self, entry: LogEntry, message: Message) -> Fields:
         if not entry.head.facility:
             facts = facts_of(message.who)
             if "group" in facts:
@@ -182,28 +182,23 @@ class LogReader:
                 self.groups.note_instance(match[1], instance, self._where(entry))
         return {"client_id": instance.partition("#")[0]} if instance else {}
 
-    def _event(self, found: Found, facts: dict[str, str | int], entry: Entry, stamp: Stamp | None) -> None:
-        if self._repeats(found):
+    def _event(self, meaning: Meaning, facts: Fields, entry: LogEntry, stamp: Stamp | None) -> None:
+        if self._repeats(meaning):
             return
-        self._counts[found.kind] += 1
-        if self._counts[found.kind] > self._most:
-            self.left_out[found.kind] += 1
+        self._counts[meaning.kind] += 1
+        if self._counts[meaning.kind] > self._most:
+            self.left_out[meaning.kind] += 1
             return
-        fields = {**facts, **found.fields}
-        details = dict(found.details)
+        fields = {**facts, **meaning.fields}
+        details = dict(meaning.details)
         if entry.head.name:
             details["instance"] = entry.head.name
         if "group" in fields:
             self.groups.note(str(fields["group"]), details.get("instance"), self._where(entry))
-        self._keep(found.kind, fields, details, entry, stamp)
+        self._keep(meaning.kind, fields, details, entry, stamp)
 
     def _keep(
-        self,
-        kind: EventKind,
-        fields: dict[str, str | int],
-        details: dict[str, str],
-        entry: Entry,
-        stamp: Stamp | None,
+        self, kind: EventKind, fields: Fields, details: dict[str, str], entry: LogEntry, stamp: Stamp | None
     ) -> None:
         where, text = self._where(entry), quoted(entry)
         event = Event(kind, None, where, text, details=details, **fields)  # type: ignore[arg-type]
@@ -212,18 +207,18 @@ class LogReader:
     def _offset(self, stamp: Stamp) -> int:
         return self.clock.offset.get(stamp.float, 0)
 
-    def _repeats(self, found: Found) -> bool:
+    def _repeats(self, meaning: Meaning) -> bool:
         """A controller without its peers says for every partition that they are gone: once is enough."""
-        node = found.fields.get("node")
-        if found.kind is EventKind.BROKER_UNFENCED and isinstance(node, int):
+        node = meaning.fields.get("node")
+        if meaning.kind is EventKind.BROKER_UNFENCED and isinstance(node, int):
             self.gone.discard(node)
-        elif found.kind is EventKind.BROKER_FENCED and isinstance(node, int):
-            repeated = node in self.gone and found.fields.get("reason") == java_broker.GONE
+        elif meaning.kind is EventKind.BROKER_FENCED and isinstance(node, int):
+            repeated = node in self.gone and meaning.fields.get("reason") == java_broker.GONE
             self.gone.add(node)
             return repeated
         return False
 
-    def _where(self, entry: Entry) -> str:
+    def _where(self, entry: LogEntry) -> str:
         return f"{self.reading.name}:{entry.number}"
 
     def last(self) -> Stamp | None:
@@ -231,7 +226,7 @@ class LogReader:
         return self.clock.read(self.last_time)
 
     def finish(self) -> None:
-        reading, observations = self.reading, self.reading.found
+        reading, observations = self.reading, self.reading.observations
         events = [
             replace(event, at=None if stamp is None else stamp.at + self._offset(stamp))
             for event, stamp in self._events
@@ -262,7 +257,7 @@ def _bounded(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_BEGINNING] + text[-_LONGEST_END:]
 
 
-def quoted(entry: Entry) -> str:
+def quoted(entry: LogEntry) -> str:
     """The line as it stands, and of its stack trace the lines that name exceptions."""
     line = entry.line if len(entry.line) <= _LONGEST_TEXT else entry.line[:_LONGEST_TEXT] + "…"
     if not entry.trace:

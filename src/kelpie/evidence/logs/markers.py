@@ -12,9 +12,9 @@ from enum import IntFlag
 from functools import cache
 
 from kelpie.evidence.logs import exceptions, librdkafka, log_reader
-from kelpie.evidence.logs.configurations import BROKER_DUMP, CONSUMER_DUMP
 from kelpie.evidence.logs.entries import ALONE
 from kelpie.evidence.logs.times import MOMENTS
+from kelpie.evidence.properties import BROKER_DUMP, CONSUMER_DUMP
 
 LONGEST_SURE = 6000
 """In characters: of a longer message only the beginning and the end are read."""
@@ -42,12 +42,12 @@ BRACKETED = "groupId="
 @cache
 def markers() -> dict[str, Why]:
     """Words, and why each is of interest."""
-    found = {
+    reasons = {
         BRACKETED: Why.BRACKET,
         'Group "': Why.INSTANCE,
         "for group ": Why.GUESS,
     }
-    found |= dict.fromkeys(MOMENTS, Why.MOMENT)
+    reasons |= dict.fromkeys(MOMENTS, Why.MOMENT)
     words = [pattern.longest for pattern in log_reader.TABLE.patterns]
     for tag, table in librdkafka.TABLES.items():
         words += [
@@ -56,5 +56,5 @@ def markers() -> dict[str, Why]:
     words += [*exceptions.NAMES, *ALONE, CONSUMER_DUMP, BROKER_DUMP, "Kafka version"]
     for word in words:
         assert len(word) >= _SHORTEST, f"a template without a word to look for: {word!r}"
-        found[word] = found.get(word, Why(0)) | Why.MEANS
-    return found
+        reasons[word] = reasons.get(word, Why(0)) | Why.MEANS
+    return reasons

@@ -17,6 +17,7 @@ compared with the fixed parts of the templates, and only then a regular expressi
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from kelpie.evidence.logs.layouts import Head
@@ -69,7 +70,7 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Meaning:
     """What one message means, before it is known which group and client it is about."""
 
     kind: EventKind
@@ -78,7 +79,7 @@ class Found:
     details: Mapping[str, str] = field(default_factory=dict)
 
 
-Also = Callable[[Found, Message], Sequence[Found]]
+Also = Callable[[Meaning, Message], Sequence[Meaning]]
 Fields = dict[str, str | int]
 Fill = Callable[[Fields, str, str], None]
 
@@ -98,9 +99,9 @@ class Pattern:
     error: int | None
     reason: str
     then: Also | None
-    """Makes of what was found what it really means: nothing, something else, several things."""
+    """What the message really means, once all of it is known: nothing, something else, several things."""
 
-    def find(self, message: Message) -> Sequence[Found] | None:
+    def find(self, message: Message) -> Sequence[Meaning] | None:
         """None: it is not this message."""
         if not message.text.startswith(self.beginning) or self.longest not in message.text:
             return None
@@ -111,10 +112,10 @@ class Pattern:
         match = self.regex.match(message.text)
         if match is None:
             return None
-        facts = self._found(match.groups(), message)
-        return [facts] if self.then is None else self.then(facts, message)
+        meaning = self._meaning(match.groups(), message)
+        return [meaning] if self.then is None else self.then(meaning, message)
 
-    def _found(self, values: Sequence[str | None], message: Message) -> Found:
+    def _meaning(self, values: Sequence[str | None], message: Message) -> Meaning:
         fields: dict[str, str | int] = {}
         details: dict[str, str] = {}
         for name, fill, value in zip(self.names, self.fill, values, strict=True):
@@ -132,7 +133,7 @@ class Pattern:
             fields["error"] = error
         if self.reason:
             fields["reason"] = self.reason
-        return Found(self.kind, fields, details)
+        return Meaning(self.kind, fields, details)
 
 
 def _fill_node(fields: Fields, name: str, value: str) -> None:
@@ -232,7 +233,7 @@ def _piece(name: str) -> str:
     return f"(?P<{name}>{_SHAPES.get(name, '.*?')})"
 
 
-class Table:
+class TemplateTable:
     """Templates by first word. Those that begin with a name are tried for every message."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
@@ -246,18 +247,13 @@ class Table:
             else:
                 self._anywhere.append(pattern)
 
-    def find(self, message: Message) -> Sequence[Found] | None:
+    def find(self, message: Message) -> Sequence[Meaning] | None:
         """What the message means. None: it is unknown; empty: it is known and has no meaning here."""
         word = message.text.partition(" ")[0]
-        for pattern in self._by_word.get(word, ()):
-            meaning = pattern.find(message)
-            if meaning is not None:
-                return meaning
-        for pattern in self._anywhere:
-            if message.text.startswith(pattern.beginning):
-                meaning = pattern.find(message)
-                if meaning is not None:
-                    return meaning
+        for pattern in chain(self._by_word.get(word, ()), self._anywhere):
+            meanings = pattern.find(message)
+            if meanings is not None:
+                return meanings
         return None
 
 

@@ -28,7 +28,7 @@ def with_pauses(
 
     `limits` by group. `later`: who is back first in what follows these events.
     """
-    told: list[Event] = []
+    completed: list[Event] = []
     back = dict(later or {})
     for event in reversed(events):
         client = (event.group, event.client_id, event.details.get("instance"))
@@ -36,8 +36,8 @@ def with_pauses(
             back[client] = event.at
         elif event.kind is EventKind.POLL_INTERVAL_EXCEEDED:
             event = _with_pause(event, back.get(client), limits.get(event.group or ""))  # noqa: PLW2901
-        told.append(event)
-    return told[::-1]
+        completed.append(event)
+    return completed[::-1]
 
 
 def limits_of(settings: Iterable[Setting]) -> dict[str, str]:

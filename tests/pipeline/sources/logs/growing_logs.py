@@ -46,4 +46,4 @@ class Growing:
 
 
 def wanted(path: Path) -> list[Event]:
-    return plain(by_the_evidence(path, path.name).found.events)
+    return plain(by_the_evidence(path, path.name).observations.events)

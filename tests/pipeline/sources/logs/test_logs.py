@@ -53,7 +53,7 @@ def same(mine: LogReading, theirs: LogReading) -> None:
         theirs.missing,
     )
     for name in ("settings", "brokers", "unasked", "known_groups"):
-        assert getattr(mine.found, name) == getattr(theirs.found, name), name
+        assert getattr(mine.observations, name) == getattr(theirs.observations, name), name
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,7 +68,7 @@ def test_recordings_read_by_their_words_say_the_same(name: str) -> None:
         except Whole:
             continue
         theirs = by_the_evidence(path, path.name)
-        assert plain(found) == plain(theirs.found.events), path
+        assert plain(found) == plain(theirs.observations.events), path
         same(reading, theirs)
         compared += 1
     assert compared
@@ -83,7 +83,7 @@ def test_mixed_and_damaged_logs_say_the_same(seed: int, tmp_path: Path) -> None:
     found, reading = in_one_piece(path, "mixed.log")
     theirs = by_the_evidence(path, "mixed.log")
     assert len(found) > 50
-    assert plain(found) == plain(theirs.found.events)
+    assert plain(found) == plain(theirs.observations.events)
     same(reading, theirs)
 
 
@@ -97,7 +97,7 @@ def test_a_line_of_megabytes_costs_nothing_but_itself(line: bytes, tmp_path: Pat
     path.write_bytes(b"\n".join([*entries, line, *entries, entries[0][:30] + line, *entries]))
     found, reading = in_one_piece(path, "long.log")
     theirs = by_the_evidence(path, "long.log")
-    assert plain(found) == plain(theirs.found.events)
+    assert plain(found) == plain(theirs.observations.events)
     same(reading, theirs)
 
 
@@ -147,7 +147,7 @@ def test_ranges_of_a_log_say_together_what_the_whole_says(spark: SparkSession, t
     assert all(can_be_split(path, "utf-8") for path in paths)
     found, readings = in_ranges(spark, paths, 5003)
     theirs = {path.name: by_the_evidence(path, path.name) for path in paths}
-    wanted = [event for name in sorted(theirs) for event in theirs[name].found.events]
+    wanted = [event for name in sorted(theirs) for event in theirs[name].observations.events]
     assert plain(found) == plain(wanted)
     for name, reading in readings.items():
         same(reading, theirs[name])
@@ -165,7 +165,7 @@ def test_a_log_that_turns_out_to_have_no_dates_is_read_anew_as_a_whole(
     path.write_bytes(b"\n".join([*start, *later, b"00:01:00.000 [main] INFO x.Y - Offset commit failed: no"]))
     found, readings = in_ranges(spark, [path], 2000)
     theirs = by_the_evidence(path, path.name)
-    assert plain(found) == plain(theirs.found.events)
+    assert plain(found) == plain(theirs.observations.events)
     assert len(found) == 10
     same(readings[path.name], theirs)
 
@@ -184,7 +184,7 @@ def test_a_layout_that_somebody_describes_is_read_by_it(spark: SparkSession, tmp
     told = read_logs(spark, [item(path)], folder, ledger, hints=hints, range_bytes=1000)
     correct(told, {})
     rows = written(tmp_path / "table", write_logs(spark, told, tmp_path / "table", "c"))
-    theirs = read_log(read_lines(path, "utf-8"), path.name, hints).found.events
+    theirs = read_log(read_lines(path, "utf-8"), path.name, hints).observations.events
     assert plain([event_of(row) for row in sorted(rows, key=lambda it: it["line"])]) == plain(theirs)
     assert len(theirs) == 40
     misfit = Hints(layouts=(parse_layout("*=!(?P<message>.*)"),))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from kelpie.evidence.folder import NOTHING_KNOWN
 from kelpie.evidence.logs import LogReading
 from kelpie.evidence.logs.attribution import group_in_name
-from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints, Layout
+from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints, LogLayout
 from kelpie.model.time import Instant
 from kelpie.observations import Event
 from kelpie.observations.encoding import decode
@@ -75,7 +75,7 @@ class _Work:
 
     item: Item
     plan: ReadingPlan
-    layout: Layout | None = None
+    layout: LogLayout | None = None
     whole: bool = False
 
     @property
@@ -157,10 +157,10 @@ def correct(logs: Sequence[Log], known: Mapping[str, str]) -> None:
         if log.began is not None:
             shift = None if reading.first is None else reading.first - log.began
         named = None
-        if log.ungrouped and not reading.found.known_groups:
+        if log.ungrouped and not reading.observations.known_groups:
             named = group_in_name(reading.name, known)
         if named is not None:
-            reading.found.known_groups[named] = f"the name of {reading.name}"
+            reading.observations.known_groups[named] = f"the name of {reading.name}"
         log.pieces = [
             replace(piece, known=replace(piece.known, shift_ms=shift, named=named)) for piece in log.pieces
         ]

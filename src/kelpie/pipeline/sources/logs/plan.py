@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kelpie.evidence.logs.hints import Layout
+from kelpie.evidence.logs.hints import LogLayout
 from kelpie.pipeline.sources.logs.parts import Known, Part
 
 
@@ -13,7 +13,7 @@ class Task(NamedTuple):
     name: str
     path: str
     encoding: str
-    layout: Layout | None = None
+    layout: LogLayout | None = None
     piece: int = 0
     pieces: int = 1
     begins: int = 0

@@ -10,13 +10,13 @@ from datetime import tzinfo
 from pathlib import Path
 
 from kelpie.evidence.logs import LogReader
-from kelpie.evidence.logs.entries import Entries, Entry
-from kelpie.evidence.logs.hints import Layout
+from kelpie.evidence.logs.entries import Entries, LogEntry
+from kelpie.evidence.logs.hints import LogLayout
 from kelpie.evidence.logs.java_broker import GONE
 from kelpie.evidence.logs.layouts import parse_head
 from kelpie.evidence.logs.lines import LARGEST_LINE, read_lines
 from kelpie.evidence.logs.log_reader import MOST_EVENTS_OF_A_KIND, quoted
-from kelpie.evidence.logs.matching import Found
+from kelpie.evidence.logs.matching import Fields, Meaning
 from kelpie.evidence.logs.times import Stamp
 from kelpie.observations import EventKind
 
@@ -38,7 +38,7 @@ class Row:
     line: int
     level: str
     kind: EventKind
-    fields: dict[str, str | int]
+    fields: Fields
     details: dict[str, str]
     text: str
     part: int
@@ -58,23 +58,18 @@ class RowReader(LogReader):
         """Whether each later line can be read without the lines before it."""
         self._once: int | None = None
 
-    def _repeats(self, match: Found) -> bool:
+    def _repeats(self, meaning: Meaning) -> bool:
         self._once = None
-        node = match.fields.get("node")
-        if match.kind in (EventKind.BROKER_FENCED, EventKind.BROKER_UNFENCED) and isinstance(node, int):
-            gone = match.kind is EventKind.BROKER_FENCED and match.fields.get("reason") == GONE
+        node = meaning.fields.get("node")
+        if meaning.kind in (EventKind.BROKER_FENCED, EventKind.BROKER_UNFENCED) and isinstance(node, int):
+            gone = meaning.kind is EventKind.BROKER_FENCED and meaning.fields.get("reason") == GONE
             if gone and node not in self.brokers_told:
                 self._once = node
             self.brokers_told.add(node)
-        return super()._repeats(match)
+        return super()._repeats(meaning)
 
     def _keep(
-        self,
-        kind: EventKind,
-        fields: dict[str, str | int],
-        details: dict[str, str],
-        entry: Entry,
-        stamp: Stamp | None,
+        self, kind: EventKind, fields: Fields, details: dict[str, str], entry: LogEntry, stamp: Stamp | None
     ) -> None:
         number, rows = entry.number, self.rows
         part = rows[-1].part + 1 if rows and rows[-1].line == number else 0
@@ -83,7 +78,7 @@ class RowReader(LogReader):
 
 
 def read_whole(
-    path: Path, name: str, zone: tzinfo | None, encoding: str, layout: Layout | None = None
+    path: Path, name: str, zone: tzinfo | None, encoding: str, layout: LogLayout | None = None
 ) -> RowReader:
     """Reads a whole file, line by line. Events of each kind are limited, for they must fit into memory."""
     reader = RowReader(name, zone, most=MOST_EVENTS_OF_A_KIND)

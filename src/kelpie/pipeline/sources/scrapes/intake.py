@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kelpie.evidence.logs.lines import read_lines
-from kelpie.evidence.scrapes import Malformed, read_scrape
+from kelpie.evidence.scrapes import MalformedLine, read_scrape
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.time import Instant
 from kelpie.pipeline.sources.inventory import Item
@@ -46,7 +46,7 @@ def _read(
     constants = {"cluster": cluster, "source": name}
     try:
         for line in read_scrape(read_lines(Path(path), encoding)):
-            if isinstance(line, Malformed):
+            if isinstance(line, MalformedLine):
                 text = line.text.encode("utf-8", "replace")
                 complaint = {"reason": f"{_REASON}: line {line.line}.", "bytes": text, "size": len(text)}
                 rows.append({**constants, **complaint, "position": line.position})

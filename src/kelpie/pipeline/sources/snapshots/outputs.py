@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kelpie.evidence.assembly import BrokerProperties, add_outputs
-from kelpie.evidence.dateless import settle_dates
-from kelpie.evidence.dating import Dated, without_time
+from kelpie.evidence.dating import Dated, settle_dates, without_time
 from kelpie.evidence.describes import read_output
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.recognition import Kind
@@ -75,7 +74,7 @@ class Outputs:
     @property
     def groups(self) -> list[str]:
         """Groups whose state or offsets they show: the history of these dates them."""
-        observations = [dated.output.found for dated in self.dated]
+        observations = [dated.output.observations for dated in self.dated]
         shown = {row.group for one in observations for row in one.states}
         shown |= {row.group for one in observations for row in one.committed}
         return sorted(shown | {row.group for one in observations for row in one.removals})
@@ -83,14 +82,14 @@ class Outputs:
     @property
     def positions(self) -> list[tuple[str, str, int, int]]:
         """Group, topic, partition and offset of all committed offsets that they show."""
-        rows = (row for dated in self.dated for row in dated.output.found.committed)
+        rows = (row for dated in self.dated for row in dated.output.observations.committed)
         return sorted(
             {(row.group, row.topic, row.partition, row.offset) for row in rows if row.offset != NO_OFFSET}
         )
 
     @property
     def known_groups(self) -> dict[str, str]:
-        return Observations.of(dated.output.found for dated in self.dated).known_groups
+        return Observations.of(dated.output.observations for dated in self.dated).known_groups
 
     @property
     def topic_ids(self) -> dict[bytes, str]:
@@ -166,7 +165,8 @@ def together(
 
     `history`: changes of leaders in logs, and records of the groups that outputs show.
     """
-    everything = Observations().add(of_disks, *(log.reading.found for log in logs), configurations.settings)
+    of_logs = (log.reading.observations for log in logs)
+    everything = Observations().add(of_disks, *of_logs, configurations.settings)
     add_outputs(everything, outputs.dated, [log.reading for log in logs], _modified(batch), history)
     return everything.add(*map(_dump, batch.of(Kind.ZOOKEEPER)))
 
