@@ -8,8 +8,7 @@ import pytest
 
 from kelpie.client.client_errors import TimedOut
 from kelpie.repair.applying import Action, Repair, RepairResult, StepFailed, apply
-from kelpie.repair.commands import with_properties
-from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, Step, Table
+from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, PlanTable, Step
 from kelpie.repair.rendering import WIDTH, render, render_end, render_failure, render_report
 
 LONG = (
@@ -26,7 +25,7 @@ PLAN = Plan(
     ),
     seen=("Broker 1 is alive.",),
     tables=(
-        Table(
+        PlanTable(
             "Offsets",
             ("TOPIC", "OFFSET", "NOTE"),
             (
@@ -117,7 +116,7 @@ def test_a_plan_fits_the_terminal_and_its_commands_can_be_pasted() -> None:
 
 def test_commands_keep_the_properties_that_they_need() -> None:
     """On a secured cluster a pasted command would be refused without them."""
-    plan = with_properties(PLAN, "my client.properties")
+    plan = PLAN.with_properties("my client.properties")
     (line,) = plan.steps[1].undo.lines
     words = shlex.split(line)
     assert words[words.index("--command-config") - 2 :][:4] == [
@@ -127,11 +126,13 @@ def test_commands_keep_the_properties_that_they_need() -> None:
         "my client.properties",
     ]
     assert plan.afterwards == PLAN.afterwards
+    result = RepairResult(plan, ["done"] * len(plan.steps))
+    assert result.undo_steps == [plan.steps[1].undo], "the other steps change nothing"
 
 
 def test_names_cannot_drive_the_terminal() -> None:
     """A group's name may hold anything, also escape sequences."""
-    text = render(Plan("reset", "Group \x1b[2Jx", tables=(Table("T", ("N",), (("\x07",),)),)))
+    text = render(Plan("reset", "Group \x1b[2Jx", tables=(PlanTable("T", ("N",), (("\x07",),)),)))
     assert all(sign.isprintable() or sign == "\n" for sign in text)
     assert "\\x1b[2Jx" in text
 
@@ -154,5 +155,5 @@ def test_a_plan_with_obstacles_is_not_applicable() -> None:
 def test_long_tables_are_cut_for_people_only() -> None:
     """Programs get all rows as JSON."""
     rows = tuple((str(number),) for number in range(100))
-    text = render(Plan("reset", "t", tables=(Table("Rows", ("N",), rows),)))
+    text = render(Plan("reset", "t", tables=(PlanTable("Rows", ("N",), rows),)))
     assert "… and 60 more; --json has them all" in text

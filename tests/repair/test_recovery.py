@@ -30,23 +30,23 @@ def test_newest_commit_of_all_copies_counts() -> None:
         ends=[ends(1, 2), ends(2, 3)],
         partitions=[PartitionView("__consumer_offsets", 3, -1, (1, 2), ())],
     )
-    (row,) = recover(seen)
-    assert (row.group, row.topic, row.partition, row.offset, row.at) == ("g", "t", 0, 9, 200)
+    ((group, row),) = recover(seen)
+    assert (group, *row.partition, row.offset, row.claim.at) == ("g", "t", 0, 9, 200)
     assert row.certainty is Certainty.CERTAIN
-    assert row.source.startswith("broker-2/")
+    assert row.claim.source.startswith("broker-2/")
 
 
 def test_as_it_was_at_a_time() -> None:
     """Before the rewind, before the removal."""
     seen = Observations(commits=[commit(5, 100, 1), commit(2, 200, 2), commit(-1, 300, 3)])
-    assert [row.offset for row in recover(seen, at=150)] == [5]
-    assert [row.offset for row in recover(seen, at=250)] == [2]
+    assert [row.offset for _, row in recover(seen, at=150)] == [5]
+    assert [row.offset for _, row in recover(seen, at=250)] == [2]
     assert list(recover(seen)) == []
 
 
 def test_a_described_offset_is_better_than_none_and_says_so() -> None:
     """The output of a tool, where no disk was kept."""
-    (row,) = recover(Observations(committed=[Committed("g", "t", 0, 7, at=50, source="describe.txt:4")]))
+    ((_, row),) = recover(Observations(committed=[Committed("g", "t", 0, 7, at=50, source="describe.txt:4")]))
     assert (row.offset, row.certainty) == (7, Certainty.DATED)
 
 

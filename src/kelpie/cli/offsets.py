@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from kelpie.cli.witnesses import read_witnesses
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.repair import offsets_file
+from kelpie.repair.claims import SettledOffset
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.recovery import Recovered, recover
+from kelpie.repair.recovery import recover
 from kelpie.repair.reset_targets import parse_time
 
 _NOTHING = 1
@@ -66,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
     observations = read_witnesses(arguments.folders, arguments.cluster)
     rows = list(recover(observations, groups=arguments.group, at=at))
     if arguments.json:
-        print(json.dumps([_data(row) for row in rows], indent=2))
+        print(json.dumps([_data(*row) for row in rows], indent=2))
     elif arguments.csv:
         print(_csv(rows, named=arguments.group is None or len(arguments.group) != 1), end="")
     elif rows:
@@ -77,40 +78,40 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _data(row: Recovered) -> dict[str, object]:
+def _data(group: str, offset: SettledOffset) -> dict[str, object]:
     return {
-        "group": row.group,
-        "topic": row.topic,
-        "partition": row.partition,
-        "offset": row.offset,
-        "commit_timestamp": row.at,
-        "source": row.source,
-        "certainty": row.certainty.word,
-        "why": row.why,
+        "group": group,
+        "topic": offset.partition.topic,
+        "partition": offset.partition.partition,
+        "offset": offset.offset,
+        "commit_timestamp": offset.claim.at,
+        "source": offset.claim.source,
+        "certainty": offset.certainty.word,
+        "why": offset.why,
     }
 
 
-def _csv(rows: Iterable[Recovered], *, named: bool) -> str:
+def _csv(rows: Iterable[tuple[str, SettledOffset]], *, named: bool) -> str:
     offsets: dict[str, dict[TopicPartition, int]] = {}
-    for row in rows:
-        offsets.setdefault(row.group, {})[TopicPartition(row.topic, row.partition)] = row.offset
+    for group, offset in rows:
+        offsets.setdefault(group, {})[offset.partition] = offset.offset
     return "".join(
         offsets_file.write(of_group, group if named else None) for group, of_group in offsets.items()
     )
 
 
-def _table(rows: Sequence[Recovered]) -> str:
+def _table(rows: Iterable[tuple[str, SettledOffset]]) -> str:
     cells = [_HEAD] + [
         (
-            row.group,
-            row.topic,
-            str(row.partition),
-            str(row.offset),
-            _moment(row.at),
-            f"{row.certainty.word} ({row.why})",
-            row.source,
+            group,
+            offset.partition.topic,
+            str(offset.partition.partition),
+            str(offset.offset),
+            _moment(offset.claim.at),
+            f"{offset.certainty.word} ({offset.why})",
+            offset.claim.source,
         )
-        for row in rows
+        for group, offset in rows
     ]
     return text_table(cells)
 

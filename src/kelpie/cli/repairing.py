@@ -18,7 +18,6 @@ from kelpie.client.survey import wall_clock
 from kelpie.examination.examination import cluster_name
 from kelpie.observations import Observations
 from kelpie.repair.applying import Repair, apply
-from kelpie.repair.commands import with_properties
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.rendering import printable, render, render_end, render_failure, render_report
 from kelpie.repair.undo_files import write_whole
@@ -69,7 +68,7 @@ async def _run(arguments: argparse.Namespace, settings: Settings, make: Making) 
     async with await Nodes.open(settings) as nodes:
         repair = await make(nodes)
         if arguments.command_config:
-            repair = replace(repair, plan=with_properties(repair.plan, arguments.command_config))
+            repair = replace(repair, plan=repair.plan.with_properties(arguments.command_config))
         plan = repair.plan
         if not arguments.json:
             print(render(plan), end="\n\n")

@@ -9,11 +9,11 @@ their own (`group_move`, `reassignment_plan`, `election_plan`). What they share:
 - Decisions without input or output: `group_names` (where a group can live), `occupancy` (whether a name is
   free), `claims` (which offsets a group had committed), `reset_targets` (the offsets that a reset commits),
   `replica_placement` (which replicas go where), `losses` (what an unclean election loses), `offsets_file`
-  (the CSV of Kafka's own tool), `manual_elections` (lines to paste).
+  (the CSV of Kafka's own tool).
 - Questions: `picture` (the cluster), `coordinators` (groups and offsets), `log_ends`, `replica_copies`
   (copies on living brokers that do not lead), `offset_sources` (all places where offsets are still known).
-- Changes: `coordinators` commits and deletes, `replica_moves` moves replicas through the `controller`,
-  `zookeeper` does so on old clusters, `undo_files` writes the files that undo needs.
+- Changes: `coordinators` commits and deletes, `controller` moves replicas, `zookeeper` does so on old
+  clusters, `undo_files` writes the files that undo needs.
 
 Nothing but an action of `applying` changes a cluster.
 """

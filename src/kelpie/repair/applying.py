@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from kelpie.client.client_errors import ClientError
-from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, Step
+from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, ManualStep, Plan, Step
 
 Action = Callable[[], Awaitable[str]]
-"""Does one step and reports it in one sentence. Raises StepFailed or ClientError."""
+"""Does one step and reports it in one sentence. Raises StepFailed, CannotRepair or ClientError."""
 
 
 class StepFailed(Exception):
@@ -45,7 +45,7 @@ class RepairResult:
     @property
     def undo_steps(self) -> list[ManualStep]:
         """The last step that changed something is undone first."""
-        return [step.undo for step in reversed(self.done) if step.undo is not NOTHING_CHANGES]
+        return [step.undo for step in reversed(self.done) if step.undo != NOTHING_CHANGES]
 
     def as_data(self) -> dict[str, object]:
         return {
@@ -67,7 +67,7 @@ async def apply(repair: Repair, on_report: Callable[[int, str], None]) -> Repair
             report = await action()
         except ClientError as error:
             result.failure = error.reason
-        except (StepFailed, OSError) as error:
+        except (StepFailed, CannotRepair, OSError) as error:
             result.failure = str(error)
         if result.failure is not None:
             return result

@@ -14,10 +14,11 @@ The settled offset says how certain it is, and why.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import Commit, Committed
+from kelpie.observations import Commit, Committed, Observations
 from kelpie.observations.positions import NO_OFFSET
 
 
@@ -71,6 +72,11 @@ class Claim:
     def removed(self) -> bool:
         return self.offset == NO_OFFSET
 
+    @classmethod
+    def of_row(cls, row: Commit | Committed, at: Instant | None, **more: Any) -> "Claim":
+        epoch, metadata = row.leader_epoch, row.metadata
+        return cls(row.name, row.offset, row.source, at, leader_epoch=epoch, metadata=metadata, **more)
+
 
 @dataclass(frozen=True, slots=True)
 class SettledOffset:
@@ -102,16 +108,7 @@ def of_copies(commits: Iterable[Commit], group: str, *, removals: bool = True) -
         before = last.get((copy, commit.name))
         # A tombstone of an old release has no time. It is not older than the commit that it removes.
         at = commit.at if commit.at is not None else before.at if before is not None else None
-        last[copy, commit.name] = Claim(
-            commit.name,
-            commit.offset,
-            commit.source,
-            at,
-            copy=copy,
-            record=record,
-            leader_epoch=commit.leader_epoch,
-            metadata=commit.metadata,
-        )
+        last[copy, commit.name] = Claim.of_row(commit, at, copy=copy, record=record)
     return list(last.values())
 
 
@@ -123,15 +120,13 @@ def of_surveys(rows: Iterable[Committed], group: str) -> list[Claim]:
             continue
         before = last.get(row.name)
         if before is None or (before.at or 0) <= (row.at or 0):
-            last[row.name] = Claim(
-                row.name,
-                row.offset,
-                row.source,
-                row.at,
-                leader_epoch=row.leader_epoch,
-                metadata=row.metadata,
-            )
+            last[row.name] = Claim.of_row(row, row.at)
     return list(last.values())
+
+
+def claims_of(rows: Observations, group: str, *, removals: bool = True) -> list[Claim]:
+    """All claims in rows of files or surveys."""
+    return [*of_copies(rows.commits, group, removals=removals), *of_surveys(rows.committed, group)]
 
 
 def place_in_copy(source: str) -> tuple[str, int]:

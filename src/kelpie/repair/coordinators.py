@@ -4,7 +4,7 @@ A repair needs the whole answer. So a failure is raised here, after the admin cl
 pass.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
-from kelpie.observations import Committed, GroupState
+from kelpie.model.words import counted
+from kelpie.observations import GroupState
 from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.repair.applying import StepFailed
 from kelpie.repair.claims import Claim, ClaimKind
@@ -32,7 +33,7 @@ _NO_SUCH_GROUP = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
 """Coordinators answer so of a group that they do not know."""
 
 
-class CoordinatorRefused(Exception):
+class CoordinatorRefused(StepFailed):
     """A coordinator answered with an error."""
 
     def __init__(self, what: str, error: int, message: str = "") -> None:
@@ -45,17 +46,13 @@ class Coordinators:
     def __init__(self, nodes: Nodes, cluster: ClusterView, limit_s: float = 30.0) -> None:
         self._nodes = nodes
         self._admin = Admin(nodes, patience_s=limit_s)
-        self._cluster = cluster
-
-    @property
-    def cluster(self) -> ClusterView:
+        self.cluster = cluster
         """As it was surveyed last."""
-        return self._cluster
 
     async def survey_again(self, topics: Collection[str]) -> ClusterView:
         """A newer picture of the cluster, with these topics."""
-        self._cluster = await survey_cluster(self._nodes, topics)
-        return self._cluster
+        self.cluster = await survey_cluster(self._nodes, topics)
+        return self.cluster
 
     async def state(self, group: str) -> GroupState:
         """State and members; ABSENT if there is no such group. Raises CoordinatorRefused, ClientError."""
@@ -71,9 +68,15 @@ class Coordinators:
         """All offsets of a group. Raises CoordinatorRefused, ClientError."""
         rows = await self._admin.committed([group])
         _check_answer(f"The offsets of group {group} cannot be fetched", rows)
-        return {claim.partition: claim for claim in _claims(group, rows)}
+        claims = {}
+        for row in rows:
+            if row.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                continue  # Kafka 0.9 was asked for a partition that is gone.
+            _check(f"The offset of {row.name} of group {group} cannot be fetched", row.error)
+            claims[row.name] = Claim.of_row(row, row.at, kind=ClaimKind.COORDINATOR)
+        return claims
 
-    async def commit(self, group: str, claims: Sequence[Claim]) -> None:
+    async def commit(self, group: str, claims: Sequence[Claim]) -> str:
         """Commits as no member, which a group without members takes. Raises StepFailed, ClientError."""
         offsets = {
             claim.partition: OffsetToCommit(
@@ -90,17 +93,30 @@ class Coordinators:
             done = sum(not row.error for row in rows)
             before = f" {done} of {len(claims)} offsets were committed before." if done else ""
             raise StepFailed(f"{refused}{before}") from None
+        return f"{counted(len(claims), 'offset')} committed for group {group}."
 
-    async def delete(self, group: str) -> None:
+    async def compare(self, group: str, claims: Sequence[Claim]) -> str:
+        """Fetches offsets back. Raises StepFailed where they are not what was committed."""
+        committed = await self.committed(group)
+        for claim in claims:
+            fetched = committed.get(claim.partition)
+            offset = None if fetched is None else fetched.offset
+            if offset != claim.offset:
+                raise StepFailed(
+                    f"{claim.partition} of group {group} was committed at {claim.offset}, and its "
+                    f"coordinator says {'none' if offset is None else offset}. Does somebody use this name "
+                    "already?"
+                )
+        return f"{counted(len(claims), 'offset')} of group {group} fetched back: all as committed."
+
+    async def delete(self, group: str) -> str:
         """Deletes a group without members, and its offsets. Raises StepFailed, ClientError."""
         rows = await self._admin.delete_groups([group])
-        try:
-            _check_answer(f"Group {group} cannot be deleted", rows)
-            for row in rows:
-                if row.error is not ErrorCode.GROUP_ID_NOT_FOUND:
-                    _check(f"Group {group} cannot be deleted", row.error)
-        except CoordinatorRefused as refused:
-            raise StepFailed(str(refused)) from None
+        _check_answer(f"Group {group} cannot be deleted", rows)
+        for row in rows:
+            if row.error is not ErrorCode.GROUP_ID_NOT_FOUND:
+                _check(f"Group {group} cannot be deleted", row.error)
+        return f"Group {group} is deleted."
 
     async def can_delete(self, group: str) -> bool:
         """Whether groups can be deleted at all: since Kafka 1.1."""
@@ -119,19 +135,3 @@ def _check_answer(what: str, rows: Rows[Any]) -> None:
 def _check(what: str, error: int, message: str = "") -> None:
     if error != ErrorCode.NONE:
         raise CoordinatorRefused(what, error, message)
-
-
-def _claims(group: str, rows: Iterable[Committed]) -> Iterable[Claim]:
-    for row in rows:
-        if row.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            continue  # Kafka 0.9 was asked for a partition that is gone.
-        _check(f"The offset of {row.name} of group {group} cannot be fetched", row.error)
-        yield Claim(
-            row.name,
-            row.offset,
-            row.source,
-            row.at,
-            ClaimKind.COORDINATOR,
-            leader_epoch=row.leader_epoch,
-            metadata=row.metadata,
-        )

@@ -6,6 +6,7 @@ An unclean election loses records for good: replicas that come back later are cu
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from kelpie.client.admin import controller
 from kelpie.client.admin.controller import LIMIT_S
@@ -60,14 +61,8 @@ async def elect(
     if not plan.steps:
         return Repair(plan)
     elected = [candidate.partition for candidate in candidates]
-
-    async def ask() -> str:
-        return await _ask(nodes, elected, unclean=unclean)
-
-    async def watch() -> str:
-        return await _watch(nodes, elected)
-
-    return Repair(plan, (ask, watch))
+    ask = partial(_ask, nodes, elected, unclean=unclean)
+    return Repair(plan, (ask, partial(_watch, nodes, elected)))
 
 
 # Choosing leaders

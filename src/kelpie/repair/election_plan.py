@@ -1,5 +1,10 @@
-"""The plan of elections: words and data, no questions."""
+"""The plan of elections: words and data, no questions.
 
+Releases whose controller takes no request for an election hold one by hand, with settings and ZooKeeper.
+"""
+
+import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,9 +12,11 @@ from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import PartitionView
-from kelpie.repair import manual_elections
 from kelpie.repair.losses import LostCommit
-from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, SkippedPartition, Step, Table
+from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, PlanTable, SkippedPartition, Step
+
+_ZOOKEEPER = "ZOOKEEPER:2181"
+_SETTING = "unclean.leader.election.enable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +56,8 @@ def plan_elections(
     if candidates and possible:
         steps = _steps(candidates, unclean=unclean)
     elif candidates:
-        instead = manual_elections.election(
-            [candidate.partition for candidate in candidates], unclean=unclean
-        )
+        partitions = [candidate.partition for candidate in candidates]
+        instead = _unclean_by_hand(partitions) if unclean else (_preferred_by_hand(partitions),)
         obstacles.append("This release of Kafka cannot be asked for it; it has to be done by hand, as above.")
     lost = [loss for candidate in candidates for loss in candidate.commits]
     return Plan(
@@ -137,7 +143,7 @@ def _warnings(candidates: Sequence[Candidate], *, informed: bool) -> list[str]:
     return warnings
 
 
-def _losses(lost: Sequence[LostCommit]) -> Table:
+def _losses(lost: Sequence[LostCommit]) -> PlanTable:
     rows = [
         (
             loss.group,
@@ -148,7 +154,7 @@ def _losses(lost: Sequence[LostCommit]) -> Table:
         )
         for loss in lost
     ]
-    return Table(
+    return PlanTable(
         "Commits that would be lost (times in UTC)",
         ("GROUP", "PARTITION", "COMMITTED", "GOES BACK TO", "AT"),
         tuple(rows),
@@ -174,3 +180,44 @@ def _data(candidate: Candidate) -> dict[str, object]:
             for loss in candidate.commits
         ],
     }
+
+
+def _preferred_by_hand(partitions: Sequence[TopicPartition]) -> ManualStep:
+    """Kafka before 2.2."""
+    elections = json.dumps(
+        {"partitions": [{"topic": name.topic, "partition": name.partition} for name in partitions]}
+    )
+    return ManualStep(
+        "Before Kafka 2.2 the controller takes such wishes from /admin/preferred_replica_election in "
+        "ZooKeeper, where Kafka's own tool writes them:",
+        (
+            f"echo {shlex.quote(elections)} > elect.json",
+            f"kafka-preferred-replica-election.sh --zookeeper {_ZOOKEEPER} --path-to-json-file elect.json",
+        ),
+    )
+
+
+def _unclean_by_hand(partitions: Sequence[TopicPartition]) -> tuple[ManualStep, ...]:
+    """Kafka before 2.4."""
+    topics = sorted({partition.topic for partition in partitions})
+    return (
+        ManualStep(
+            f"Allow unclean elections for the topic ({_SETTING}; before Kafka 0.11 they are allowed unless "
+            "the brokers forbid them):",
+            tuple(_configure(topic, "--add-config", f"{_SETTING}=true") for topic in topics),
+        ),
+        ManualStep(
+            "If no leader appears within a minute, let the controller begin anew; it then looks at every "
+            "partition:",
+            (f"zookeeper-shell.sh {_ZOOKEEPER} delete /controller",),
+        ),
+        ManualStep(
+            "When there is a leader, forbid them again:",
+            tuple(_configure(topic, "--delete-config", _SETTING) for topic in topics),
+        ),
+    )
+
+
+def _configure(topic: str, *change: str) -> str:
+    words = ["--zookeeper", _ZOOKEEPER, "--alter", "--entity-type", "topics", "--entity-name", topic]
+    return shlex.join(["kafka-configs.sh", *words, *change])

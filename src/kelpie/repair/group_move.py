@@ -14,12 +14,13 @@ from kelpie.observations import GroupState
 from kelpie.repair.claims import Certainty, Claim, SettledOffset
 from kelpie.repair.log_ends import Ends
 from kelpie.repair.occupancy import Occupant, Use
-from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, Step, Table
+from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, PlanTable, Step
 
 EXPIRES = (
     "Nothing deletes a group on this release of Kafka (1.1 and later can). Unused, its offsets expire after "
     "offsets.retention.minutes, and do no harm until then."
 )
+COMPARE = Step("Fetch them back, and compare", "Nothing.", NOTHING_CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def _steps(move: GroupMove) -> tuple[Step, ...]:
             f"Group {goal.name} comes into being, without members. Group {group} stays as it is.",
             undo,
         ),
-        Step("Fetch them back, and compare", "Nothing.", NOTHING_CHANGES),
+        COMPARE,
     )
 
 
@@ -138,7 +139,7 @@ def _condition(cluster: ClusterView, partition: TopicPartition) -> str:
     return f"which is led by {cluster.broker_name(view.leader)} and well: it need not move"
 
 
-def settled_table(title: str, settled: Sequence[SettledOffset]) -> Table:
+def settled_table(title: str, settled: Sequence[SettledOffset]) -> PlanTable:
     """Offsets, each with a letter for where it is from and how sure that is."""
     letters: dict[str, str] = {}
     rows = []
@@ -149,7 +150,9 @@ def settled_table(title: str, settled: Sequence[SettledOffset]) -> Table:
         at = "-" if claim.at is None else moment(claim.at).removesuffix(" UTC")
         rows.append((claim.partition.topic, str(claim.partition.partition), str(claim.offset), at, letter))
     columns = ("TOPIC", "PARTITION", "OFFSET", "SEEN", "FROM")
-    return Table(title, columns, tuple(rows), tuple(f"{letter}: {note}" for note, letter in letters.items()))
+    return PlanTable(
+        title, columns, tuple(rows), tuple(f"{letter}: {note}" for note, letter in letters.items())
+    )
 
 
 def _letter(number: int) -> str:

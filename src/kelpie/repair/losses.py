@@ -3,12 +3,12 @@
 Losses are found only where another copy was read, or an earlier commit is known.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
-from kelpie.repair.claims import Claim, of_copies, of_surveys, place_in_copy, settle
+from kelpie.repair.claims import Claim, claims_of, of_copies, place_in_copy, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def lost_commits(
     lost = []
     for group in groups:
         ours = settle([*of_copies(shared, group), *of_copies(kept, group)])
-        others = settle([*of_copies(known.commits, group), *of_surveys(known.committed, group)])
+        others = settle(claims_of(known, group))
         for partition, settled in others.items():
             stays = ours.get(partition)
             left = stays.offset if stays is not None and not stays.claim.removed else None
@@ -50,17 +50,11 @@ def lost_records(partition: TopicPartition, end: int, known: Observations) -> tu
         if row.name == partition and row.latest > best:
             best, source = row.latest, row.source
     if partition.topic != OFFSETS_TOPIC:
-        for claim in _committed(partition, known):
-            if claim.offset > best:
-                best, source = claim.offset, f"a commit, {claim.source}"
+        # Every offset that a group has committed was in the log once.
+        groups = {row.group for row in known.commits if row.name == partition}
+        groups |= {row.group for row in known.committed if row.name == partition}
+        for group in groups:
+            for claim in claims_of(known, group):
+                if claim.partition == partition and claim.offset > best:
+                    best, source = claim.offset, f"a commit, {claim.source}"
     return best - end, source
-
-
-def _committed(partition: TopicPartition, known: Observations) -> Iterable[Claim]:
-    """Every offset that a group has committed was in the log once."""
-    groups = {row.group for row in known.commits if row.name == partition}
-    groups |= {row.group for row in known.committed if row.name == partition}
-    for group in groups:
-        for claim in (*of_copies(known.commits, group), *of_surveys(known.committed, group)):
-            if claim.partition == partition:
-                yield claim

@@ -8,7 +8,7 @@
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair import offsets_file
-from kelpie.repair.claims import Claim, ClaimKind, CopyRead, of_copies, of_surveys, place_in_copy
+from kelpie.repair.claims import Claim, ClaimKind, CopyRead, claims_of, of_copies, of_surveys, place_in_copy
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.replica_copies import read_copy
@@ -38,6 +38,8 @@ class Sources:
     store: bool = True
     disks: tuple[Path, ...] = ()
     files: tuple[Path, ...] = ()
+    removed: bool = False
+    """Also commits that were removed since, and copies although the coordinator could be asked."""
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> "Sources":
@@ -59,6 +61,10 @@ class Sources:
         return cls(COORDINATOR in words, HISTORY in words, STORE in words, tuple(disks), tuple(files))
 
 
+PAST_COMMITS = Sources(coordinator=False, removed=True)
+"""All commits that the offsets topic still holds."""
+
+
 @dataclass
 class Gathered:
     """All claims, the copies that were read, and a report on each source, in words."""
@@ -66,8 +72,6 @@ class Gathered:
     claims: list[Claim] = field(default_factory=list)
     copies: list[CopyRead] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
-    by_coordinator: bool = False
-    """Whether the coordinator has answered: then no other source counts."""
 
 
 async def gather(
@@ -82,39 +86,24 @@ async def gather(
     """`earlier`: what the store holds; `evidence`: what was read from disks. Raises CannotRepair."""
     gathered = Gathered()
     for file in sources.files:
-        _take_file(file, group, gathered)
+        given = claims_in(file, group)
+        gathered.claims += given.values()
+        gathered.reports.append(f"{file}: {_count(given)}")
     if gathered.claims:
         return gathered
-    partition = home_of(coordinators.cluster, group)
-    if sources.coordinator:
-        await _take_coordinator(coordinators, group, partition, gathered)
-        if gathered.by_coordinator:
-            return gathered
-    if sources.history and not coordinators.cluster.has_leader(partition):
-        await _take_copies(nodes, coordinators, group, partition, gathered)
+    cluster = coordinators.cluster
+    partition = home_of(cluster, group)
+    if sources.coordinator and await _take_coordinator(coordinators, group, partition, gathered):
+        return gathered
+    removals = not sources.removed
+    if sources.history and (sources.removed or not cluster.has_leader(partition)):
+        await _take_copies(nodes, cluster, group, partition, gathered, removals=removals)
     if evidence is not None:
-        _take_disks(evidence, group, partition, gathered)
+        _take_disks(evidence, group, partition, gathered, removals=removals)
     if earlier is not None:
-        _take_surveys(earlier, group, gathered)
-    return gathered
-
-
-async def gather_past(
-    nodes: Nodes,
-    coordinators: Coordinators,
-    group: str,
-    *,
-    earlier: Observations | None = None,
-    evidence: Observations | None = None,
-) -> Gathered:
-    """All commits that the offsets topic still holds, also those that were removed since."""
-    gathered = Gathered()
-    partition = home_of(coordinators.cluster, group)
-    await _take_copies(nodes, coordinators, group, partition, gathered, removals=False)
-    if evidence is not None:
-        _take_disks(evidence, group, partition, gathered, removals=False)
-    if earlier is not None:
-        _take_surveys(earlier, group, gathered)
+        seen = [*of_surveys(earlier.committed, group), *of_copies(earlier.commits, group)]
+        gathered.claims += seen
+        gathered.reports.append(f"earlier surveys: {_count(seen)}")
     return gathered
 
 
@@ -139,40 +128,34 @@ def claims_in(file: Path, group: str) -> dict[TopicPartition, Claim]:
     return {name: Claim(name, offset, str(file), kind=ClaimKind.GIVEN) for name, offset in offsets.items()}
 
 
-def _take_file(file: Path, group: str, gathered: Gathered) -> None:
-    claims = claims_in(file, group)
-    gathered.claims += claims.values()
-    gathered.reports.append(f"{file}: {_count(len(claims))}")
-
-
 async def _take_coordinator(
     coordinators: Coordinators, group: str, partition: TopicPartition, gathered: Gathered
-) -> None:
+) -> bool:
+    """Whether the coordinator has answered: then no other source counts."""
     node = coordinators.cluster.coordinator_of(group)
     if node is None:
         gathered.reports.append(f"the coordinator: {partition} has no living leader")
-        return
+        return False
     try:
         claims = await coordinators.committed(group)
     except (CoordinatorRefused, ClientError) as error:
         gathered.reports.append(f"the coordinator, broker {node}: {error}")
-        return
-    gathered.by_coordinator = True
+        return False
     gathered.claims += claims.values()
-    gathered.reports.append(f"the coordinator, broker {node}: {_count(len(claims))}")
+    gathered.reports.append(f"the coordinator, broker {node}: {_count(claims)}")
+    return True
 
 
 async def _take_copies(
     nodes: Nodes,
-    coordinators: Coordinators,
+    cluster: ClusterView,
     group: str,
     partition: TopicPartition,
     gathered: Gathered,
     *,
-    removals: bool = True,
+    removals: bool,
 ) -> None:
     """Reads the copy of the leader; if there is none, the copies of all living replicas."""
-    cluster = coordinators.cluster
     leader = cluster.coordinator_of(group)
     living = [leader] if leader is not None else living_replicas(cluster, partition)
     if not living:
@@ -180,7 +163,7 @@ async def _take_copies(
     copies = await asyncio.gather(*(read_copy(nodes, cluster, node, partition, [group]) for node in living))
     for copy in copies:
         claims = of_copies(copy.commits, group, removals=removals)
-        report = _count(len(claims)) if copy.read_to >= 0 else "nothing"
+        report = _count(claims) if copy.read_to >= 0 else "nothing"
         if copy.unread:
             unread = counted(copy.unread, "record")
             report += f"; the last of it ({unread}) cannot be read over the network, but its disk has it"
@@ -193,34 +176,20 @@ async def _take_copies(
 
 
 def _take_disks(
-    evidence: Observations,
-    group: str,
-    partition: TopicPartition,
-    gathered: Gathered,
-    *,
-    removals: bool = True,
+    evidence: Observations, group: str, partition: TopicPartition, gathered: Gathered, *, removals: bool
 ) -> None:
     copies = [
         CopyRead(place_in_copy(row.source)[0], row.latest) for row in evidence.ends if row.name == partition
     ]
-    claims = [
-        *of_copies(evidence.commits, group, removals=removals),
-        *of_surveys(evidence.committed, group),
-    ]
+    claims = claims_of(evidence, group, removals=removals)
     gathered.claims += claims
     gathered.copies += copies
     which = f"{len(copies)} cop{'y' if len(copies) == 1 else 'ies'} of {partition}"
-    gathered.reports.append(f"disks: {which}, {_count(len(claims))}")
+    gathered.reports.append(f"disks: {which}, {_count(claims)}")
     gathered.reports += [
         f"{row.name}: {row.reason}" for row in evidence.unasked if str(partition) in row.name
     ]
 
 
-def _take_surveys(earlier: Observations, group: str, gathered: Gathered) -> None:
-    claims = [*of_surveys(earlier.committed, group), *of_copies(earlier.commits, group)]
-    gathered.claims += claims
-    gathered.reports.append(f"earlier surveys: {_count(len(claims))}")
-
-
-def _count(offsets: int) -> str:
-    return counted(offsets, "offset")
+def _count(claims: Collection[object]) -> str:
+    return counted(len(claims), "offset")

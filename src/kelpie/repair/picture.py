@@ -4,6 +4,7 @@ It is a survey without groups: it creates nothing and joins nothing.
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 
 from kelpie.client.admin.asking import Asking
@@ -12,7 +13,7 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import SurveyOptions, survey, wall_clock
 from kelpie.cluster import ClusterView, build_cluster
-from kelpie.observations import OFFSETS_TOPIC, Observations
+from kelpie.observations import OFFSETS_TOPIC
 
 _BROKERS_ONLY = SurveyOptions(offsets=False, ends=False, transactions=False, epochs=False, settings=False)
 
@@ -23,21 +24,16 @@ async def survey_cluster(nodes: Nodes, topics: Collection[str] = ()) -> ClusterV
     seen = await survey(nodes, groups=[], options=_BROKERS_ONLY)
     alive = [broker.node_id for broker in seen.brokers if broker.alive]
     asking = Asking(nodes)
+    names = [OFFSETS_TOPIC, *sorted(set(topics) - {OFFSETS_TOPIC})]
     for node in alive:
-        try:
-            await _ask_topics(asking, node, topics, seen)
-        except ClientError:
-            continue  # Another broker may know.
-        break
+        with suppress(ClientError):  # Another broker may know.
+            await asking.connect(node)
+            response, at = await ask_metadata(asking, node, names)
+            for topic in response.topics:
+                if topic.name != OFFSETS_TOPIC:
+                    seen.partitions += views_of(topic, node, at, asking.source(node))
+            break
     bootstrap = ",".join(map(str, nodes.settings.bootstrap))
     cluster = build_cluster(seen, now=wall_clock(), bootstrap=bootstrap)
     listed = frozenset(group for listing in seen.listings for group in listing.groups)
     return replace(cluster, listed_groups=listed)
-
-
-async def _ask_topics(asking: Asking, node: int, topics: Collection[str], seen: Observations) -> None:
-    await asking.connect(node)
-    response, at = await ask_metadata(asking, node, [OFFSETS_TOPIC, *sorted(set(topics) - {OFFSETS_TOPIC})])
-    for topic in response.topics:
-        if topic.name != OFFSETS_TOPIC:
-            seen.partitions += views_of(topic, node, at, asking.source(node))

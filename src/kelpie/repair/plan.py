@@ -3,10 +3,14 @@
 Nothing here does anything. `applying` carries a repair out, `rendering` prints it.
 """
 
+import shlex
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 
 from kelpie.model.names import TopicPartition
+
+COMMANDS = ("kelpie ", "kafka-")
+"""How lines begin that are commands."""
 
 
 class CannotRepair(Exception):
@@ -20,8 +24,9 @@ class ManualStep:
     text: str
     lines: tuple[str, ...] = ()
 
-    def as_data(self) -> dict[str, object]:
-        return {"text": self.text, "lines": list(self.lines)}
+    def with_properties(self, file: str) -> "ManualStep":
+        """The same; commands that reach a cluster read these client properties too."""
+        return replace(self, lines=tuple(_with_properties(line, file) for line in self.lines))
 
 
 NOTHING_CHANGES = ManualStep("not needed; it changes nothing in the cluster.")
@@ -39,7 +44,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PlanTable:
     """Rows that a person wants to see. A column of numbers is aligned to the right."""
 
     title: str
@@ -82,7 +87,7 @@ class Plan:
     _: KW_ONLY
     seen: tuple[str, ...] = ()
     """Facts that led to this plan."""
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PlanTable, ...] = ()
     documents: tuple[Document, ...] = ()
     warnings: tuple[str, ...] = ()
     obstacles: tuple[str, ...] = ()
@@ -104,14 +109,30 @@ class Plan:
             "repair": self.repair,
             "title": self.title,
             "applicable": self.applicable,
-            "steps": [
-                {"does": step.does, "changes": step.changes, "undo": step.undo.as_data()}
-                for step in self.steps
-            ],
+            "steps": list(map(asdict, self.steps)),
             "seen": list(self.seen),
             "warnings": list(self.warnings),
             "obstacles": list(self.obstacles),
-            "afterwards": [step.as_data() for step in self.afterwards],
-            "instead": [step.as_data() for step in self.instead],
+            "afterwards": list(map(asdict, self.afterwards)),
+            "instead": list(map(asdict, self.instead)),
             "details": dict(self.details),
         }
+
+    def with_properties(self, file: str) -> "Plan":
+        """The same plan; its commands read these client properties too."""
+        return replace(
+            self,
+            steps=tuple(replace(step, undo=step.undo.with_properties(file)) for step in self.steps),
+            afterwards=tuple(step.with_properties(file) for step in self.afterwards),
+            instead=tuple(step.with_properties(file) for step in self.instead),
+        )
+
+
+def _with_properties(line: str, file: str) -> str:
+    if not line.startswith(COMMANDS):
+        return line
+    words = shlex.split(line)
+    for at, word in enumerate(words):
+        if word in ("-b", "--bootstrap-server"):
+            return shlex.join([*words[: at + 2], "--command-config", file, *words[at + 2 :]])
+    return line

@@ -1,14 +1,17 @@
 """Giving every partition of the offsets topic replicas enough to survive the loss of a broker.
 
 `replica_placement` decides which replicas move, `reassignment_plan` has the words; the replicas are moved by
-`replica_moves` (Kafka 2.4 and later) or through `zookeeper`.
+the `controller` (Kafka 2.4 and later) or through `zookeeper`.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from kelpie.client.admin.controller import can_reassign
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView
@@ -16,10 +19,10 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.applying import Repair, StepFailed
+from kelpie.repair.controller import begin_moves, ongoing_moves, wait_for_moves
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, ManualStep, Plan, Step
 from kelpie.repair.reassignment_plan import COMMAND, OffsetsTopicState, ongoing_table, plan_reassignment
-from kelpie.repair.replica_moves import Mover
 from kelpie.repair.replica_placement import (
     Placement,
     ReplicaMove,
@@ -30,6 +33,8 @@ from kelpie.repair.replica_placement import (
 )
 from kelpie.repair.undo_files import undo_file, write_whole
 from kelpie.repair.zookeeper import ZooKeeper, connected
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +52,11 @@ class ReassignmentOptions:
 async def reassign(nodes: Nodes, options: ReassignmentOptions, zookeeper: str | None = None) -> Repair:
     """What would mend the offsets topic. Raises CannotRepair, ClientError."""
     cluster = await survey_cluster(nodes)
-    mover = Mover(nodes)
-    if await mover.available():
-        topic = await _offsets_topic(cluster, mover)
+    if await can_reassign(nodes):
+        topic = await _offsets_topic(nodes, cluster)
         moves = _moves(topic, options)
-
-        async def begin() -> None:
-            await mover.begin(moves.after)
-
-        async def wait() -> Collection[object]:
-            return await mover.wait(topic.partitions, options.wait_s)
-
+        begin = partial(begin_moves, nodes, moves.after)
+        wait = partial(wait_for_moves, nodes, topic.partitions, options.wait_s)
         return _repair(topic, moves, options, begin, wait)
     if zookeeper is None:
         raise CannotRepair(
@@ -70,21 +69,20 @@ async def reassign(nodes: Nodes, options: ReassignmentOptions, zookeeper: str | 
 async def cancel(nodes: Nodes) -> Repair:
     """What would end the moves that are under way. Raises CannotRepair, ClientError."""
     cluster = await survey_cluster(nodes)
-    mover = Mover(nodes)
-    if not await mover.available():
+    if not await can_reassign(nodes):
         raise CannotRepair(
             "Before Kafka 2.4 nothing cancels a move that has begun. Wait until it has ended, and move the "
             "replicas back with --from-file."
         )
-    topic = await _offsets_topic(cluster, mover)
-    ongoing = await mover.ongoing(topic.partitions)
+    topic = await _offsets_topic(nodes, cluster)
+    ongoing = await ongoing_moves(nodes, topic.partitions)
     title = f"Cancel the moves of {OFFSETS_TOPIC} that are under way."
     if not ongoing:
         return Repair(Plan(COMMAND, title, seen=("Nothing is moving.",)))
     goals = {move.partition: move.target for move in ongoing.values()}
 
     async def stop() -> str:
-        await mover.begin(dict.fromkeys(ongoing))
+        await begin_moves(nodes, dict.fromkeys(ongoing))
         return f"{counted(len(ongoing), 'move')} cancelled."
 
     step = Step(
@@ -97,10 +95,10 @@ async def cancel(nodes: Nodes) -> Repair:
     return Repair(Plan(COMMAND, title, (step,), tables=(ongoing_table(ongoing.values()),)), (stop,))
 
 
-async def _offsets_topic(cluster: ClusterView, mover: Mover) -> OffsetsTopicState:
+async def _offsets_topic(nodes: Nodes, cluster: ClusterView) -> OffsetsTopicState:
     racks = {broker.node_id: broker.rack for broker in cluster.brokers.values() if broker.alive}
     names = cluster.topics.get(OFFSETS_TOPIC, ())
-    ongoing = await mover.ongoing([name.partition for name in names])
+    ongoing = await ongoing_moves(nodes, [name.partition for name in names])
     placements = []
     for name in names:
         view = cluster.view(name)
@@ -115,9 +113,12 @@ async def _offsets_topic(cluster: ClusterView, mover: Mover) -> OffsetsTopicStat
 
 
 async def _through_zookeeper(cluster: ClusterView, options: ReassignmentOptions, hosts: str) -> Repair:
-    def use(work: Callable[[ZooKeeper], object]) -> object:
-        with connected(hosts) as zookeeper:
-            return work(zookeeper)
+    async def use(work: Callable[[ZooKeeper], T]) -> T:
+        def run() -> T:
+            with connected(hosts) as zookeeper:
+                return work(zookeeper)
+
+        return await asyncio.to_thread(run)
 
     def read(zookeeper: ZooKeeper) -> OffsetsTopicState:
         moving = tuple(
@@ -127,22 +128,15 @@ async def _through_zookeeper(cluster: ClusterView, options: ReassignmentOptions,
             cluster, zookeeper.racks(), tuple(zookeeper.placements()), moving, f"ZooKeeper at {hosts}"
         )
 
-    topic = await asyncio.to_thread(use, read)
-    assert isinstance(topic, OffsetsTopicState)
+    topic = await use(read)
     moves = _moves(topic, options)
-
-    async def begin() -> None:
-        try:
-            await asyncio.to_thread(use, lambda zookeeper: zookeeper.begin(moves.after))
-        except CannotRepair as error:
-            raise StepFailed(str(error)) from None
-
-    async def wait() -> Collection[object]:
-        left = await asyncio.to_thread(use, lambda zookeeper: zookeeper.wait(options.wait_s))
-        assert isinstance(left, dict)
-        return left
-
-    return _repair(topic, moves, options, begin, wait)
+    return _repair(
+        topic,
+        moves,
+        options,
+        lambda: use(lambda zookeeper: zookeeper.begin(moves.after)),
+        lambda: use(lambda zookeeper: zookeeper.wait(options.wait_s)),
+    )
 
 
 def _moves(topic: OffsetsTopicState, options: ReassignmentOptions) -> ReplicaMoves:

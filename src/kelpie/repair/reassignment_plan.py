@@ -9,7 +9,7 @@ from kelpie.client.admin.rows import Reassignment
 from kelpie.cluster import ClusterView, commands
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, Step, Table
+from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, PlanTable, Step
 from kelpie.repair.replica_placement import Placement, ReplicaMove, ReplicaMoves, as_json
 
 COMMAND = "reassign-offsets-topic"
@@ -98,9 +98,9 @@ def _leaderless(placement: Placement, topic: OffsetsTopicState) -> str:
     )
 
 
-def _table(moves: Sequence[ReplicaMove]) -> Table:
+def _table(moves: Sequence[ReplicaMove]) -> PlanTable:
     rows = [(str(move.partition), _nodes(move.before), _nodes(move.after), _change(move)) for move in moves]
-    return Table(f"Replicas of {OFFSETS_TOPIC}", ("PARTITION", "NOW", "NEW", "CHANGE"), tuple(rows))
+    return PlanTable(f"Replicas of {OFFSETS_TOPIC}", ("PARTITION", "NOW", "NEW", "CHANGE"), tuple(rows))
 
 
 def _change(move: ReplicaMove) -> str:
@@ -108,12 +108,12 @@ def _change(move: ReplicaMove) -> str:
     return " ".join(words) or "order"
 
 
-def ongoing_table(moves: Iterable[Reassignment]) -> Table:
+def ongoing_table(moves: Iterable[Reassignment]) -> PlanTable:
     rows = [
         (str(move.partition), _nodes(move.target), _nodes(move.adding), _nodes(move.removing))
         for move in moves
     ]
-    return Table("Moves under way", ("PARTITION", "GOAL", "ADDING", "REMOVING"), tuple(rows))
+    return PlanTable("Moves under way", ("PARTITION", "GOAL", "ADDING", "REMOVING"), tuple(rows))
 
 
 def _nodes(nodes: Iterable[int]) -> str:

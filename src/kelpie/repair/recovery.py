@@ -5,43 +5,25 @@ repairs settle them (see `claims`): the newest counts, and says how certain it i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import TypeVar
 
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, Observations
-from kelpie.repair.claims import Certainty, Claim, CopyRead, of_copies, of_surveys, place_in_copy, settle
+from kelpie.repair.claims import Claim, CopyRead, SettledOffset, of_copies, of_surveys, place_in_copy, settle
 
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """The last committed offset of a group in one partition."""
-
-    group: str
-    topic: str
-    partition: int
-    offset: int
-    at: Instant | None
-    """The commit's own time."""
-    source: str
-    certainty: Certainty
-    why: str
+Row = TypeVar("Row", Commit, Committed)
 
 
 def recover(
     observations: Observations, *, groups: Iterable[str] | None = None, at: Instant | None = None
-) -> Iterator[Recovered]:
-    """By group, topic and partition. `at`: as it was at that time; without it, the last that is known.
+) -> Iterator[tuple[str, SettledOffset]]:
+    """Each group with its last committed offset in each partition, in order.
 
+    `at`: as it was at that time; without it, the last that is known.
     A committed offset that was removed is left out, unless it was removed after `at`.
     """
-    commits: dict[str, list[Commit]] = {}
-    for commit in observations.commits:
-        if at is None or (commit.at is not None and commit.at <= at):
-            commits.setdefault(commit.group, []).append(commit)
-    described: dict[str, list[Committed]] = {}
-    for row in observations.committed:
-        if at is None or (row.at is not None and row.at <= at):
-            described.setdefault(row.group, []).append(row)
+    commits = _by_group(observations.commits, at)
+    described = _by_group(observations.committed, at)
     copies = _copies(observations)
     replicas = {
         str(view.name): len(view.replicas) for view in observations.partitions if view.topic == OFFSETS_TOPIC
@@ -51,18 +33,15 @@ def recover(
         claims = [*of_surveys(described.get(group, ()), group), *of_copies(commits.get(group, ()), group)]
         home = _home(claims, copies)
         settled = settle(claims, copies.get(home, ()), replicas=replicas.get(home))
-        for name, standing in sorted(settled.items()):
-            if not standing.claim.removed:
-                yield Recovered(
-                    group,
-                    name.topic,
-                    name.partition,
-                    standing.offset,
-                    standing.claim.at,
-                    standing.claim.source,
-                    standing.certainty,
-                    standing.why,
-                )
+        yield from ((group, offset) for offset in settled.values() if not offset.claim.removed)
+
+
+def _by_group(rows: Iterable[Row], at: Instant | None) -> dict[str, list[Row]]:
+    by_group: dict[str, list[Row]] = {}
+    for row in rows:
+        if at is None or (row.at is not None and row.at <= at):
+            by_group.setdefault(row.group, []).append(row)
+    return by_group
 
 
 def _copies(observations: Observations) -> dict[str, list[CopyRead]]:

@@ -5,14 +5,16 @@ old by then. The application must be told the new name; until it uses it, nothin
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
-from kelpie.observations import OFFSETS_TOPIC, GroupState, Observations
-from kelpie.repair.applying import Repair, StepFailed
-from kelpie.repair.claims import Claim, SettledOffset, settle
+from kelpie.observations import OFFSETS_TOPIC, Observations
+from kelpie.repair.applying import Repair
+from kelpie.repair.claims import SettledOffset, settle
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.group_move import (
     EXPIRES,
@@ -29,7 +31,7 @@ from kelpie.repair.log_ends import ends_of
 from kelpie.repair.occupancy import Occupant, Use
 from kelpie.repair.offset_sources import Sources, gather, home_of
 from kelpie.repair.picture import survey_cluster
-from kelpie.repair.plan import CannotRepair, ManualStep, Plan, Step, Table
+from kelpie.repair.plan import CannotRepair, ManualStep, Plan, PlanTable, Step
 
 _MOST_NAMES = 20
 """So many names that are taken are passed over before a person has to choose one."""
@@ -65,7 +67,10 @@ async def rehome(
     name, occupant = await _goal(coordinators, group, new_name, carried)
     coordinator = coordinators.cluster.coordinator_of(name)
     assert coordinator is not None
-    state = await _state(coordinators, group) if cluster.has_leader(home) else None
+    state = None
+    if cluster.has_leader(home):
+        with suppress(CoordinatorRefused):
+            state = await coordinators.state(group)
     ends = await ends_of(nodes, cluster, [offset.partition for offset in carried])
     deletable = await coordinators.can_delete(name)
     move = GroupMove(
@@ -78,38 +83,15 @@ async def rehome(
     if not plan.steps:
         return Repair(plan)
     claims = move.offsets.claims
-
-    async def commit() -> str:
-        await coordinators.commit(name, claims)
-        return f"{counted(len(claims), 'offset')} committed for group {name}."
-
-    async def verify() -> str:
-        return await verified(coordinators, name, claims)
-
-    return Repair(plan, (commit, verify))
-
-
-async def verified(coordinators: Coordinators, group: str, claims: Sequence[Claim]) -> str:
-    """Fetches offsets back. Raises StepFailed where they are not what was committed."""
-    try:
-        committed = await coordinators.committed(group)
-    except CoordinatorRefused as refused:
-        raise StepFailed(str(refused)) from None
-    for claim in claims:
-        fetched = committed.get(claim.partition)
-        if fetched is None or fetched.offset != claim.offset:
-            raise StepFailed(
-                f"{claim.partition} of group {group} was committed at {claim.offset}, and its coordinator "
-                f"says {'none' if fetched is None else fetched.offset}. Does somebody use this name already?"
-            )
-    return f"{counted(len(claims), 'offset')} of group {group} fetched back: all as committed."
+    commit = partial(coordinators.commit, name, claims)
+    return Repair(plan, (commit, partial(coordinators.compare, name, claims)))
 
 
 async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
     """What would take the new name away again. Raises CannotRepair, ClientError."""
     coordinators = Coordinators(nodes, await survey_cluster(nodes))
     cluster = coordinators.cluster
-    partition = home_of(coordinators.cluster, new_name)
+    partition = home_of(cluster, new_name)
     if not cluster.has_leader(partition):
         raise CannotRepair(f"Group {new_name} cannot be deleted: {partition} has no living leader.")
     occupant = await _occupant(coordinators, new_name)
@@ -130,7 +112,7 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
             ),
         ),
         tables=(
-            Table(
+            PlanTable(
                 f"Offsets of {new_name} that go with it",
                 ("TOPIC", "PARTITION", "OFFSET"),
                 tuple(
@@ -145,12 +127,7 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
         ),
         details={"group": group, "new_name": new_name, "offsets": [offset_data(claim) for claim in offsets]},
     )
-
-    async def delete() -> str:
-        await coordinators.delete(new_name)
-        return f"Group {new_name} is deleted."
-
-    return Repair(plan, (delete,))
+    return Repair(plan, (partial(coordinators.delete, new_name),))
 
 
 async def _goal(
@@ -209,13 +186,6 @@ async def _occupant(coordinators: Coordinators, name: str) -> Occupant:
         )
     except CoordinatorRefused as refused:
         raise CannotRepair(f"Whether the name {name} is free cannot be found out. {refused}") from None
-
-
-async def _state(coordinators: Coordinators, group: str) -> GroupState | None:
-    try:
-        return await coordinators.state(group)
-    except CoordinatorRefused:
-        return None
 
 
 def _replicas(cluster: ClusterView, partition: TopicPartition) -> int | None:

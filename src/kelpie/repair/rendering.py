@@ -5,32 +5,27 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from kelpie.repair.applying import RepairResult
-from kelpie.repair.plan import ManualStep, Plan, Table
+from kelpie.repair.plan import COMMANDS, ManualStep, Plan, PlanTable
 
 WIDTH = 80
-_COMMANDS = ("kelpie ", "kafka-")
 _HOW_TO_GO_ON = "To go on: mend what is said above and run the same command again; what is done is kept."
 _MOST_ROWS = 40
 """More rows of a table do not help a person; programs get them all with --json."""
 
 
 def render(plan: Plan) -> str:
-    blocks = [_wrapped(plan.title)]
-    if plan.seen:
-        blocks.append(_listed("What was found", plan.seen))
-    blocks += map(_table, plan.tables)
-    blocks += [f"{document.title}\n{document.text.rstrip()}" for document in plan.documents]
-    if plan.steps:
-        blocks.append(_steps(plan))
-    if plan.instead:
-        blocks.append(_manual_steps("What to do by hand", plan.instead))
-    if plan.warnings:
-        blocks.append(_listed("Mind", plan.warnings))
-    if plan.obstacles:
-        blocks.append(_listed("This cannot be done now", plan.obstacles))
-    if plan.afterwards:
-        blocks.append(_manual_steps("Afterwards", plan.afterwards))
-    return "\n\n".join(blocks)
+    blocks = [
+        _wrapped(plan.title),
+        _block("What was found", _sentences(plan.seen)),
+        *map(_table, plan.tables),
+        *(f"{document.title}\n{document.text.rstrip()}" for document in plan.documents),
+        _block("Plan", _steps(plan)),
+        _block("What to do by hand", [_manual_step(step, "  ") for step in plan.instead]),
+        _block("Mind", _sentences(plan.warnings)),
+        _block("This cannot be done now", _sentences(plan.obstacles)),
+        _block("Afterwards", [_manual_step(step, "  ") for step in plan.afterwards]),
+    ]
+    return "\n\n".join(filter(None, blocks))
 
 
 def render_end(plan: Plan) -> str:
@@ -63,21 +58,21 @@ def render_failure(result: RepairResult) -> str:
     return "\n".join(lines)
 
 
-def _steps(plan: Plan) -> str:
-    lines = ["Plan"]
+def _block(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *lines]) if lines else ""
+
+
+def _sentences(sentences: Iterable[str]) -> list[str]:
+    return [_wrapped(sentence, "  - ") for sentence in sentences]
+
+
+def _steps(plan: Plan) -> list[str]:
+    lines = []
     for number, step in enumerate(plan.steps, start=1):
         lines.append(_wrapped(step.does + ".", f"  {number}. "))
         lines.append(_wrapped(f"Changes: {step.changes}", "     "))
         lines.append(_manual_step(ManualStep(f"Undo: {step.undo.text}", step.undo.lines), "     "))
-    return "\n".join(lines)
-
-
-def _listed(title: str, sentences: Iterable[str]) -> str:
-    return "\n".join([title, *(_wrapped(sentence, "  - ") for sentence in sentences)])
-
-
-def _manual_steps(title: str, steps: Iterable[ManualStep]) -> str:
-    return "\n".join([title, *(_manual_step(step, "  ") for step in steps)])
+    return lines
 
 
 def _manual_step(step: ManualStep, indent: str) -> str:
@@ -87,7 +82,7 @@ def _manual_step(step: ManualStep, indent: str) -> str:
 
 def _pasteable(line: str, indent: str) -> str:
     """A command that is too long goes on behind a backslash, as shells take it; other lines stay whole."""
-    if len(indent) + len(line) <= WIDTH or not line.startswith(_COMMANDS):
+    if len(indent) + len(line) <= WIDTH or not line.startswith(COMMANDS):
         return indent + line
     lines = [indent.rstrip("\n")]
     for word in map(shlex.quote, shlex.split(line)):
@@ -98,7 +93,7 @@ def _pasteable(line: str, indent: str) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _table(table: Table) -> str:
+def _table(table: PlanTable) -> str:
     shown = table.rows[:_MOST_ROWS]
     widths = [max(len(row[at]) for row in (table.columns, *shown)) for at in range(len(table.columns))]
     numbers = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(widths))]

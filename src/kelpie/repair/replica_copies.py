@@ -54,27 +54,19 @@ async def read_copy(
     reader = OffsetsPartition()
     commits: list[Commit] = []
     at, size = first.offset, 0
-    while not failure and at < last.offset and size < _AT_MOST:
+    while at < last.offset and size < _AT_MOST:
         try:
-            records = await _fetch(nodes, node, partition, at)
+            answer = await ask_records(nodes, node, partition.partition, at, _AT_ONCE, replica_id=ANY_REPLICA)
         except ClientError as error:
             failure = error.reason
             break
-        if isinstance(records, str):
-            failure = records
+        if answer.error:
+            failure = f"broker {node} does not let its copy of {partition} be read: {describe(answer.error)}"
             break
-        size += len(records)
-        rows = [placed.row for placed in reader.read(records, source)]
+        size += len(answer.records)
+        rows = [placed.row for placed in reader.read(answer.records, source)]
         commits += [row for row in rows if isinstance(row, Commit) and (not groups or row.group in groups)]
         if reader.next_offset is None or reader.next_offset <= at:
             break  # The high watermark: no broker gives out what follows.
         at = reader.next_offset
     return ReplicaCopy(node, source, commits, at, last.offset, failure)
-
-
-async def _fetch(nodes: Nodes, node: int, partition: TopicPartition, offset: int) -> bytes | str:
-    """The records from an offset on, or why there are none. Raises ClientError."""
-    answer = await ask_records(nodes, node, partition.partition, offset, _AT_ONCE, replica_id=ANY_REPLICA)
-    if answer.error:
-        return f"broker {node} does not let its copy of {partition} be read: {describe(answer.error)}"
-    return answer.records

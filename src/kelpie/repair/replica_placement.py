@@ -121,7 +121,7 @@ def _placed(
     while len(kept) < wanted:
         kept.append(_next(kept, racks, load))
         load[kept[-1]] += 1
-    if _rack_count(kept, racks) == 1 and len(set(racks.values())) > 1:
+    if len({racks[node] for node in kept}) == 1 and len(set(racks.values())) > 1:
         leaving = _superfluous(kept, placement, racks, load)
         coming = _next([node for node in kept if node != leaving], racks, load)
         kept[kept.index(leaving)] = coming
@@ -158,10 +158,6 @@ def _superfluous(
             kept.index(node),
         ),
     )
-
-
-def _rack_count(nodes: Iterable[int], racks: Mapping[int, str | None]) -> int:
-    return len({racks[node] for node in nodes})
 
 
 def as_json(assignment: Mapping[int, Sequence[int]], topic: str = OFFSETS_TOPIC) -> str:

@@ -5,6 +5,7 @@ The offsets that were committed before are saved in a file, from which they can 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,12 +21,19 @@ from kelpie.repair import offsets_file
 from kelpie.repair.applying import Action, Repair
 from kelpie.repair.claims import Claim, ClaimKind, SettledOffset, settle
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
-from kelpie.repair.group_move import members_obstacle, offset_data, settled_table
+from kelpie.repair.group_move import COMPARE, members_obstacle, offset_data, settled_table
 from kelpie.repair.log_ends import ends_of, offsets_at
-from kelpie.repair.offset_sources import gather_past, home_of
+from kelpie.repair.offset_sources import PAST_COMMITS, gather, home_of
 from kelpie.repair.picture import survey_cluster
-from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, ManualStep, Plan, SkippedPartition, Step, Table
-from kelpie.repair.rehome import verified
+from kelpie.repair.plan import (
+    NOTHING_CHANGES,
+    CannotRepair,
+    ManualStep,
+    Plan,
+    PlanTable,
+    SkippedPartition,
+    Step,
+)
 from kelpie.repair.reset_targets import NewOffset, ResetTarget, ToGiven, ToTime, new_offset, scope
 from kelpie.repair.undo_files import undo_file, write_whole
 
@@ -48,7 +56,7 @@ async def last_known(
 ) -> LastKnown:
     """The newest commits of a group in any source, also those that were removed since."""
     coordinators = Coordinators(nodes, await survey_cluster(nodes))
-    gathered = await gather_past(nodes, coordinators, group, earlier=earlier, evidence=evidence)
+    gathered = await gather(nodes, coordinators, group, PAST_COMMITS, earlier=earlier, evidence=evidence)
     commits = tuple(settle(gathered.claims, gathered.copies).values())
     if not commits:
         raise CannotRepair(
@@ -151,13 +159,8 @@ def _steps(
         write_whole(file, offsets_file.write(before))
         return f"{counted(len(before), 'offset')} saved to {file}."
 
-    async def commit() -> str:
-        await coordinators.commit(group, claims)
-        return f"{counted(len(claims), 'offset')} committed for group {group}."
-
-    async def verify() -> str:
-        return await verified(coordinators, group, claims)
-
+    commit = partial(coordinators.commit, group, claims)
+    compare = partial(coordinators.compare, group, claims)
     steps = (
         Step(
             f"Commit {counted(len(claims), 'offset')} for group {group} at its coordinator, broker "
@@ -165,12 +168,12 @@ def _steps(
             "Its consumers go on there when they start.",
             _undo(coordinators.cluster, group, file, changing),
         ),
-        Step("Fetch them back, and compare", "Nothing.", NOTHING_CHANGES),
+        COMPARE,
     )
     if not before:
-        return steps, (commit, verify)
+        return steps, (commit, compare)
     saving = Step(f"Save what is committed now to {file}", "A file on this machine.", NOTHING_CHANGES)
-    return (saving, *steps), (save, commit, verify)
+    return (saving, *steps), (save, commit, compare)
 
 
 def _undo(cluster: ClusterView, group: str, file: Path, changing: Sequence[NewOffset]) -> ManualStep:
@@ -205,13 +208,13 @@ def _seen(
     return tuple(seen)
 
 
-def _origin(known: LastKnown, offsets: Sequence[NewOffset]) -> Table:
+def _origin(known: LastKnown, offsets: Sequence[NewOffset]) -> PlanTable:
     wanted = {offset.partition for offset in offsets}
     commits = [commit for commit in known.commits if commit.partition in wanted]
     return settled_table("Where they were last seen (times in UTC)", commits)
 
 
-def _table(offsets: Sequence[NewOffset]) -> Table:
+def _table(offsets: Sequence[NewOffset]) -> PlanTable:
     rows = [
         (
             offset.partition.topic,
@@ -223,7 +226,7 @@ def _table(offsets: Sequence[NewOffset]) -> Table:
         )
         for offset in offsets
     ]
-    return Table("Offsets", ("TOPIC", "PARTITION", "NOW", "NEW", "MOVES BY", "NOTE"), tuple(rows))
+    return PlanTable("Offsets", ("TOPIC", "PARTITION", "NOW", "NEW", "MOVES BY", "NOTE"), tuple(rows))
 
 
 def planned(plan: Plan) -> dict[TopicPartition, int]:
@@ -242,7 +245,7 @@ def _details(
             for offset in offsets
         ],
         "missed": [
-            {"topic": name.topic, "partition": name.partition, "reason": reason}
-            for name, reason in ((partition.partition, partition.reason) for partition in skipped)
+            {"topic": skip.partition.topic, "partition": skip.partition.partition, "reason": skip.reason}
+            for skip in skipped
         ],
     }
