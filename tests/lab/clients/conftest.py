@@ -1,31 +1,12 @@
 """`kafka`: each test runs twice, against the lab and against real Kafka, and must see the same."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
-from kafka.net.inet import KafkaNetSocket
 
 from kelpie.lab import SyncCluster
 from kelpie.real.cluster import RealCluster
 from tests.lab.clients.clusters import BROKERS, SETTINGS, Kafka, Lab, Real
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _closed_when_refused() -> Iterator[None]:
-    """kafka-python leaves the socket of a refused connection to the garbage collector, which complains."""
-    connect = KafkaNetSocket.sock_connect
-
-    async def close_at_failure(self: KafkaNetSocket, net: Any, sock: Any, *rest: Any, **options: Any) -> Any:
-        try:
-            return await connect(self, net, sock, *rest, **options)
-        except BaseException:
-            sock.close()
-            raise
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KafkaNetSocket, "sock_connect", close_at_failure)
-        yield
 
 
 @pytest.fixture(scope="session")
