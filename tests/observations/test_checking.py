@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kelpie.observations.checking import fits
 from kelpie.observations.encoding import KINDS, decode, encode
-from tests.observations.test_encoding import _rows
+from tests.observations.test_encoding import rows
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=3) | st.just(0.5),
@@ -22,7 +22,7 @@ _JSON = st.recursive(
 @given(data=st.data())
 def test_what_fits_can_be_decoded_and_every_row_of_this_century_fits(kind: str, data: st.DataObject) -> None:
     """Whatever stands where a field should be: it is refused, or can be decoded."""
-    plain: dict[str, Any] = json.loads(json.dumps(encode(data.draw(_rows(KINDS[kind])))))
+    plain: dict[str, Any] = json.loads(json.dumps(encode(data.draw(rows(KINDS[kind])))))
     for name in plain.keys() & {"at", "expires", "last_written"}:
         plain[name] = data.draw(st.none() | st.integers(0, 4_000_000_000_000))
     assert fits(kind, plain)

@@ -5,6 +5,7 @@ import importlib
 import io
 import pkgutil
 import uuid
+import functools
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -65,7 +66,9 @@ class Kio:
         known = sorted(schema_name_map[name]) if name else []
         return range(known[0], known[-1] + 1) if known else range(0)
 
-    def _schema(self, key: int, kind: str, version: int) -> Any:
+    @staticmethod
+    @functools.cache
+    def _schema(key: int, kind: str, version: int) -> Any:
         return (load_request_schema if kind == REQUEST else load_response_schema)(key, version)
 
     def decode(self, key: int, kind: str, version: int, body: bytes) -> Any:
