@@ -21,8 +21,9 @@ demo: $(READY)
 
 # Most tests wait for brokers, so two files are run at a time, those on real Kafka first (tests/conftest.py).
 # WORKERS=0 runs them one after the other. Those that need Spark come afterwards: it leaves no time for others.
+# Tests start Python some hundred times: what it has compiled is kept, whatever the environment says.
 WORKERS ?= 2
-PYTEST   = $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST   = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 ON_SPARK = tests/pipeline tests/lab/spark_kafka
 test: $(READY)
 	$(PYTEST) $(addprefix --ignore ,$(ON_SPARK))

@@ -1,11 +1,11 @@
 """Other people's codecs, to be agreed with: kafka-python from version 0 on, kio up to the newest."""
 
 import datetime
+import functools
 import importlib
 import io
 import pkgutil
 import uuid
-import functools
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
