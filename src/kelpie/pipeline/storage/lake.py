@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.schema import Field, Schema
 from deltalake.transaction import AddAction
 
@@ -54,16 +54,19 @@ class Lake:
 
     def open(self, table: Table) -> DeltaTable:
         """The table. Creates it if needed, and adds columns that were declared since."""
-        path = self.path(table)
-        delta = DeltaTable.create(
-            str(path),
-            schema=table.schema,
-            mode="ignore",
-            name=table.name,
-            description=table.meaning,
-            partition_by=[CLUSTER],
-            configuration={**_SETTINGS, **_statistics(table)},
-        )
+        path = str(self.path(table))
+        try:
+            delta = DeltaTable(path)
+        except TableNotFoundError:
+            delta = DeltaTable.create(
+                path,
+                schema=table.schema,
+                mode="ignore",  # Another process may have created it meanwhile.
+                name=table.name,
+                description=table.meaning,
+                partition_by=[CLUSTER],
+                configuration={**_SETTINGS, **_statistics(table)},
+            )
         missing = _missing(delta, table)
         if missing:
             delta.alter.add_columns(missing)
@@ -144,9 +147,7 @@ class Lake:
         for left in reversed(range(_ATTEMPTS)):
             try:
                 change(self.open(table))
-            except (
-                CommitFailedError
-            ):  # Another commit has added rows meanwhile, which may meet the condition.
+            except CommitFailedError:  # Another commit has added rows, which may meet the condition.
                 if not left:
                     raise
             else:
@@ -154,24 +155,23 @@ class Lake:
 
     def files(self, table: Table, cluster: str) -> list[Path]:
         """The files that hold the rows of a cluster."""
-        return [self.path(table) / name for name in self._known(table, cluster)["path"].to_pylist()]
+        return [self.path(table) / name for name in _files(self.open(table), cluster)["path"].to_pylist()]
 
     def fragments(self, table: Table, cluster: str) -> int:
         """The number of small files of a cluster."""
-        return sum(size < _SMALL for size in self._known(table, cluster)["size_bytes"].to_pylist())
+        return sum(size < _SMALL for size in _files(self.open(table), cluster)["size_bytes"].to_pylist())
 
     def count(self, table: Table, cluster: str) -> int:
         """The number of rows of a cluster, from the table's log."""
-        return int(sum(self._known(table, cluster)["num_records"].to_pylist()))
+        return int(sum(_files(self.open(table), cluster)["num_records"].to_pylist()))
 
     def rows(self, table: Table, cluster: str, where: pc.Expression | None = None) -> pa.Table:
         """Rows of a cluster in memory: for small tables, or a condition that few rows meet."""
-        if not self.files(table, cluster):
+        delta = self.open(table)
+        if not _files(delta, cluster).num_rows:
             return table.schema.empty_table()  # Arrow's datasets load pandas.
         wanted = pc.field(CLUSTER) == cluster
-        return (
-            self.open(table).to_pyarrow_dataset().to_table(filter=wanted if where is None else wanted & where)
-        )
+        return delta.to_pyarrow_dataset().to_table(filter=wanted if where is None else wanted & where)
 
     def tally(self, table: Table, cluster: str, column: str) -> dict[str, int]:
         """The number of rows of a cluster for each value of a column with few values."""
@@ -186,12 +186,6 @@ class Lake:
         """Names of all clusters that have rows."""
         adds = pa.table(self.open(table).get_add_actions(flatten=True))
         return sorted(set(adds[_PARTITION].to_pylist())) if _PARTITION in adds.column_names else []
-
-    def _known(self, table: Table, cluster: str) -> pa.Table:
-        adds = pa.table(self.open(table).get_add_actions(flatten=True))
-        if _PARTITION not in adds.column_names:
-            return pa.table({name: [] for name in ("path", "num_records", "size_bytes")})
-        return adds.filter(pc.field(_PARTITION) == cluster)
 
     def discard(self, table: Table, files: Sequence[NewFile]) -> None:
         """Deletes files that no commit names and that are not needed after all."""
@@ -259,6 +253,14 @@ def _writing(table: Table) -> WriterProperties:
     no_bounds = ColumnProperties(statistics_enabled="NONE")
     others = [column.name for column in table.in_files if column.name not in table.searched]
     return WriterProperties(compression="ZSTD", column_properties=dict.fromkeys(others, no_bounds))
+
+
+def _files(delta: DeltaTable, cluster: str) -> pa.Table:
+    """The files of a cluster, from the table's log."""
+    adds = pa.table(delta.get_add_actions(flatten=True))
+    if _PARTITION not in adds.column_names:
+        return pa.table({name: [] for name in ("path", "num_records", "size_bytes")})
+    return adds.filter(pc.field(_PARTITION) == cluster)
 
 
 def _statistics(table: Table) -> dict[str, str]:
