@@ -9,8 +9,8 @@ from kelpie.real.cluster_errors import Unavailable
 
 _NEEDED = 17
 
-# Small servers that start quickly on few cores: the simple collector, the quick compiler, released classes not
-# verified (a fifth of a start), no shared counters (a killed JVM would leave its file of them behind).
+# Small servers that start quickly on few cores: the simple collector, the quick compiler, no verification of
+# released classes (a fifth of a start), no shared counters (a killed JVM would leave their file behind).
 _OPTIONS = (
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
