@@ -18,7 +18,6 @@ from kelpie.wire.api.offset_commit import (
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kelpie.wire.api.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kelpie.wire.records import Record, read_all_records, write_batch, write_message_set
-from kelpie.wire.structs import TopicPartitionIndexes
 from tests.broker.driver import PARKED, START, Cluster, Sent
 
 ALL, LEADER, NONE = -1, 1, 0
@@ -285,7 +284,7 @@ def committed(
     else:
         request = OffsetFetchRequest(
             group_id=group,
-            topics=[TopicPartitionIndexes(name=partition.topic, partition_indexes=[partition.partition])],
+            topics=[OffsetFetchRequestTopics(name=partition.topic, partition_indexes=[partition.partition])],
             require_stable=stable,
         )
     answer = cluster.ask(node, request, version)

@@ -5,13 +5,11 @@ After every event it is seen to that the consumer keeps what it must always keep
 
 from typing import Any, TypeVar
 
-from kelpie.consumer import (
-    EARLIEST,
+from kelpie.consumer.config import ConsumerConfig
+from kelpie.consumer.consumer_machine import ConsumerMachine
+from kelpie.consumer.effects import (
     ConsumedRecord,
     ConsumerClosed,
-    ConsumerConfig,
-    ConsumerMachine,
-    ConsumerStep,
     Effects,
     Event,
     Failure,
@@ -20,6 +18,8 @@ from kelpie.consumer import (
     ProblemRaised,
     RecordsDelivered,
 )
+from kelpie.consumer.positions.reset_policy import EARLIEST
+from kelpie.consumer.steps import ConsumerStep
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.find_coordinator import AskCoordinator
 from kelpie.questions.question import Question

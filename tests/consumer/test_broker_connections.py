@@ -1,7 +1,8 @@
 """Which broker is asked when any will do."""
 
-from kelpie.consumer import BrokerNode, ConsumerConfig
 from kelpie.consumer.broker_connections import BrokerConnections
+from kelpie.consumer.config import ConsumerConfig
+from kelpie.consumer.effects import BrokerNode
 from tests.consumer.world import GONE, TOO_OLD
 
 ONE, TWO, THREE = (BrokerNode(number, f"b{number}", 9092) for number in (1, 2, 3))

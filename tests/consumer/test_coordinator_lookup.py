@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from kelpie.consumer import FailureKind, ProblemKind, StepKind
-from kelpie.consumer.effects import Failure
+from kelpie.consumer.effects import Failure, FailureKind, ProblemKind
+from kelpie.consumer.steps import StepKind
 from kelpie.errors import ErrorCode, info
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
 from kelpie.questions.join_group import AskToJoin

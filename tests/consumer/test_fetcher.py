@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from kelpie.consumer import LATEST, NONE, IsolationLevel, ProblemKind, RecordsDelivered
 from kelpie.consumer.completed_fetch import CompletedFetch
+from kelpie.consumer.config import IsolationLevel
+from kelpie.consumer.effects import ProblemKind, RecordsDelivered
+from kelpie.consumer.positions.reset_policy import LATEST, NONE
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords, FetchAnswer, FetchedPartition
 from kelpie.questions.list_offsets import AskOffsets

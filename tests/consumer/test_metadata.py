@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kelpie.consumer import ProblemKind
+from kelpie.consumer.effects import ProblemKind
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts

@@ -2,23 +2,22 @@
 
 import pytest
 
-from kelpie.consumer import (
+from kelpie.consumer.effects import (
     CommitFailed,
     ConsumerClosed,
     OffsetsCommitted,
-    OffsetToCommit,
     PartitionsRevoked,
     ProblemKind,
     RecordsDelivered,
-    StepKind,
 )
+from kelpie.consumer.steps import StepKind
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.find_coordinator import AskCoordinator
 from kelpie.questions.heartbeat import AskHeartbeat
 from kelpie.questions.join_group import AskToJoin
 from kelpie.questions.leave_group import AskToLeave
-from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_commit import AskToCommit, OffsetToCommit
 from tests.consumer.membership.test_classic import beating, stable
 from tests.consumer.positions.test_fetch_positions import by_hand
 from tests.consumer.stand import Stand

@@ -10,19 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kelpie.consumer import (
-    EARLIEST,
-    LATEST,
-    NONE,
+from kelpie.consumer.config import GroupProtocol
+from kelpie.consumer.effects import (
     ConsumerClosed,
     Failure,
     FailureKind,
-    GroupProtocol,
-    OffsetToCommit,
     PartitionsLost,
     PartitionsRevoked,
     RecordsDelivered,
 )
+from kelpie.consumer.positions.reset_policy import EARLIEST, LATEST, NONE
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
@@ -33,7 +30,7 @@ from kelpie.questions.join_group import AskToJoin, Joined
 from kelpie.questions.leave_group import AskToLeave
 from kelpie.questions.list_offsets import AskOffsets, ListedOffset
 from kelpie.questions.metadata import AskMetadata, ClusterFacts
-from kelpie.questions.offset_commit import AskToCommit
+from kelpie.questions.offset_commit import AskToCommit, OffsetToCommit
 from kelpie.questions.offset_fetch import AskCommitted, CommittedOffset, CommittedOffsets
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds, EpochEnd
 from kelpie.questions.sync_group import AskForAssignment, Synced

@@ -1,7 +1,6 @@
 """The journal: what is kept of what a consumer did."""
 
-from kelpie.consumer import ConsumerStep, StepKind
-from kelpie.consumer.steps import MOST_KEPT, StepHistory
+from kelpie.consumer.steps import MOST_KEPT, ConsumerStep, StepHistory, StepKind
 
 
 def _step(at: int, answer: str = "15", follows: str = "", asked_of: str = "broker 1") -> ConsumerStep:

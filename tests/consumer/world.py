@@ -9,7 +9,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from kelpie.assignors import assignment
-from kelpie.consumer import Failure, FailureKind, OutgoingRequest
+from kelpie.consumer.effects import Failure, FailureKind, OutgoingRequest
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat

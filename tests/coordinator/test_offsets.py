@@ -10,7 +10,6 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kelpie.wire.compiler import decode, encode
-from kelpie.wire.structs import TopicPartitionIndexes
 from tests.coordinator.clients import DELAY_MS, TOPIC, Group
 from tests.coordinator.driver import ABORT, COMMIT, Driver
 
@@ -162,7 +161,7 @@ def test_answer_fits_every_version(group: Group, version: int) -> None:
     group.commit(5, metadata="m")
     if version < 8:
         asked = OffsetFetchRequest(
-            group_id="g", topics=[TopicPartitionIndexes(name=TOPIC, partition_indexes=[0, 1])]
+            group_id="g", topics=[OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0, 1])]
         )
     else:
         topics = [OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0, 1])]

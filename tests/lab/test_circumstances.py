@@ -15,8 +15,7 @@ from kelpie.wire.api.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kelpie.wire.api.offset_fetch import OffsetFetchRequest
-from kelpie.wire.structs import TopicPartitionIndexes
+from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopics
 from tests.lab.client import Client
 
 WaitUntil = Callable[..., None]
@@ -69,7 +68,7 @@ def _commit(client: Client, group: str, offset: int) -> int:
 
 
 def _offset(client: Client, group: str) -> int:
-    topic = TopicPartitionIndexes(name="orders", partition_indexes=[0])
+    topic = OffsetFetchRequestTopics(name="orders", partition_indexes=[0])
     answer = client.ask(OffsetFetchRequest(group_id=group, topics=[topic]), 1)
     offset: int = answer.topics[0].partitions[0].committed_offset
     return offset

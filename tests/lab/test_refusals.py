@@ -13,12 +13,11 @@ from kelpie.wire.api.fetch import FetchPartition, FetchRequest, FetchTopic
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.join_group import JoinGroupRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
-from kelpie.wire.api.offset_fetch import OffsetFetchRequest
+from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopics
 from kelpie.wire.apis import NAMES, api
 from kelpie.wire.compiler.layout import ArrayOf, Blob, Kind, Layout, StructOf, Text, layout, part
 from kelpie.wire.framing import RequestHeader, decode_response, encode_response
 from kelpie.wire.schema import Fixed
-from kelpie.wire.structs import TopicPartitionIndexes
 from tests.wire.messages import messages, versions_of
 
 CODES = st.sampled_from([code for code in ErrorCode if code])
@@ -132,7 +131,7 @@ def test_a_member_hears_its_own_id() -> None:
 
 def test_old_clients_can_read_the_metadata_of_an_offset() -> None:
     """Null was not allowed there once."""
-    asked = TopicPartitionIndexes(name="t", partition_indexes=[1])
+    asked = OffsetFetchRequestTopics(name="t", partition_indexes=[1])
     response = _refused(9, 1, OffsetFetchRequest(group_id="g", topics=[asked]), ErrorCode.NOT_COORDINATOR)
     (partition,) = response.topics[0].partitions
     assert (partition.partition_index, partition.committed_offset, partition.metadata) == (1, -1, "")

@@ -14,7 +14,9 @@ from typing import Any
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.probe import ChapterStatus, Probe, ProbeChapter, ProbeReport, ProbeTarget
-from kelpie.consumer import LATEST, ConsumerStep, GroupProtocol, ResetPolicy
+from kelpie.consumer.config import GroupProtocol
+from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
+from kelpie.consumer.steps import ConsumerStep
 from kelpie.model.quoting import harmless
 
 _WIDTH = 80

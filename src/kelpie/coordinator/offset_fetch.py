@@ -118,13 +118,7 @@ def groups_asked(request: wire.OffsetFetchRequest, version: int) -> list[wire.Of
     """The groups of a request of any version."""
     if version >= 8:
         return request.groups
-    topics = None
-    if request.topics is not None:
-        topics = [
-            wire.OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
-    return [wire.OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+    return [wire.OffsetFetchRequestGroup(group_id=request.group_id, topics=request.topics)]
 
 
 def refused(
@@ -147,20 +141,4 @@ def response_of(groups: Sequence[wire.OffsetFetchResponseGroup], version: int) -
     if version >= 8:
         return wire.OffsetFetchResponse(groups=list(groups))
     (group,) = groups
-    topics = [
-        wire.OffsetFetchResponseTopic(
-            name=topic.name,
-            partitions=[
-                wire.OffsetFetchResponsePartition(
-                    partition_index=each.partition_index,
-                    committed_offset=each.committed_offset,
-                    committed_leader_epoch=each.committed_leader_epoch,
-                    metadata=each.metadata,
-                    error_code=each.error_code,
-                )
-                for each in topic.partitions
-            ],
-        )
-        for topic in group.topics
-    ]
-    return wire.OffsetFetchResponse(topics=topics, error_code=group.error_code)
+    return wire.OffsetFetchResponse(topics=group.topics, error_code=group.error_code)

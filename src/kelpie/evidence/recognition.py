@@ -3,6 +3,7 @@
 A text may be two things at once: a transcript holds outputs of tools among lines of a log.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,16 +19,8 @@ from kelpie.evidence.segments import is_segment
 from kelpie.evidence.snapshot_files import is_snapshot
 from kelpie.evidence.zookeeper_dumps import is_dump
 
-_COMPANIONS = (
-    ".index",
-    ".timeindex",
-    ".txnindex",
-    ".snapshot",
-    "-checkpoint",
-    "partition.metadata",
-    ".checkpoint",
-    ".lock",
-    "cleaned",
+_COMPANION = re.compile(
+    r"(?:\.(?:index|timeindex|txnindex|snapshot|lock)|[.-]checkpoint|partition\.metadata|cleaned)\Z"
 )
 """What lies beside segments on a broker's disk: nothing in it is of use here."""
 _LOOKED_AT = 400
@@ -62,11 +55,11 @@ class Recognised:
 def recognise(file: EvidenceFile) -> Recognised:
     """Raises OSError when the file cannot be read."""
     if not file.head:
-        beside = file.base.endswith(_COMPANIONS) or file.base.endswith(".log")
+        beside = _COMPANION.search(file.base) or file.base.endswith(".log")
         return _only(Kind.COMPANION) if beside else Recognised(reason="It is empty.")
     if is_segment(file.head):
         return _only(Kind.SEGMENT)
-    if file.base.endswith(_COMPANIONS):
+    if _COMPANION.search(file.base):
         return _only(Kind.COMPANION)
     if is_snapshot(file.head):
         return _only(Kind.SURVEY)

@@ -25,17 +25,7 @@ _PAIR = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\\n]|\\[\\"n])*)"')
 _NOTE = re.compile(rf"#\s*(?P<what>TYPE|HELP|UNIT)\s+(?P<name>{_NAME})(?:\s+(?P<text>.*))?$")
 _ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 _ESCAPE = re.compile(r'\\[\\"n]')
-_TYPES = {
-    "counter",
-    "gauge",
-    "histogram",
-    "summary",
-    "untyped",
-    "unknown",
-    "info",
-    "stateset",
-    "gaugehistogram",
-}
+_TYPE = re.compile(r"counter|gauge|histogram|summary|untyped|unknown|info|stateset|gaugehistogram")
 _SUFFIXES = ("_total", "_created", "_bucket", "_count", "_sum", "_info")
 
 
@@ -86,7 +76,7 @@ def read_scrape(lines: Iterable[str]) -> Iterator[Sample | MalformedLine]:
         text = line.strip()
         if text.startswith("#"):
             note = _NOTE.match(text)
-            if note is not None and note["what"] == "TYPE" and note["text"] in _TYPES:
+            if note is not None and note["what"] == "TYPE" and _TYPE.fullmatch(note["text"] or ""):
                 types[note["name"]] = note["text"]
         elif text and text != "# EOF":
             sample = _read(text)

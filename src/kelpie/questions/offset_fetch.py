@@ -1,5 +1,5 @@
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
@@ -9,8 +9,8 @@ from kelpie.wire.api.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+    OffsetFetchResponseTopics,
 )
-from kelpie.wire.structs import TopicPartitionIndexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,12 @@ class AskCommitted(Question[CommittedOffsets]):
         return 1 if self.partitions is not None else 2  # 0 asks ZooKeeper.
 
     def request(self, version: int) -> OffsetFetchRequest:
-        entry = TopicPartitionIndexes if version < 8 else OffsetFetchRequestTopics
-        topics: list[Any] | None = None
+        topics: list[OffsetFetchRequestTopics] | None = None
         if self.partitions is not None:
             by_name = by_topic(self.partitions).items()
-            topics = [entry(name=topic, partition_indexes=numbers) for topic, numbers in by_name]
+            topics = [
+                OffsetFetchRequestTopics(name=topic, partition_indexes=numbers) for topic, numbers in by_name
+            ]
         # Java's client, too, does without stable offsets where the broker cannot tell.
         stable = self.require_stable and version >= 7
         if version < 8:
@@ -92,7 +93,7 @@ class AskCommitted(Question[CommittedOffsets]):
         return f"OffsetFetch({self.group_id}: {what})"
 
 
-def _rows(topics: Any) -> dict[TopicPartition, CommittedOffset]:
+def _rows(topics: Iterable[OffsetFetchResponseTopics]) -> dict[TopicPartition, CommittedOffset]:
     return {
         TopicPartition(topic.name, row.partition_index): CommittedOffset(
             row.committed_offset,

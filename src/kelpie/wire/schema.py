@@ -41,7 +41,6 @@ Int16 = Annotated[int, Fixed("h", 2)]
 Int32 = Annotated[int, Fixed("i", 4)]
 Int64 = Annotated[int, Fixed("q", 8)]
 UInt16 = Annotated[int, Fixed("H", 2)]
-UInt32 = Annotated[int, Fixed("I", 4)]
 Float64 = Annotated[float, Fixed("d", 8)]
 Uuid = Annotated[bytes, Fixed("16s", 16)]
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from kelpie.client.consumer import Consumer
-from kelpie.consumer import ConsumedRecord
+from kelpie.consumer.effects import ConsumedRecord
 
 PATIENCE_S = 60.0
 

@@ -8,16 +8,16 @@ import pytest
 
 from kelpie.client.consumer import Consumer, ConsumerError
 from kelpie.client.settings import Settings
-from kelpie.consumer import (
+from kelpie.consumer.effects import (
     CommitFailed,
     ConsumedRecord,
     OffsetsCommitted,
-    OffsetToCommit,
     Problem,
     ProblemKind,
     ProblemRaised,
     RecordsDelivered,
 )
+from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.wire.records import TimestampType
 from tests.consumer.world import T0, T1
 

@@ -10,14 +10,8 @@ from confluent_kafka import Producer
 
 from kelpie.client.consumer import Change, Consumer, ConsumerError
 from kelpie.client.settings import Settings
-from kelpie.consumer import (
-    ConsumerStep,
-    PartitionsAssigned,
-    PartitionsLost,
-    PartitionsRevoked,
-    ProblemKind,
-    StepKind,
-)
+from kelpie.consumer.effects import PartitionsAssigned, PartitionsLost, PartitionsRevoked, ProblemKind
+from kelpie.consumer.steps import ConsumerStep, StepKind
 from kelpie.lab.cluster import Cluster
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for

@@ -13,7 +13,8 @@ from confluent_kafka import Consumer as Confluent
 from kelpie.client.consumer import Consumer, ConsumerError
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
-from kelpie.consumer import ProblemKind, StepKind
+from kelpie.consumer.effects import ProblemKind
+from kelpie.consumer.steps import StepKind
 from kelpie.model.names import TopicPartition
 from kelpie.real.cluster import RealCluster
 from kelpie.wire.api.create_topics import CreatableTopic, CreateTopicsRequest

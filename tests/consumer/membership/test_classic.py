@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from kelpie.assignors import subscription
-from kelpie.consumer import PartitionsAssigned, PartitionsLost, PartitionsRevoked, ProblemKind, StepKind
+from kelpie.consumer.effects import PartitionsAssigned, PartitionsLost, PartitionsRevoked, ProblemKind
 from kelpie.consumer.membership.classic import ClassicMembership, JoinState
+from kelpie.consumer.steps import StepKind
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.heartbeat import AskHeartbeat

@@ -2,16 +2,16 @@
 
 import pytest
 
-from kelpie.consumer import (
+from kelpie.consumer.config import GroupProtocol
+from kelpie.consumer.effects import (
     ConsumerClosed,
-    GroupProtocol,
     PartitionsAssigned,
     PartitionsLost,
     PartitionsRevoked,
     ProblemKind,
-    StepKind,
 )
 from kelpie.consumer.membership.consumer_group import ConsumerGroupMembership, MemberState
+from kelpie.consumer.steps import StepKind
 from kelpie.errors import ErrorCode
 from kelpie.questions.consumer_group_heartbeat import AskNewerHeartbeat, Beat
 from kelpie.questions.fetch import AskRecords

@@ -2,15 +2,15 @@
 
 import pytest
 
-from kelpie.consumer import (
+from kelpie.consumer.effects import (
     ConsumerClosed,
     PartitionsAssigned,
     PartitionsLost,
     PartitionsRevoked,
     ProblemKind,
-    StepKind,
 )
 from kelpie.consumer.membership.classic import JoinState
+from kelpie.consumer.steps import StepKind
 from kelpie.errors import ErrorCode
 from kelpie.questions.fetch import AskRecords
 from kelpie.questions.find_coordinator import AskCoordinator

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from kelpie.consumer import EARLIEST, LATEST, NONE, IsolationLevel, ProblemKind, ResetPolicy
+from kelpie.consumer.config import IsolationLevel
+from kelpie.consumer.effects import ProblemKind
 from kelpie.consumer.positions.partition_state import FetchState
+from kelpie.consumer.positions.reset_policy import EARLIEST, LATEST, NONE, ResetPolicy
 from kelpie.errors import ErrorCode, info
 from kelpie.model.names import TopicPartition
 from kelpie.questions.fetch import AskRecords

@@ -30,7 +30,6 @@ from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kelpie.wire.structs import TopicPartitionIndexes
 from tests.lab.differential.cast import Cast, Part
 from tests.lab.differential.names import Names
 from tests.lab.differential.protocols import METADATA, PROTOCOLS
@@ -176,7 +175,7 @@ class Requests:
             single = None
             if topics is not None or version < 2:
                 single = [
-                    TopicPartitionIndexes(name=_name(topic), partition_indexes=parts)
+                    OffsetFetchRequestTopics(name=_name(topic), partition_indexes=parts)
                     for topic, parts in topics or []
                 ]
             return OffsetFetchRequest(group_id=groups[0], topics=single, require_stable=stable)

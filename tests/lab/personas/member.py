@@ -14,7 +14,6 @@ from kelpie.wire.api.offset_commit import (
 )
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from kelpie.wire.structs import TopicPartitionIndexes
 from tests.lab.personas.client import Client, Sent
 from tests.lab.personas.cluster import TOPIC, Cluster
 
@@ -201,7 +200,7 @@ class Member:
             asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=self.group, topics=topics)])
             group = self.client.ask(asked, version).groups[0]
         else:
-            old = [TopicPartitionIndexes(name=topic, partition_indexes=[partition])]
+            old = [OffsetFetchRequestTopics(name=topic, partition_indexes=[partition])]
             group = self.client.ask(OffsetFetchRequest(group_id=self.group, topics=old), version)
         found = group.topics[0].partitions[0]
         return found.committed_offset, found.error_code or group.error_code

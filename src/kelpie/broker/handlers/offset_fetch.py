@@ -65,9 +65,9 @@ def _from_zookeeper(broker: Broker, request: wire.OffsetFetchRequest) -> wire.Of
             offset, metadata = stored or (-1, "")
             code = ErrorCode.NONE if stored else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             parts.append(
-                wire.OffsetFetchResponsePartition(
+                wire.OffsetFetchResponsePartitions(
                     partition_index=index, committed_offset=offset, metadata=metadata, error_code=code
                 )
             )
-        topics.append(wire.OffsetFetchResponseTopic(name=topic.name, partitions=parts))
+        topics.append(wire.OffsetFetchResponseTopics(name=topic.name, partitions=parts))
     return wire.OffsetFetchResponse(topics=topics)

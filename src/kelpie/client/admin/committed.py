@@ -12,7 +12,6 @@ from kelpie.client.admin.asking import Asking, chunks, each, error_of
 from kelpie.model.time import Instant
 from kelpie.observations import Committed, CoordinatorAnswer
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from kelpie.wire.structs import TopicPartitionIndexes
 
 _SEVERAL_GROUPS = 8
 _NAMES = 9
@@ -43,19 +42,16 @@ async def fetch_offsets(
     source = asking.source(node)
     why = f"{source} did not tell its offsets."
 
-    def topics_of(group: str, entry: type[Any]) -> list[Any] | None:
+    def topics_of(group: str) -> list[OffsetFetchRequestTopics] | None:
         if version >= ALL_TOPICS and not only_named:
             return None
         return [
-            entry(name=topic, partition_indexes=list(partitions))
+            OffsetFetchRequestTopics(name=topic, partition_indexes=list(partitions))
             for topic, partitions in (named or {}).get(group, {}).items()
         ]
 
     async def fetch_many(part: Sequence[str]) -> None:
-        wanted = [
-            OffsetFetchRequestGroup(group_id=group, topics=topics_of(group, OffsetFetchRequestTopics))
-            for group in part
-        ]
+        wanted = [OffsetFetchRequestGroup(group_id=group, topics=topics_of(group)) for group in part]
         request = OffsetFetchRequest(groups=wanted, require_stable=require_stable)
         with asking.noting("group", part, source, why):
             response, at = await asking.ask(node, request, version)
@@ -64,8 +60,7 @@ async def fetch_offsets(
 
     async def fetch_one(group: str) -> None:
         stable = require_stable and version >= _STABLE
-        topics = topics_of(group, TopicPartitionIndexes)
-        request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
+        request = OffsetFetchRequest(group_id=group, topics=topics_of(group), require_stable=stable)
         with asking.noting("group", [group], source, why):
             response, at = await asking.ask(node, request, version)
             code = response.error_code if version >= ALL_TOPICS else _common_error(response.topics)

@@ -21,16 +21,12 @@ from typing import TYPE_CHECKING, Any
 from kelpie.client.consumer.machine_driver import ConsumerTrace, MachineDriver
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
-from kelpie.consumer import (
-    ConsumerConfig,
-    ConsumerMachine,
-    ConsumerStep,
-    GroupProtocol,
-    IsolationLevel,
-    ResetPolicy,
-    effects,
-)
+from kelpie.consumer import effects
+from kelpie.consumer.config import ConsumerConfig, GroupProtocol, IsolationLevel
+from kelpie.consumer.consumer_machine import ConsumerMachine
 from kelpie.consumer.membership.membership import Identity
+from kelpie.consumer.positions.reset_policy import ResetPolicy
+from kelpie.consumer.steps import ConsumerStep
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.offset_commit import OffsetToCommit

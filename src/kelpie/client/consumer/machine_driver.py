@@ -17,7 +17,7 @@ from kelpie.client.connection import Connection
 from kelpie.client.memory import Memory
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
-from kelpie.consumer import BrokerNode, Effects, Event, Failure, FailureKind, OutgoingRequest
+from kelpie.consumer.effects import BrokerNode, Effects, Event, Failure, FailureKind, OutgoingRequest
 from kelpie.consumer.pending_requests import Machine
 from kelpie.model.time import Instant
 

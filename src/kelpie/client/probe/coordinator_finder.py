@@ -6,11 +6,13 @@ import random
 from kelpie.client.consumer.machine_driver import MachineDriver
 from kelpie.client.memory import Memory
 from kelpie.client.settings import Settings
-from kelpie.consumer import BrokerNode, ConsumerConfig, ConsumerStep, Effects, Problem, StepKind
 from kelpie.consumer.broker_connections import BrokerConnections
+from kelpie.consumer.config import ConsumerConfig
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
+from kelpie.consumer.effects import BrokerNode, Effects, Problem
 from kelpie.consumer.metadata import ConsumerMetadata
 from kelpie.consumer.pending_requests import Machine, PendingRequests
+from kelpie.consumer.steps import ConsumerStep, StepKind
 from kelpie.model.names import TopicPartition
 
 

@@ -12,7 +12,9 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.consumer.consumer import Consumer, ConsumerError
 from kelpie.client.nodes import Nodes
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter, last_failure
-from kelpie.consumer import BrokerNode, ConsumerStep, GroupProtocol, StepKind
+from kelpie.consumer.config import GroupProtocol
+from kelpie.consumer.effects import BrokerNode
+from kelpie.consumer.steps import ConsumerStep, StepKind
 from kelpie.errors import ErrorCode
 from kelpie.observations import CoordinatorAnswer
 

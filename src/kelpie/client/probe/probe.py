@@ -30,7 +30,10 @@ from kelpie.client.probe.join_probe import JoinProbe
 from kelpie.client.probe.read_probe import ReadProbe
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport, last_failure
 from kelpie.client.settings import Settings
-from kelpie.consumer import LATEST, BrokerNode, ConsumerStep, GroupProtocol, ResetPolicy, StepKind
+from kelpie.consumer.config import GroupProtocol
+from kelpie.consumer.effects import BrokerNode
+from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
+from kelpie.consumer.steps import ConsumerStep, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for

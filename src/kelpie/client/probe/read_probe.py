@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from kelpie.client.consumer.consumer import Consumer, ConsumerError
 from kelpie.client.nodes import Nodes
 from kelpie.client.probe.report import ChapterStatus, PartitionStart, ProbeChapter, last_failure
-from kelpie.consumer import Problem, ProblemKind, ResetPolicy, StepKind
+from kelpie.consumer.effects import Problem, ProblemKind
+from kelpie.consumer.positions.reset_policy import ResetPolicy
+from kelpie.consumer.steps import StepKind
 from kelpie.model.names import TopicPartition
 from kelpie.questions.question import listed
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kelpie.consumer import ConsumerStep
+from kelpie.consumer.steps import ConsumerStep
 from kelpie.model.names import TopicPartition
 
 

@@ -19,35 +19,11 @@ from kelpie.observations import Committed, GroupState, Listing, LogEnds, Member
 from kelpie.observations.groups import CLASSIC, CONSUMER
 from kelpie.observations.positions import NO_OFFSET
 
-_HEADINGS = {
-    "GROUP",
-    "TOPIC",
-    "PARTITION",
-    "LEADER-EPOCH",
-    "CURRENT-OFFSET",
-    "LOG-END-OFFSET",
-    "LAG",
-    "OWNER",
-    "CONSUMER-ID",
-    "GROUP-INSTANCE-ID",
-    "HOST",
-    "CLIENT-ID",
-    "#PARTITIONS",
-    "ASSIGNMENT",
-    "CURRENT-EPOCH",
-    "CURRENT-ASSIGNMENT",
-    "TARGET-EPOCH",
-    "TARGET-ASSIGNMENT",
-    "UPGRADED",
-    "COORDINATOR-(ID)",
-    "ASSIGNMENT-STRATEGY",
-    "STATE",
-    "GROUP-EPOCH",
-    "TARGET-ASSIGNMENT-EPOCH",
-    "#MEMBERS",
-    "TYPE",
-    "PROTOCOL",
-}
+_HEADING = re.compile(
+    r"GROUP|TOPIC|PARTITION|LEADER-EPOCH|CURRENT-OFFSET|LOG-END-OFFSET|LAG|OWNER|CONSUMER-ID|HOST|CLIENT-ID"
+    r"|GROUP-INSTANCE-ID|#PARTITIONS|ASSIGNMENT|(?:CURRENT|TARGET)-(?:EPOCH|ASSIGNMENT)|UPGRADED"
+    r"|COORDINATOR-\(ID\)|ASSIGNMENT-STRATEGY|STATE|GROUP-EPOCH|TARGET-ASSIGNMENT-EPOCH|#MEMBERS|TYPE|PROTOCOL"
+)
 _NONE = ("-", "unknown", "")
 _COORDINATOR = re.compile(r"(\S+):(\d+)\s+\((-?\d+)\)")
 _ASSIGNED = re.compile(r"([a-zA-Z0-9._-]+)[(:](\d+(?:,\d+)*)")
@@ -69,7 +45,7 @@ def _headings(line: str) -> list[str]:
 
 
 def _kind(headings: list[str]) -> str | None:
-    if not headings or any(heading not in _HEADINGS for heading in headings):
+    if not headings or not all(map(_HEADING.fullmatch, headings)):
         return None
     if "CURRENT-OFFSET" in headings:
         return "offsets"

@@ -16,24 +16,10 @@ from kelpie.evidence.describes.output import Context
 from kelpie.observations import PartitionView, Setting
 from kelpie.observations.cluster import NO_LEADER
 
-_KEYS = (
-    "Topic",
-    "TopicId",
-    "PartitionCount",
-    "ReplicationFactor",
-    "Configs",
-    "Partition",
-    "Leader",
-    "Replicas",
-    "Isr",
-    "Adding Replicas",
-    "Removing Replicas",
-    "Elr",
-    "LastKnownElr",
-    "OfflineReplicas",
-    "MarkedForDeletion",
+_KEY = re.compile(
+    r"(?:^|(?<=\s))(Topic|TopicId|PartitionCount|ReplicationFactor|Configs|Partition|Leader|Replicas|Isr"
+    r"|Adding Replicas|Removing Replicas|Elr|LastKnownElr|OfflineReplicas|MarkedForDeletion):"
 )
-_KEY = re.compile(r"(?:^|(?<=\s))(" + "|".join(sorted(_KEYS, key=len, reverse=True)) + r"):")
 _TOPIC_LINE = re.compile(r"^\s*Topic: ?\S+\s+.*?(?:PartitionCount|Partition): ?\d")
 _NUMBER = re.compile(r"[0-9]{1,9}$")
 _CONFIG = re.compile(r"([a-z][a-z0-9._]*)=(.*?)(?=,[a-z][a-z0-9._]*=|$)")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.logs.matching import Meaning, Message
+from kelpie.evidence.logs.matching import Meaning, Message, refused
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
@@ -28,28 +28,20 @@ _LOOKUP_BODY = re.compile(
 )
 _ADDED = re.compile(r"Added partitions \(assigned - owned\): *(\[.*?\])")
 _LOOKUP_ERROR_NONE = 0
-_BY_ERROR: dict[object, Kind] = {
-    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: Kind.PROTOCOL_REFUSED,
-    ErrorCode.GROUP_MAX_SIZE_REACHED: Kind.GROUP_FULL,
-    ErrorCode.FENCED_INSTANCE_ID: Kind.FENCED,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: Kind.NOT_AUTHORISED,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Kind.NOT_AUTHORISED,
-    ErrorCode.UNRELEASED_INSTANCE_ID: Kind.FENCED,
-}
 
 
 def _refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """The fatal errors of joining, each with its own meaning."""
     reason = str(meaning.fields.get("reason", ""))
     if "incompatible" in reason or "supported protocols" in reason:
-        return [
-            replace(meaning, fields={**meaning.fields, "error": ErrorCode.INCONSISTENT_GROUP_PROTOCOL.value})
-        ]
+        error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL.value
+        return [replace(meaning, fields={**meaning.fields, "error": error})]
     if "max size" in reason or "maximum size" in reason:
         full = {**meaning.fields, "error": ErrorCode.GROUP_MAX_SIZE_REACHED.value}
         return [replace(meaning, kind=Kind.GROUP_FULL, fields=full)]
-    kind = _BY_ERROR.get(meaning.fields.get("error"))
-    return [replace(meaning, kind=kind)] if kind is not None else []
+    if meaning.fields.get("error") == ErrorCode.UNRELEASED_INSTANCE_ID:
+        return [replace(meaning, kind=Kind.FENCED)]
+    return refused(meaning)
 
 
 def _leaving(meaning: Meaning, _: Message) -> Sequence[Meaning]:
@@ -108,15 +100,6 @@ def _nothing(*_: object) -> Sequence[Meaning]:
 
 PATTERNS = read_templates(
     "java_client",
-    (
-        _leaving,
-        _lookup_answer,
-        _lost,
-        _nothing,
-        _reconciled,
-        _refused,
-        _transition,
-        _unless_empty,
-    ),
+    (_leaving, _lookup_answer, _lost, _nothing, _reconciled, _refused, _transition, _unless_empty),
     {"not_clients": _NOT_CLIENTS},
 )[""]

@@ -9,17 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.logs.matching import Meaning, Message, TemplateTable, node_in
+from kelpie.evidence.logs.matching import Meaning, Message, TemplateTable, node_in, refused
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
-
-_REFUSALS = {
-    ErrorCode.INCONSISTENT_GROUP_PROTOCOL.value: Kind.PROTOCOL_REFUSED,
-    ErrorCode.GROUP_MAX_SIZE_REACHED.value: Kind.GROUP_FULL,
-    ErrorCode.FENCED_INSTANCE_ID.value: Kind.FENCED,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED.value: Kind.NOT_AUTHORISED,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED.value: Kind.NOT_AUTHORISED,
-}
 
 
 def _paused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
@@ -33,8 +25,7 @@ def _joined(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     if outcome in ("(no error)", "Success"):
         fields = {name: value for name, value in meaning.fields.items() if name not in ("reason", "error")}
         return [replace(meaning, fields=fields)]
-    kind = _REFUSALS.get(int(meaning.fields.get("error", 0)))
-    return [] if kind is None else [replace(meaning, kind=kind)]
+    return refused(meaning)
 
 
 def _unless_success(meaning: Meaning, _: Message) -> Sequence[Meaning]:
@@ -55,8 +46,7 @@ def _reset(meaning: Meaning, message: Message) -> Sequence[Meaning]:
 
 
 def _refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
-    kind = _REFUSALS.get(int(meaning.fields.get("error", 0)))
-    return [] if kind is None else [replace(meaning, kind=kind)]
+    return refused(meaning)
 
 
 def _connection(meaning: Meaning, _: Message) -> Sequence[Meaning]:

@@ -16,10 +16,11 @@ compared with the fixed parts of the templates, and only then a regular expressi
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
+from kelpie.errors import ErrorCode
 from kelpie.evidence.logs.layouts import Head
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import EventKind
@@ -54,6 +55,13 @@ _OPTIONAL = re.compile(r"^(?:Optional\[|Some\()(.*)[\])]$")
 _OFFSET = re.compile(r"offset=(-?\d{1,19})|^(-?\d{1,19})$")
 _PREFIX = re.compile(r"\[(?P<who>[^\]]*(?:\][^\]\s:,]+)*)\](?::|,)?\s+")
 _LARGEST_INT = 2**31 - 1
+_REFUSALS: dict[object, EventKind] = {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: EventKind.PROTOCOL_REFUSED,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: EventKind.GROUP_FULL,
+    ErrorCode.FENCED_INSTANCE_ID: EventKind.FENCED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: EventKind.NOT_AUTHORISED,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: EventKind.NOT_AUTHORISED,
+}
 _CONNECTION_IDS = 2**30
 """A Java client opens a connection of its own to its coordinator, under this number minus the broker's."""
 
@@ -255,6 +263,12 @@ class TemplateTable:
             if meanings is not None:
                 return meanings
         return None
+
+
+def refused(meaning: Meaning) -> Sequence[Meaning]:
+    """A join that a coordinator refused, if its error is one that ends a consumer."""
+    kind = _REFUSALS.get(meaning.fields.get("error"))
+    return [] if kind is None else [replace(meaning, kind=kind)]
 
 
 def split_prefix(text: str) -> tuple[str, str]:

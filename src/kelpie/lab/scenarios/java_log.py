@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kelpie.consumer import Event, OutgoingRequest, PartitionsAssigned, PartitionsRevoked
+from kelpie.consumer.effects import Event, OutgoingRequest, PartitionsAssigned, PartitionsRevoked
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator

@@ -6,7 +6,7 @@ v2   no new field; the broker answers first and throttles after (KIP-219)
 v3   no new field; TOPIC_DELETION_DISABLED may be answered
 v4   flexible
 v5   response + error_message (KIP-599)
-v6   topics may go by id (KIP-516): request + topics; request − topic_names; response + topic_id
+v6   topics may be named by id (KIP-516): request + topics; request − topic_names; response + topic_id
 """
 
 from __future__ import annotations

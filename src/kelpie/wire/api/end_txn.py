@@ -5,7 +5,7 @@ v1   no new field; the broker answers first and throttles after (KIP-219)
 v2   no new field; PRODUCER_FENCED may be answered
 v3   flexible
 v4   no new field; TRANSACTION_ABORTABLE may be answered (KIP-890)
-v5   every transaction raises the epoch (KIP-890): response + producer_id, producer_epoch
+v5   the epoch grows with every transaction (KIP-890): response + producer_id, producer_epoch
 """
 
 from __future__ import annotations

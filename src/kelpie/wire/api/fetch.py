@@ -16,7 +16,7 @@ v10  no new field; records may be compressed with zstd (KIP-110)
 v11  reading from the closest replica (KIP-392): request + rack_id; response + preferred_read_replica
 v12  the fetch reports truncation (KIP-595): request + cluster_id, last_fetched_epoch; response +
      diverging_epoch, current_leader, snapshot_id; flexible
-v13  topics go by id (KIP-516): request + topic_id; request − topic; response + topic_id; response −
+v13  topics are named by id (KIP-516): request + topic_id; request − topic; response + topic_id; response −
      topic
 v14  no new field; OFFSET_MOVED_TO_TIERED_STORAGE may be answered (KIP-405)
 v15  request + replica_state; request − replica_id (KIP-903)

@@ -1,4 +1,4 @@
-"""InitProducerId (api key 22): a producer id and epoch, for idempotent and transactional producers.
+"""InitProducerId (api key 22): an idempotent or transactional producer gets its id and epoch.
 
 v0   the beginning
 v1   no new field; the broker answers first and throttles after (KIP-219)

@@ -1,10 +1,10 @@
 """JoinGroup (api key 11): become a member of a group, or take part in its next generation.
 
 v0   the beginning
-v1   time to rejoin apart from the session (KIP-62): request + rebalance_timeout_ms
+v1   the rebalance timeout is no longer the session timeout (KIP-62): request + rebalance_timeout_ms
 v2   response + throttle_time_ms
 v3   no new field; the broker answers first and throttles after (KIP-219)
-v4   no new field; a first join is answered MEMBER_ID_REQUIRED with an id to come back with (KIP-394)
+v4   no new field; the first answer is MEMBER_ID_REQUIRED, with the id for the next join (KIP-394)
 v5   static members (KIP-345): request + group_instance_id; response + group_instance_id
 v6   flexible
 v7   response + protocol_type (KIP-559)

@@ -12,9 +12,9 @@ v8   request + include_cluster_authorized_operations, include_topic_authorized_o
      topic_authorized_operations, cluster_authorized_operations (KIP-430)
 v9   flexible
 v10  topics have ids (KIP-516): request + topic_id; response + topic_id
-v11  cluster rights moved to DescribeCluster (KIP-700): request − include_cluster_authorized_operations;
-     response − cluster_authorized_operations
-v12  no new field; topics may be asked by id
+v11  operations on the cluster moved to DescribeCluster (KIP-700): request −
+     include_cluster_authorized_operations; response − cluster_authorized_operations
+v12  no new field; topics may be asked for by id
 v13  one error for the whole answer: response + error_code
 """
 

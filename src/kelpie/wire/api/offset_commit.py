@@ -2,16 +2,16 @@
 
 v0   offsets go to ZooKeeper
 v1   offsets go to the coordinator: request + generation_id_or_member_epoch, member_id, commit_timestamp
-v2   retention for all offsets at once: request + retention_time_ms; request − commit_timestamp
+v2   one retention time for all offsets: request + retention_time_ms; request − commit_timestamp
 v3   response + throttle_time_ms
 v4   no new field; the broker answers first and throttles after (KIP-219)
-v5   retention is the broker's alone (KIP-211): request − retention_time_ms
+v5   only brokers set the retention (KIP-211): request − retention_time_ms
 v6   request + committed_leader_epoch (KIP-320)
 v7   static members (KIP-345): request + group_instance_id
 v8   flexible
 v9   no new field; members of the newer protocol may commit, GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH
      may be answered (KIP-848)
-v10  topics go by id: request + topic_id; request − name; response + topic_id; response − name
+v10  topics are named by id: request + topic_id; request − name; response + topic_id; response − name
 """
 
 from __future__ import annotations

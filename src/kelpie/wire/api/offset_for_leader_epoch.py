@@ -1,5 +1,4 @@
-"""OffsetForLeaderEpoch (api key 23): where a leader epoch ends: how a reader notices that its log was
-truncated.
+"""OffsetForLeaderEpoch (api key 23): the end offset of a leader epoch, by which a reader detects truncation.
 
 v0   the beginning
 v1   response + leader_epoch

@@ -12,8 +12,8 @@ v8   response + record_errors, error_message (KIP-467)
 v9   flexible
 v10  response + current_leader, node_endpoints (KIP-951)
 v11  no new field; TRANSACTION_ABORTABLE may be answered (KIP-890)
-v12  no new field; partitions join a transaction by being produced to (KIP-890)
-v13  topics go by id: request + topic_id; request − name; response + topic_id; response − name
+v12  no new field; the request adds its partitions to the transaction (KIP-890)
+v13  topics are named by id: request + topic_id; request − name; response + topic_id; response − name
 """
 
 from __future__ import annotations

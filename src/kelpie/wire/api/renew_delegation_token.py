@@ -1,4 +1,4 @@
-"""RenewDelegationToken (api key 39): prolong a delegation token.
+"""RenewDelegationToken (api key 39): extend the life of a delegation token.
 
 v0   the beginning
 v1   no new field; the broker answers first and throttles after (KIP-219)

@@ -1,7 +1,7 @@
 """SaslAuthenticate (api key 36): one step of a SASL exchange.
 
 v0   the beginning
-v1   sessions end (KIP-368): response + session_lifetime_ms
+v1   sessions have a limited life (KIP-368): response + session_lifetime_ms
 v2   flexible
 """
 

@@ -1,4 +1,4 @@
-"""SyncGroup (api key 14): the leader hands in the assignment, every member takes its own out.
+"""SyncGroup (api key 14): the leader sends the assignment, and each member gets its part of it.
 
 v0   the beginning
 v1   response + throttle_time_ms

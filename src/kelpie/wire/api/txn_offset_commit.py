@@ -6,7 +6,7 @@ v2   request + committed_leader_epoch (KIP-320)
 v3   generation and member are checked (KIP-447): request + generation_id, member_id, group_instance_id;
      flexible
 v4   no new field; TRANSACTION_ABORTABLE may be answered (KIP-890)
-v5   no new field; the group joins the transaction by this request (KIP-890)
+v5   no new field; the request adds the group to the transaction (KIP-890)
 """
 
 from __future__ import annotations
