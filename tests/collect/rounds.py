@@ -7,7 +7,7 @@ from typing import Any
 
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
-from kelpie.collect.collecting import Collector, Plan, Round
+from kelpie.collect.collecting import Collector, CollectPlan, Round
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.evidence import read_evidence
@@ -42,7 +42,7 @@ def collect(
                 stop.set()
 
         settings = settings_of(bootstrap) if bootstrap is not None else None
-        plan = Plan(folder, settings, every_s=every_s, **options)
+        plan = CollectPlan(folder, settings, every_s=every_s, **options)
         async with asyncio.timeout(LIMIT_S):
             await Collector(plan, tell, clock).run(stop)
 

@@ -13,7 +13,7 @@ import pytest
 
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
-from kelpie.collect.collecting import Collector, Plan
+from kelpie.collect.collecting import Collector, CollectPlan
 from kelpie.collect.landing import LandingRefused
 from kelpie.evidence.snapshot_files import header_of, read_snapshot
 from kelpie.lab import SyncCluster, virtual_time
@@ -100,7 +100,7 @@ def test_a_slow_round_makes_the_next_one_late_and_not_double(tmp_path: Path) -> 
         async with Cluster(1, network=network, wall=loop.wall) as cluster:
             cluster.delay(25_000, api="ListGroups", count=1)
             settings = Settings.of(cluster.bootstrap_servers, request_timeout_s=60, connect_timeout_s=60)
-            plan = Plan(tmp_path, replace(settings, network=network), every_s=10, for_s=50)
+            plan = CollectPlan(tmp_path, replace(settings, network=network), every_s=10, for_s=50)
             return await Collector(plan, clock=clock).run(asyncio.Event())
 
     assert virtual_time.run(run()) == 4

@@ -22,18 +22,18 @@ def a_file(cluster: str = "c", at: int = NOW, bootstrap: str = "h:1") -> bytes:
 
 def fill(landing: Landing, count: int, start: int = NOW) -> list[Path]:
     return [
-        landing.publish(SURVEY, a_file(landing.cluster, start + at), start + at).path for at in range(count)
+        landing.publish(SURVEY, a_file(landing.cluster, start + at), start + at)[0] for at in range(count)
     ]
 
 
 def test_names_sort_by_time_also_when_the_clock_goes_back(tmp_path: Path) -> None:
     """A reader that goes by names must not take an old look for a new one; nor may one replace another."""
     with Landing(tmp_path, "c") as landing:
-        paths = [landing.publish(SURVEY, a_file(), at).path for at in (NOW, NOW + 5, NOW - 86_400_000, NOW)]
+        paths = [landing.publish(SURVEY, a_file(), at)[0] for at in (NOW, NOW + 5, NOW - 86_400_000, NOW)]
     assert paths == sorted(paths)
     assert len(set(paths)) == 4
     with Landing(tmp_path, "c") as again:
-        assert again.publish(SURVEY, a_file(), NOW - 1).path > paths[-1]
+        assert again.publish(SURVEY, a_file(), NOW - 1)[0] > paths[-1]
 
 
 def test_a_second_collector_is_refused_and_a_dead_one_is_not_waited_for(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_the_oldest_own_files_go_and_no_others(tmp_path: Path) -> None:
     of_another.write_bytes(a_file("another"))
     with Landing(tmp_path, "c", most_bytes=4 * size) as landing:
         paths = fill(landing, 4)
-        published = landing.publish(SURVEY, a_file(), NOW + 100)
-        assert [it.path for it in published.deleted] == paths[:1]
+        _, deleted = landing.publish(SURVEY, a_file(), NOW + 100)
+        assert [it.path for it in deleted] == paths[:1]
         with pytest.raises(TooLarge):
             landing.publish(SURVEY, a_file() * 5, NOW + 200)
     assert [path.exists() for path in paths] == [False, True, True, True]
@@ -97,7 +97,7 @@ def test_the_oldest_own_files_go_and_no_others(tmp_path: Path) -> None:
     assert named_alike.exists()
     assert of_another.exists()
     with Landing(tmp_path, "c", most_bytes=2 * size) as smaller:
-        assert len(smaller.publish(SURVEY, a_file(), NOW + 300).deleted) == 3
+        assert len(smaller.publish(SURVEY, a_file(), NOW + 300)[1]) == 3
 
 
 def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from kelpie.cli.command import CommandError
-from kelpie.cli.parser import CommandParser
+from kelpie.cli.command import CommandError, CommandParser
 
 COMMANDS = (
     "doctor",

@@ -1,6 +1,7 @@
 """Times and sizes, as people write them."""
 
 import argparse
+import math
 import re
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?")
@@ -9,13 +10,24 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
+def seconds(text: str, most: float = 3600.0) -> float:
+    """A plain number of seconds, above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return number
+
+
 def duration(text: str) -> float:
     """Seconds, of "30s", "5m", "1h", "2d", or a plain number."""
     match = _DURATION.fullmatch(text.strip().lower())
-    seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match is not None else 0.0
-    if not 0 < seconds <= 366 * 86_400:
+    number = float(match[1]) * _SECONDS[match[2] or "s"] if match is not None else 0.0
+    if not 0 < number <= 366 * 86_400:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: write 30s, 5m, 2h or 1d")
-    return seconds
+    return number
 
 
 def size(text: str) -> int:

@@ -11,7 +11,7 @@ from kelpie.cli.amounts import duration, size
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.client_errors import BadSettings
-from kelpie.collect.collecting import Collector, Plan, Round
+from kelpie.collect.collecting import Collector, CollectPlan, Round
 from kelpie.collect.landing import LandingRefused, instant_of
 from kelpie.model.words import moment
 
@@ -72,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
     settings: Settings | None = None
     if arguments.zookeeper is None or arguments.bootstrap_server or arguments.command_config:
         settings = settings_from(arguments)
-    plan = Plan(
+    plan = CollectPlan(
         arguments.into,
         settings,
         arguments.zookeeper,
@@ -87,7 +87,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
 
 
-async def _collect(plan: Plan, page: "_Page") -> int:
+async def _collect(plan: CollectPlan, page: "_Page") -> int:
     stop = asyncio.Event()
     task = asyncio.create_task(Collector(plan, page.tell).run(stop))
     loop = asyncio.get_running_loop()

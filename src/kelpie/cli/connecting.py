@@ -1,15 +1,13 @@
 """The options by which every command reaches a cluster: -b, --command-config, --timeout."""
 
 import argparse
-import math
 from dataclasses import replace
 
+from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
-
-_LONGEST_TIMEOUT_S = 3600.0
 
 
 def add_connection_options(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +25,7 @@ def add_connection_options(parser: argparse.ArgumentParser) -> None:
     )
     options.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         metavar="S",
         help="seconds that one answer may take; 5, or the file's request.timeout.ms, if left out",
     )
@@ -47,13 +45,3 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
     return replace(
         settings, request_timeout_s=limit, connect_timeout_s=min(settings.connect_timeout_s, limit)
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= _LONGEST_TIMEOUT_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
-    return seconds

@@ -13,8 +13,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.log_options import add_log_options, hints_of
@@ -74,7 +76,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--watch",
         nargs="?",
-        type=_seconds,
+        type=partial(seconds, most=86_400),
         const=_WATCH_S,
         metavar="SECONDS",
         help=f"look again and again, and tell what changes; every {_WATCH_S:g} s if not said otherwise",
@@ -223,16 +225,6 @@ def _codes(given: list[str]) -> set[str]:
             f"There is no finding {', '.join(sorted(unknown))}; kelpie explain lists them all.", MISUNDERSTOOD
         )
     return codes
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
-    return seconds
 
 
 def _bytes(text: str) -> int:

@@ -8,10 +8,11 @@ import signal
 import sys
 import textwrap
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from kelpie.broker.personas import RELEASES
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, folded, setting
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
@@ -118,7 +119,7 @@ def _up(arguments: argparse.Namespace) -> int:
     _log(arguments.verbose)
     cluster = Cluster(
         arguments.brokers,
-        config=dict(map(_setting, arguments.config)),
+        config=dict(map(setting, arguments.config)),
         persona=arguments.persona,
         port=_port(arguments.port),
         control_port=arguments.control_port,
@@ -221,18 +222,10 @@ async def _enter(limit_s: float) -> None:
         await asyncio.sleep(limit_s)
         return
     try:
-        await asyncio.wait_for(pressed.wait(), limit_s)
-    except TimeoutError:
-        pass
+        with suppress(TimeoutError):
+            await asyncio.wait_for(pressed.wait(), limit_s)
     finally:
         loop.remove_reader(sys.stdin)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise CommandError(f"--config {text!r} is no setting. Write NAME=VALUE, as in server.properties.")
-    return name.strip(), value.strip()
 
 
 def _port(port: int | None) -> int | None:
@@ -257,11 +250,6 @@ def _explained(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.N
         try:
             return run(arguments)
         except (CommandError, LabError) as error:
-            # The first line follows the command's name.
-            label = " " * len("kelpie lab: ")
-            text = textwrap.fill(
-                str(error), 79, initial_indent=label, break_long_words=False, break_on_hyphens=False
-            )
-            raise CommandError(text.lstrip()) from None
+            raise CommandError(folded(str(error), "lab")) from None
 
     return command

@@ -6,7 +6,7 @@ to it. The same question always gets the same names.
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from string import ascii_lowercase
 
@@ -64,13 +64,10 @@ def names_on(partition: int, partitions: int, prefix: str = _PREFIX) -> Iterator
     The hash is a number to the base 31 whose last digit is the last letter. If the number of partitions is a
     multiple of 31, that letter and the sign of the hash decide alone, and ten digits do not reach all.
     """
-    tries = 100 * partitions
-    if any(partition_for(f"{prefix}{number}", partitions) == partition for number in range(tries)):
-        yield from (
-            name for name in (f"{prefix}{n}" for n in count()) if partition_for(name, partitions) == partition
-        )
-    for number in count():
-        for letter in ascii_lowercase:
-            name = f"{prefix}{number}{letter}"
-            if partition_for(name, partitions) == partition:
-                yield name
+
+    def on_partition(names: Iterable[str]) -> Iterator[str]:
+        return (name for name in names if partition_for(name, partitions) == partition)
+
+    if any(on_partition(f"{prefix}{number}" for number in range(100 * partitions))):
+        yield from on_partition(f"{prefix}{number}" for number in count())
+    yield from on_partition(f"{prefix}{number}{letter}" for number in count() for letter in ascii_lowercase)

@@ -3,12 +3,11 @@
 import argparse
 import os
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, folded, setting
 from kelpie.real import java, state
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import ClusterRefused, RealError
@@ -114,7 +113,7 @@ def _mending(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Nam
 
 def _up(arguments: argparse.Namespace) -> int:
     name = arguments.name
-    settings = dict(map(_setting, arguments.config))
+    settings = dict(map(setting, arguments.config))
     with state.locked(name):
         if state.exists(name):
             raise CommandError(
@@ -207,13 +206,6 @@ def _known(cluster: RealCluster, nodes: Sequence[str]) -> list[str]:
     return [cluster.find(name).name for name in dict.fromkeys(nodes)]
 
 
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise CommandError(f"--config {text!r} is no setting. Write NAME=VALUE, as in server.properties.")
-    return name.strip(), value.strip()
-
-
 def _describe(name: str, cluster: RealCluster) -> None:
     brokers = cluster.brokers
     print(
@@ -237,11 +229,7 @@ def _wrapped(text: str) -> str:
     lines = text.splitlines()
     prose = [line for line in lines if not line.startswith("  |")]
     logs = [line for line in lines if line.startswith("  |")]
-    # The first line follows the command's name.
-    folded = textwrap.wrap(
-        " ".join(prose), 79, initial_indent=" " * 13, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join([*folded, *logs]).lstrip()
+    return "\n".join([folded(" ".join(prose), "real"), *logs])
 
 
 def _capital(cluster: RealCluster, name: str) -> str:

@@ -4,12 +4,11 @@ import argparse
 import asyncio
 import json
 import sys
-import textwrap
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, folded
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
@@ -61,7 +60,7 @@ def run_repair(arguments: argparse.Namespace, make: Making) -> int:
     try:
         return asyncio.run(_run(arguments, settings, make))
     except (CannotRepair, ClientError) as error:
-        raise CommandError(_wrapped(str(error), arguments.command), status=1) from None
+        raise CommandError(folded(printable(str(error)), arguments.command), status=1) from None
 
 
 async def _run(arguments: argparse.Namespace, settings: Settings, make: Making) -> int:
@@ -101,11 +100,3 @@ async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:
 
 def _print_json(data: dict[str, object]) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=False))
-
-
-def _wrapped(text: str, command: str) -> str:
-    # The first line follows the command's name.
-    label = " " * len(f"kelpie {command}: ")
-    return textwrap.fill(
-        printable(text), 79, initial_indent=label, break_long_words=False, break_on_hyphens=False
-    ).lstrip()

@@ -6,7 +6,7 @@ answer with another cluster id, nothing is written.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,15 @@ from kelpie.client.admin.asking import Clock
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
 from kelpie.client.zookeeper import ZooKeeperError
-from kelpie.collect.landing import SURVEY, ZOOKEEPER, Landing, LandingRefused, Own, TooLarge, clusters_at
+from kelpie.collect.landing import (
+    SURVEY,
+    ZOOKEEPER,
+    LandedFile,
+    Landing,
+    LandingRefused,
+    TooLarge,
+    clusters_at,
+)
 from kelpie.collect.survey import Surveyor, SurveyRound
 from kelpie.collect.zookeeper import dump
 from kelpie.evidence import snapshot_files, zookeeper_dumps
@@ -26,7 +34,7 @@ _CLOCK_IS_BACK_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CollectPlan:
     """What is collected, how often, and where to."""
 
     folder: Path
@@ -52,7 +60,7 @@ class Round:
     size: int = 0
     """Bytes written."""
     took_s: float = 0.0
-    deleted: list[Own] = field(default_factory=list)
+    deleted: list[LandedFile] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     """Remarks for a person."""
 
@@ -63,7 +71,7 @@ Tell = Callable[[Round], None]
 class Collector:
     """Use it once: `await Collector(plan, tell).run(stop)`."""
 
-    def __init__(self, plan: Plan, tell: Tell = lambda _: None, clock: Clock = wall_clock) -> None:
+    def __init__(self, plan: CollectPlan, tell: Tell = lambda _: None, clock: Clock = wall_clock) -> None:
         self._plan, self._tell, self._clock = plan, tell, clock
         self._surveyor = Surveyor(plan.settings, clock, plan.limit_s) if plan.settings else None
         self._landing: Landing | None = None
@@ -76,8 +84,7 @@ class Collector:
         """How many files were written. Raises LandingRefused, BadSettings."""
         loop = asyncio.get_running_loop()
         end = None if self._plan.for_s is None else loop.time() + self._plan.for_s
-        with ExitStack() as open_until_the_end:
-            open_until_the_end.callback(self._close)
+        try:
             self._recall()
             while True:
                 begun = loop.time()
@@ -89,12 +96,12 @@ class Collector:
                 following = max(begun + self._plan.every_s, loop.time())
                 if stop.is_set() or (end is not None and following > end):
                     return self._written
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout_at(following):
                         await stop.wait()
                     return self._written
-                except TimeoutError:
-                    continue
+        finally:
+            self._close()
 
     async def _survey(self, report: Round) -> None:
         if self._surveyor is None:
@@ -138,15 +145,12 @@ class Collector:
         assert self._landing is not None
         if self._surveyor is None:
             report.cluster = self._landing.cluster
-            self._count(zookeeper_dumps.observe(zookeeper_dump, ""), report)
+            rows = zookeeper_dumps.observe(zookeeper_dump, "")
+            report.groups, report.partitions = len(rows.known_groups), len(rows.partitions)
             if zookeeper_dump.cluster and zookeeper_dump.cluster != self._landing.cluster:
                 raise LandingRefused(_other_cluster(hosts, zookeeper_dump.cluster, self._landing.cluster))
         packed = zookeeper_dumps.pack(zookeeper_dump, hosts=hosts, begun=begun, ended=self._clock())
         self._publish(ZOOKEEPER, packed, begun, report)
-
-    def _count(self, rows: Observations, report: Round) -> None:
-        report.groups = len(rows.known_groups)
-        report.partitions = len(rows.partitions)
 
     def _publish(self, kind: str, data: bytes, at: Instant, report: Round) -> Path | None:
         assert self._landing is not None
@@ -157,7 +161,7 @@ class Collector:
                 "times inside are the clock's."
             )
         try:
-            published = self._landing.publish(kind, data, at)
+            path, deleted = self._landing.publish(kind, data, at)
         except TooLarge:
             report.words.append(
                 f"It has {len(data):,} bytes, and --most-disk allows {self._landing.most_bytes:,} in all: it "
@@ -167,9 +171,9 @@ class Collector:
             report.words.append(f"It could not be written: {error.strerror or error}.")
         else:
             self._written += 1
-            report.size += published.size
-            report.deleted += published.deleted
-            return published.path
+            report.size += len(data)
+            report.deleted += deleted
+            return path
         if not self._written:
             raise LandingRefused(f"{self._landing.folder}: {report.words[-1]}")
         return None
@@ -213,7 +217,7 @@ class Collector:
 
     def _close(self) -> None:
         if self._landing is not None:
-            self._landing.__exit__(None, None, None)
+            self._landing.__exit__()
             self._landing = None
 
     def _recall(self) -> None:
@@ -233,7 +237,7 @@ class Collector:
             return
         try:
             rows = snapshot_files.read_snapshot(newest, lambda line: line.startswith(_TELL_GROUPS))
-            self._surveyor.recall(gathered(rows), self._landing.newest)
+            self._surveyor.remember(gathered(rows), self._landing.newest)
         except (snapshot_files.Torn, OSError):
             return  # It is one of many; the cluster itself is asked now.
 

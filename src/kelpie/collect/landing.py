@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from kelpie.evidence import snapshot_files, zookeeper_dumps
@@ -41,20 +40,12 @@ class TooLarge(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class LandedFile:
     """A file that a collector wrote for this cluster."""
 
     path: Path
     stamp: str
     size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    path: Path
-    size: int
-    deleted: tuple[Own, ...] = ()
-    """The files that were deleted to make room, the oldest first."""
 
 
 class Landing:
@@ -66,7 +57,8 @@ class Landing:
         self.most_bytes = most_bytes
         self._name = name_of(cluster)
         self._lock: IO[str] | None = None
-        self._newest: Instant = 0
+        self.newest: Instant = 0
+        """The time in the name of the newest file; 0 for none."""
         self._total = 0
 
     def __enter__(self) -> "Landing":
@@ -77,36 +69,32 @@ class Landing:
             for left in self._leftovers():
                 left.unlink(missing_ok=True)
         except OSError as error:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise LandingRefused(
                 f"{error.filename or self.folder} cannot be used: {error.strerror or error}."
             ) from None
-        files = self._own()
+        files = self._files()
         self._total = sum(file.size for file in files)
-        self._newest = max((instant_of(file.stamp) for file in files), default=0)
+        self.newest = max((instant_of(file.stamp) for file in files), default=0)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
-    @property
-    def newest(self) -> Instant:
-        """The time in the name of the newest file; 0 for none."""
-        return self._newest
-
     def newest_survey(self) -> Path | None:
-        files = [file for file in self._own() if file.path.name.startswith(SURVEY)]
+        files = [file for file in self._files() if file.path.name.startswith(SURVEY)]
         return files[-1].path if files else None
 
-    def publish(self, kind: str, data: bytes, at: Instant) -> Published:
-        """A file, whole, under a name after all others. Raises TooLarge, OSError."""
+    def publish(self, kind: str, data: bytes, at: Instant) -> tuple[Path, list[LandedFile]]:
+        """Writes a whole file, under a name after all others. Raises TooLarge, OSError.
+
+        Also returns the files that were deleted to make room, the oldest first.
+        """
         deleted = self._make_room(len(data))
         # A clock may go back; the order of names does not.
-        stamp = max(at, self._newest + 1)
+        stamp = max(at, self.newest + 1)
         path = self.folder / f"{kind}-{self._name}-{_stamp(stamp)}{_ENDINGS[kind]}"
         unfinished = path.with_name(f".{path.name}.tmp")
         try:
@@ -120,36 +108,34 @@ class Landing:
                 unfinished.unlink(missing_ok=True)
             raise
         self._sync()
-        self._newest = stamp
+        self.newest = stamp
         self._total += len(data)
-        return Published(path, len(data), tuple(deleted))
+        return path, deleted
 
-    def _make_room(self, size: int) -> list[Own]:
+    def _make_room(self, size: int) -> list[LandedFile]:
         if self.most_bytes is None or self._total + size <= self.most_bytes:
             return []
         if size > self.most_bytes:
             raise TooLarge
-        files = self._own()  # A person may have deleted files.
+        files = self._files()  # A person may have deleted files.
         self._total = sum(file.size for file in files)
         gone = []
-        for each in files:
+        for file in files:
             if self._total + size <= self.most_bytes:
                 break
-            each.path.unlink(missing_ok=True)
-            self._total -= each.size
-            gone.append(each)
+            file.path.unlink(missing_ok=True)
+            self._total -= file.size
+            gone.append(file)
         return gone
 
-    def _own(self) -> list[Own]:
+    def _files(self) -> list[LandedFile]:
         """The oldest first."""
-        found = []
+        files = []
         for entry, match in _entries(self.folder):
-            if match[2] != self._name:
-                continue
             with suppress(OSError):
-                if _is_ours(Path(entry.path), match[1], self.cluster):
-                    found.append(Own(Path(entry.path), match[3], entry.stat().st_size))
-        return sorted(found, key=lambda file: (file.stamp, file.path.name))
+                if match[2] == self._name and _is_ours(Path(entry.path), match[1], self.cluster):
+                    files.append(LandedFile(Path(entry.path), match[3], entry.stat().st_size))
+        return sorted(files, key=lambda file: (file.stamp, file.path.name))
 
     def _leftovers(self) -> Iterator[Path]:
         """Of a collector that was killed while it wrote."""
@@ -191,14 +177,14 @@ def clusters_at(folder: Path, addresses: Iterable[str]) -> list[str]:
     for entry, match in _entries(folder):
         if match[1] == SURVEY:
             newest[match[2]] = max(newest.get(match[2], ("", Path())), (match[3], Path(entry.path)))
-    mine = set(addresses)
-    found = []
-    for stamp, path in sorted(newest.values(), reverse=True):
+    wanted = set(addresses)
+    clusters = []
+    for _, path in sorted(newest.values(), reverse=True):
         with suppress(OSError, snapshot_files.Torn):
             header = snapshot_files.header_of(_head(path))
-            if mine & set(header.bootstrap.split(",")):
-                found.append((stamp, header.cluster))
-    return [cluster for _, cluster in found]
+            if wanted & set(header.bootstrap.split(",")):
+                clusters.append(header.cluster)
+    return clusters
 
 
 def name_of(cluster: str) -> str:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from kelpie.client.admin.asking import Clock
+from kelpie.client.admin.groups import ABSENT
 from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -18,10 +19,6 @@ from kelpie.client.survey import SurveyOptions, survey, unreachable
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
-
-_DEAD = "Dead"
-_UNKNOWN = (ErrorCode.GROUP_ID_NOT_FOUND,)
-"""What coordinators say of a group that they do not know."""
 
 
 class SurveyRound(NamedTuple):
@@ -71,21 +68,18 @@ class Surveyor:
         answered = sum(broker.alive is True for broker in rows.brokers)
         if answered:
             self.rounds += 1
-            self._remember(rows, begun)
+            self.remember(rows, begun)
         listed = {group for listing in rows.listings for group in listing.groups}
         rows.known_groups = {group: why for group, why in self.known.items() if group not in listed}
         return SurveyRound(rows, cluster_id, answered, begun, self.clock())
 
-    def recall(self, earlier: Observations, at: Instant) -> None:
-        """What a collector before this one saw last."""
-        self._remember(earlier, at)
-
-    def _remember(self, rows: Observations, at: Instant) -> None:
+    def remember(self, rows: Observations, at: Instant) -> None:
+        """Notes which groups there are: from a round, or from the last round of an earlier collector."""
         seen = f"an earlier survey ({datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC)"
         gone = {
             row.group
             for row in rows.states
-            if row.error in _UNKNOWN or (row.state == _DEAD and not row.error)
+            if row.error == ErrorCode.GROUP_ID_NOT_FOUND or (row.state == ABSENT and not row.error)
         }
         for group, source in rows.known_groups.items():
             self.known.setdefault(group, source)

@@ -73,8 +73,9 @@ class Store:
         `nameless`: it has answered, and has no id, so it is none of those that have one. (No id has a colon.)
         """
         given = list(addresses)
-        none: list[str] = []
-        names = self._within(lambda database: _named(database, given), none) if self.path.exists() else none
+        names: list[str] = []
+        if self.path.exists():
+            names = self._within(lambda database: _named(database, given), names)
         return next((name for name in names if not nameless or ":" in name), ",".join(given))
 
     def recall(self, cluster: str, now: Instant) -> Observations:
@@ -98,14 +99,11 @@ class Store:
         """
 
         def use(database: sqlite3.Connection) -> None:
-            _note_addresses(database, cluster, addresses, at)
+            rows = [(address, cluster, at) for address in addresses]
+            database.executemany("INSERT OR REPLACE INTO address VALUES (?, ?, ?)", rows)
             _remember(database, cluster, seen, at, gone)
 
         self._within(use, None)
-
-    def forget(self, cluster: str, groups: Iterable[str] | None = None) -> None:
-        """Drop all about a cluster, or some of its groups."""
-        self._within(lambda database: _forget(database, cluster, groups), None)
 
     def _within(self, use: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         for attempt in (1, 2):
@@ -173,7 +171,7 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> Observa
         "SELECT name, last_at, offsets, offsets_at FROM seen WHERE cluster = ?", (cluster,)
     )
     for name, last_at, offsets, offsets_at in rows:
-        group = _read_name(name)
+        group = name.decode("utf-8", "surrogatepass")
         recalled.known_groups[group] = seen_in_survey(last_at)
         if offsets is not None and (group, offsets_at) not in with_offsets:
             recalled.add(unpack(offsets, offsets_at))
@@ -187,14 +185,6 @@ def _named(database: sqlite3.Connection, addresses: list[str]) -> list[str]:
         for name, when in database.execute("SELECT cluster, at FROM address WHERE address = ?", (address,)):
             at[name] = max(when, at.get(name, when))
     return sorted(at, key=lambda name: -at[name])
-
-
-def _note_addresses(
-    database: sqlite3.Connection, cluster: str, addresses: Iterable[str], at: Instant
-) -> None:
-    database.executemany(
-        "INSERT OR REPLACE INTO address VALUES (?, ?, ?)", ((address, cluster, at) for address in addresses)
-    )
 
 
 def _remember(
@@ -265,21 +255,5 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
     )
 
 
-def _forget(database: sqlite3.Connection, cluster: str, groups: Iterable[str] | None) -> None:
-    if groups is None:
-        database.execute("DELETE FROM survey WHERE cluster = ?", (cluster,))
-        database.execute("DELETE FROM seen WHERE cluster = ?", (cluster,))
-        database.execute("DELETE FROM address WHERE cluster = ?", (cluster,))
-        return
-    database.executemany(
-        "DELETE FROM seen WHERE cluster = ? AND name = ?",
-        ((cluster, _written_name(group)) for group in groups),
-    )
-
-
 def _written_name(group: str) -> bytes:
     return group.encode("utf-8", "surrogatepass")
-
-
-def _read_name(name: bytes) -> str:
-    return name.decode("utf-8", "surrogatepass")
