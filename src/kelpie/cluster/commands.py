@@ -1,26 +1,22 @@
-"""Commands to paste, with the address of this cluster in them."""
-
-import shlex
+"""Commands to paste, with the address of this cluster in them. Names are quoted for a shell."""
 
 from kelpie.cluster.view import ClusterView
 from kelpie.model.quoting import quoted
 
 
-def address(cluster: ClusterView) -> str:
-    """What follows -b or --bootstrap-server."""
+def kelpie(command: str, cluster: ClusterView, *words: object) -> str:
+    """A command of Kelpie: kelpie("reset", cluster, "billing", "--to-earliest")."""
+    return _line("kelpie", command, "-b", _address(cluster), *words)
+
+
+def kafka(tool: str, cluster: ClusterView, *words: object) -> str:
+    """A command of Kafka's own tools."""
+    return _line(f"{tool}.sh", "--bootstrap-server", _address(cluster), *words)
+
+
+def _address(cluster: ClusterView) -> str:
     return cluster.bootstrap or "BROKER:9092"
 
 
-def connecting(cluster: ClusterView) -> str:
-    """The option that leads a command to this cluster, with a blank after it."""
-    return f"-b {quoted(address(cluster))} "
-
-
-def kelpie(command: str, cluster: ClusterView, *words: str) -> str:
-    """A command of Kelpie: kelpie("reset", cluster, "billing", "--to-earliest")."""
-    return shlex.join(["kelpie", command, "-b", address(cluster), *words])
-
-
-def kafka(tool: str, cluster: ClusterView, *words: str) -> str:
-    """A command of Kafka's own tools."""
-    return shlex.join([f"{tool}.sh", "--bootstrap-server", address(cluster), *words])
+def _line(*words: object) -> str:
+    return " ".join(quoted(str(word)) for word in words)

@@ -28,7 +28,7 @@ from kelpie.cluster.outages import Outage
 from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.model.words import listed
+from kelpie.model.words import listed, numbered
 from kelpie.observations import Broker, Event, EventKind, Observations, PartitionView
 
 _END_OF_CLUSTER_MS = 60_000
@@ -175,8 +175,7 @@ def _by_survey(
         return
     asked_nodes = sorted({view.told_by for view in asked if view.told_by is not None})
     for node in known - rows_by_node.keys() - set(asked_nodes):
-        noun = "broker" if len(asked_nodes) == 1 else "brokers"
-        who = f"{noun} {listed(asked_nodes)}"
+        who = numbered("broker", asked_nodes)
         yield node, _Report(at, _SURVEY, False, f"no longer listed by {who}", who)
 
 

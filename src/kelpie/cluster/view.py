@@ -74,6 +74,15 @@ class ClusterView:
         return tuple(TopicPartition(OFFSETS_TOPIC, number) for number in range(self.offsets_partitions or 0))
 
     @cached_property
+    def leaderless(self) -> tuple[TopicPartition, ...]:
+        """The partitions of the offsets topic without a living leader."""
+        return tuple(name for name in self.offsets_topic if self.has_leader(name) is False)
+
+    @cached_property
+    def dead_brokers(self) -> tuple[int, ...]:
+        return tuple(sorted(node for node, broker in self.brokers.items() if broker.alive is False))
+
+    @cached_property
     def topics_were_listed(self) -> bool:
         """Whether a broker listed all topics, so that one that is not among them is gone."""
         views = (view for views in self.views.values() for view in views)
@@ -133,8 +142,13 @@ class ClusterView:
         view = self.view(home) if home is not None else None
         return view.leader if view is not None and self.is_alive(view.leader) else None
 
-    def setting(self, name: str, of: str = "broker", default: str | None = None) -> str | None:
-        return self.settings.get((of, name), default)
+    def setting(self, name: str, of: str = "broker") -> str | None:
+        return self.settings.get((of, name))
+
+    def number(self, name: str, of: str = "broker") -> int | None:
+        """The setting of a broker or topic, else that of all brokers. None: unknown, or not a number."""
+        value = self.setting(name, of) or self.setting(name) or ""
+        return int(value) if value.isdecimal() else None
 
     def broker_name(self, node_id: int) -> str:
         return str(self.brokers.get(node_id) or Broker(node_id))
@@ -151,13 +165,8 @@ def _best_of(views: Sequence[PartitionView]) -> PartitionView | None:
     ]
     current = [view for view in current if view.told_by is not None] or current
     votes = Counter(view.leader for view in current)
-    return max(
-        current,
-        key=lambda view: (
-            view.leader_epoch,
-            votes[view.leader],
-            view.leader == view.told_by,
-            view.at or 0,
-        ),
-        default=None,
-    )
+
+    def weight(view: PartitionView) -> tuple[int, int, bool, Instant]:
+        return view.leader_epoch, votes[view.leader], view.leader == view.told_by, view.at or 0
+
+    return max(current, key=weight, default=None)

@@ -97,9 +97,20 @@ class Case:
         return self.generations[-1].members if self.generations else None
 
     @property
+    def member_rows(self) -> list[Generation | GroupState]:
+        """All rows that name members: the generations, then the descriptions."""
+        return [*self.generations, *self.states]
+
+    @property
     def is_rebalancing(self) -> bool:
         state = self.described
         return state is not None and state.state in REBALANCING
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether its coordinator described it last as a group without members."""
+        state = self.described
+        return state is not None and state.state == "Empty"
 
     @property
     def is_cut_off(self) -> bool:
@@ -166,6 +177,29 @@ class Case:
         """Of the group as a whole: one request commits many partitions."""
         rows = [row for history in self.commits.values() for row in history]
         return Rhythm.of(row.at for row in rows if row.at is not None and not row.removed)
+
+    @property
+    def silence_ms(self) -> int | None:
+        """How long it has committed nothing at all. None: its history was not read."""
+        last = self.commit_rhythm.last
+        since = last if last is not None else self.history_from
+        return None if since is None else max(0, self.cluster.now - since)
+
+    @property
+    def is_silent(self) -> bool:
+        """Nothing was committed for longer than usual, and such a pause is not usual either."""
+        silence, rhythm = self.silence_ms, self.commit_rhythm
+        return silence is not None and silence >= rhythm.patience_ms and not rhythm.has_paused_for(silence)
+
+    @property
+    def tracks(self) -> list[Track]:
+        """Of all partitions that the group reads and has committed in.
+
+        Not of those whose offset the coordinator would not tell: a commit is under way there (KLP307).
+        """
+        rows = ((name, self.committed.get(name)) for name in self.reads.partitions)
+        tracks = [self.track(name) for name, row in rows if row is None or not row.error]
+        return [track for track in tracks if track.offset >= 0]
 
     def track(self, name: TopicPartition) -> Track:
         """The group's positions in one partition."""

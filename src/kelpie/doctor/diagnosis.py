@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import Finding, Severity, Undetermined
-from kelpie.doctor.rule import ClusterRule, Rule
+from kelpie.doctor.finding import Finding, Judgement, Severity, Undetermined
+from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
 from kelpie.observations import Unasked
 
@@ -75,52 +75,35 @@ class Diagnosis:
         for finding in self.findings:
             by_cause.setdefault((finding.code, finding.cause), []).append(finding)
         incidents = [
-            Incident(code, found[0].name, cause, tuple(found)) for (code, cause), found in by_cause.items()
+            Incident(code, findings[0].name, cause, tuple(findings))
+            for (code, cause), findings in by_cause.items()
         ]
-        return tuple(
-            sorted(
-                incidents,
-                key=lambda incident: (
-                    -incident.severity,
-                    incident.code,
-                    -len(incident.findings),
-                    incident.cause,
-                ),
-            )
-        )
+        return tuple(sorted(incidents, key=_order))
+
+
+def _order(incident: Incident) -> tuple[int, str, int, str]:
+    return -incident.severity, incident.code, -len(incident.findings), incident.cause
 
 
 def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
     """All rules on one group. The live doctor and the pipeline both call this."""
     # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
     case = replace(case)
-    findings: list[Finding] = []
-    undecided: list[Open] = []
-    for rule in rules().values():
-        if isinstance(rule, Rule):
-            _sort(rule, case.group, [rule.judge(case)], findings, undecided)
-    return findings, undecided
+    return _sorted(case.group, ((rule, rule.judge(case)) for rule in rules().values() if rule.judge))
 
 
 def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[Finding], list[Open]]:
     """What concerns the cluster as a whole. Of the cases, only which groups there are is looked at."""
-    findings: list[Finding] = []
-    undecided: list[Open] = []
-    for rule in rules().values():
-        if isinstance(rule, ClusterRule):
-            judged = rule.judge(cluster, cases)
-            _sort(rule, None, judged if isinstance(judged, Sequence) else [judged], findings, undecided)
-        elif rule.judge_rest is not None:
-            _sort(rule, None, [rule.judge_rest(cluster, cases)], findings, undecided)
-    return findings, undecided
+    judging = [(rule, rule.judge_cluster) for rule in rules().values() if rule.judge_cluster]
+    return _sorted(None, ((rule, judge(cluster, cases)) for rule, judge in judging))
 
 
 def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
     findings, undecided = diagnose_cluster(cluster, cases)
     for case in cases:
-        found, unknown = diagnose(case)
-        findings += found
-        undecided += unknown
+        findings_of_group, undecided_of_group = diagnose(case)
+        findings += findings_of_group
+        undecided += undecided_of_group
     findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))
     return Diagnosis(
         cluster,
@@ -133,15 +116,16 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
     )
 
 
-def _sort(
-    rule: Rule | ClusterRule,
-    group: str | None,
-    judgements: Iterable[object],
-    findings: list[Finding],
-    undecided: list[Open],
-) -> None:
-    for judgement in judgements:
-        if isinstance(judgement, Finding):
-            findings.append(judgement)
-        elif isinstance(judgement, Undetermined):
+def _sorted(
+    group: str | None, judged: Iterable[tuple[Rule, Sequence[Finding] | Judgement]]
+) -> tuple[list[Finding], list[Open]]:
+    findings: list[Finding] = []
+    undecided: list[Open] = []
+    for rule, judgement in judged:
+        if isinstance(judgement, Undetermined):
             undecided.append(Open(rule.code, rule.name, group, judgement.missing))
+        elif isinstance(judgement, Finding):
+            findings.append(judgement)
+        elif isinstance(judgement, Sequence):
+            findings += judgement
+    return findings, undecided

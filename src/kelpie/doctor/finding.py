@@ -4,10 +4,14 @@ A verdict is present (a Finding), absent, or undetermined, and then it says what
 is never the same as all is well.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import IntEnum
+from typing import Protocol
 
 from kelpie.model.time import Instant
+from kelpie.model.words import counted
+from kelpie.observations import Event
 
 
 class Severity(IntEnum):
@@ -25,10 +29,13 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-class Verdict(StrEnum):
-    PRESENT = "present"
-    ABSENT = "absent"
-    UNDETERMINED = "undetermined"
+class Observed(Protocol):
+    """A row of observations."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def at(self) -> Instant | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,23 @@ class Evidence:
     text: str
     source: str = ""
     at: Instant | None = None
+
+    @classmethod
+    def of(cls, row: Observed, text: str) -> "Evidence":
+        """What a row says, with its time and source."""
+        return cls(text, row.source, row.at)
+
+
+def quotes(events: Iterable[Event]) -> list[Evidence]:
+    """Lines of logs, as they stand."""
+    return [Evidence.of(event, event.text) for event in events]
+
+
+def first_and_last(events: Sequence[Event]) -> list[Evidence]:
+    """Of many lines that say the same: the first one, how many there are, and the last one."""
+    last = events[-1]
+    count = f"{counted(len(events), 'such line')}, the last: {last.text}"
+    return quotes(events[:1]) + ([Evidence.of(last, count)] if len(events) > 1 else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +96,10 @@ class Finding:
     until: Instant | None = None
     """Set when it is over."""
 
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict.PRESENT
-
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Looked for, and not there."""
-
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict.ABSENT
+    """The rule looked for its fault, and it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +107,6 @@ class Undetermined:
     """The rule cannot decide; `missing` is what it lacks."""
 
     missing: tuple[str, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict.UNDETERMINED
 
 
 ABSENT = Absent()

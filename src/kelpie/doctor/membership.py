@@ -1,26 +1,29 @@
-"""Who is in a group and who said what: pieces that the rules on membership share."""
+"""Who is in a group, and what logs say of its members: what the rules on membership share."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import Evidence, Severity
-from kelpie.doctor.position_words import tool
-from kelpie.model.quoting import quoted
+from kelpie.doctor.finding import Evidence, Severity, quotes
 from kelpie.model.time import Instant
-from kelpie.model.words import counted, listed
-from kelpie.observations import Event, EventKind, Member
+from kelpie.model.words import counted, listed, moment
+from kelpie.observations import Event, EventKind, GroupState, Member
 
 HOUR_MS = 3_600_000
+SESSION_MS = 45_000
+"""session.timeout.ms of the Java client, unless set otherwise."""
 MOST_EVIDENCE = 6
 CLIENT_LOGS = "the logs of its consumers"
 BROKER_LOGS = "the log of its coordinator"
 
 _RANDOM_TAIL = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _BROKER, _CONTROLLER = "broker:", "controller:"
+_Row = TypeVar("_Row")
 
 
 class Timeouts(NamedTuple):
@@ -32,15 +35,51 @@ class Timeouts(NamedTuple):
 
 def timeouts(case: Case) -> Timeouts:
     """Records of the offsets topic have them; descriptions of classic groups do not."""
-    rows = [row.members for row in reversed(case.generations) if row.members][:1]
-    rows += [state.members for state in reversed(case.states) if state.members][:1]
-    there = [member for members in rows for member in members]
-    return Timeouts(
-        max((member.session_timeout_ms for member in there if member.session_timeout_ms > 0), default=None),
-        max(
-            (member.rebalance_timeout_ms for member in there if member.rebalance_timeout_ms > 0), default=None
-        ),
-    )
+    rosters_by_age = [row.members for row in reversed(case.generations) if row.members][:1]
+    rosters_by_age += [state.members for state in reversed(case.states) if state.members][:1]
+    members = [member for roster in rosters_by_age for member in roster]
+    sessions = [member.session_timeout_ms for member in members if member.session_timeout_ms > 0]
+    rebalances = [member.rebalance_timeout_ms for member in members if member.rebalance_timeout_ms > 0]
+    return Timeouts(max(sessions, default=None), max(rebalances, default=None))
+
+
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    """Lines of logs that show a fault of a group's members."""
+
+    case: Case
+    events: Sequence[Event]
+    """By time: all lines that show it."""
+    occurrences: Sequence[Event]
+    """Of these, one for each time that it happened."""
+
+    @property
+    def names(self) -> list[str]:
+        return sorted({person_in(event) for event in self.occurrences})
+
+    @property
+    def who(self) -> str:
+        return people(self.names)
+
+    @property
+    def how_often(self) -> str:
+        """As in "3 times, the last at 2027-01-15 08:00:00 UTC"."""
+        return f"{counted(len(self.occurrences), 'time')}, the last at {moment(self.last)}"
+
+    @property
+    def first(self) -> Instant | None:
+        return min((event.at for event in self.events if event.at is not None), default=None)
+
+    @property
+    def last(self) -> Instant | None:
+        return max((event.at for event in self.events if event.at is not None), default=None)
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        return quotes(shortened(self.events))
+
+    def severity(self, severity: Severity) -> Severity:
+        return by_age(self.case, self.last, severity)
 
 
 def person(member_id: str, client_id: str = "") -> str:
@@ -65,21 +104,30 @@ def person_in(event: Event) -> str:
 def people(names: Iterable[str], most: int = 4) -> str:
     """As in "app-3 (9 times), app-1 and 2 others"; names that come more than once are counted."""
     counts = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
-    told = [name if number == 1 else f"{name} ({number} times)" for name, number in counts[:most]]
+    words = [name if number == 1 else f"{name} ({number} times)" for name, number in counts[:most]]
     if len(counts) > most:
-        told.append(counted(len(counts) - most, "other"))
-    return listed(told)
+        words.append(counted(len(counts) - most, "other"))
+    return listed(words)
 
 
 def rosters(case: Case) -> list[tuple[Member, ...]]:
     """The members of each generation and of each description."""
-    return [*(row.members for row in case.generations), *(state.members for state in case.states)]
+    return [row.members for row in case.member_rows]
+
+
+def state_text(state: GroupState) -> str:
+    return f"state {state.state}, {counted(len(state.members), 'member')}"
 
 
 def describing(case: Case, option: str) -> str:
     """Kafka's own command that shows the group."""
-    command = tool(case.cluster, "kafka-consumer-groups.sh")
-    return f"{command} --describe --group {quoted(case.group)} {option}"
+    words = ("--describe", "--group", case.group, option)
+    return commands.kafka("kafka-consumer-groups", case.cluster, *words)
+
+
+def shortened(rows: Sequence[_Row], most: int = MOST_EVIDENCE) -> Sequence[_Row]:
+    """The first ones and the last one."""
+    return [*rows[: most - 1], rows[-1]] if len(rows) > most else rows
 
 
 def said(case: Case, *kinds: EventKind) -> list[Event]:
@@ -94,21 +142,6 @@ def client_told(case: Case) -> bool:
 def broker_told(case: Case) -> bool:
     """Whether there is a log of its coordinator, in which the group comes up."""
     return any(event.kind.value.startswith(_BROKER) for event in case.events)
-
-
-def evidence_of(events: Sequence[Event], most: int = MOST_EVIDENCE) -> list[Evidence]:
-    """The lines themselves: the first ones and the last one."""
-    if len(events) > most:
-        events = [*events[: most - 1], events[-1]]
-    return [Evidence(event.text, event.source, event.at) for event in events]
-
-
-def last_time(events: Iterable[Event]) -> Instant | None:
-    return max((event.at for event in events if event.at is not None), default=None)
-
-
-def first_time(events: Iterable[Event]) -> Instant | None:
-    return min((event.at for event in events if event.at is not None), default=None)
 
 
 def by_age(case: Case, last: Instant | None, severity: Severity) -> Severity:

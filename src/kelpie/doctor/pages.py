@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from kelpie.doctor.rule import ClusterRule, Rule
+from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
 
 _TITLES = "What it sees|Why it matters|How it decides|What to do|When it is wrong"
@@ -26,15 +26,15 @@ def pages() -> dict[str, str]:
 
 def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    told = pages()
-    for name, text in told.items():
+    texts = pages()
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     for stale in folder.glob("KLP*.md"):
-        if stale.name not in told:
+        if stale.name not in texts:
             stale.unlink()
 
 
-def _page(rule: Rule | ClusterRule) -> str:
+def _page(rule: Rule) -> str:
     title, _, body = rule.page.partition("\n")
     body = _PARAGRAPH.sub(lambda match: f"**{match[1]}.** {match[2].upper()}", body)
     body = _GOES_ON.sub(r"**\1**,", body)
@@ -64,7 +64,7 @@ def _index() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sees(rule: Rule | ClusterRule) -> str:
+def _sees(rule: Rule) -> str:
     """The first paragraph, on one line."""
     text = rule.page.partition("What it sees: ")[2].partition("\n\n")[0]
     return " ".join(text.split()).rstrip(".").replace("|", "\\|")

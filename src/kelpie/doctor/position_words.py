@@ -1,34 +1,32 @@
-"""What the rules on positions say alike: evidence of offsets and log ends, and commands that move offsets."""
+"""What several rules say alike: evidence of offsets and dead brokers, commands that move offsets."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kelpie.cluster import ClusterView
-from kelpie.cluster.commands import address, connecting
+from kelpie.cluster import ClusterView, commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Remedy
 from kelpie.doctor.positions import Point
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.model.quoting import quoted
-from kelpie.model.words import counted, listed
-from kelpie.observations import Committed, LogEnds, OpenTransaction
+from kelpie.model.words import counted, first_of, listed
+from kelpie.observations import Committed, LogEnds
 from kelpie.observations.positions import NO_OFFSET
 
 _OF_KELPIE = ("--to-earliest", "--to-latest")
-MOST_NAMED = 3
+_MOST_NAMED = 3
 MOST_EVIDENCE = 12
 """Of a thousand partitions that are all alike, so many rows are enough."""
 
 SECOND_LOOK = "a second look at it: run the doctor again in a while, or with --watch"
+NO_COORDINATOR = "whether it would go on if it had a coordinator (KLP101, KLP105)"
+REBALANCES = "whether it goes on after the rebalance that is under way"
 HISTORY = "the history of its commits: read access to __consumer_offsets"
 
 
-def some(things: Sequence[object], most: int = MOST_NAMED) -> str:
+def some(things: Sequence[object]) -> str:
     """The first of many: "orders-0, orders-1, orders-2 and 4 more"."""
-    if len(things) <= most + 1:
-        return listed(things)
-    return f"{', '.join(map(str, things[:most]))} and {len(things) - most} more"
+    return listed(things) if len(things) <= _MOST_NAMED + 1 else first_of(things, _MOST_NAMED)
 
 
 def records(number: int) -> str:
@@ -43,17 +41,21 @@ def evidence_of(
     for row in rows:
         match row:
             case Committed():
-                evidence.append(Evidence(f"{row.name}: {_committed(row)}", row.source, row.at))
+                evidence.append(Evidence.of(row, f"{row.name}: {_committed(row)}"))
             case LogEnds():
-                evidence.append(Evidence(f"{row.name}: {_ends(row)}", row.source, row.at))
+                evidence.append(Evidence.of(row, f"{row.name}: {_ends(row)}"))
             case Point():
                 verb = "committed" if row.is_commit else "stood at"
-                evidence.append(
-                    Evidence(f"{name}: {verb} {_offset(row.offset, row.leader_epoch)}", row.source, row.at)
-                )
-            case None:
-                pass
+                evidence.append(Evidence.of(row, f"{name}: {verb} {_offset(row.offset, row.leader_epoch)}"))
     return evidence
+
+
+def state_evidence(case: Case) -> list[Evidence]:
+    """The state of the group, as it was described last."""
+    state = case.described
+    if state is None:
+        return []
+    return [Evidence.of(state, f"group is {state.state} with {counted(len(state.members), 'member')}")]
 
 
 def _committed(row: Committed) -> str:
@@ -82,33 +84,29 @@ def _ends(row: LogEnds) -> str:
     return listed(parts)
 
 
-def tool(cluster: ClusterView, name: str) -> str:
-    """Kafka's own tool, led to this cluster."""
-    return f"{name} --bootstrap-server {quoted(address(cluster))}"
+def dead_evidence(cluster: ClusterView, nodes: Iterable[int]) -> list[Evidence]:
+    """Of these brokers, those that are dead, and why they are considered so."""
+    brokers = [broker for node in nodes if (broker := cluster.brokers.get(node)) and broker.alive is False]
+    return [Evidence.of(broker, f"{broker} is dead: {broker.reason}") for broker in brokers]
 
 
-def reset(case: Case, text: str, names: Iterable[TopicPartition], to: str) -> Remedy:
+def reset(case: Case, text: str, names: Iterable[TopicPartition], *to: object) -> Remedy:
     """Move the group in these partitions; `to` is an option of kelpie reset, or of Kafka's own tool."""
-    by_topic: defaultdict[str, list[int]] = defaultdict(list)
+    by_topic: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
-        by_topic[name.topic].append(name.partition)
-    which = [f"{topic}:{','.join(map(str, own))}" for topic, own in by_topic.items()]
-    topics = " ".join(f"--topic {quoted(each)}" for each in which)
-    if to in _OF_KELPIE:
-        return Remedy(
-            text, f"kelpie reset {connecting(case.cluster)}{quoted(case.group)} {to} {topics} --apply"
-        )
-    command = (
-        f"{tool(case.cluster, 'kafka-consumer-groups.sh')} --group {quoted(case.group)} {topics} "
-        f"--reset-offsets {to} --execute"
-    )
-    return Remedy(text, command)
+        by_topic[name.topic].append(str(name.partition))
+    places = [f"{topic}:{','.join(partitions)}" for topic, partitions in by_topic.items()]
+    topics = [word for place in places for word in ("--topic", place)]
+    if to[0] in _OF_KELPIE:
+        return Remedy(text, commands.kelpie("reset", case.cluster, case.group, *to, *topics, "--apply"))
+    words = ("--group", case.group, *topics, "--reset-offsets", *to, "--execute")
+    return Remedy(text, commands.kafka("kafka-consumer-groups", case.cluster, *words))
 
 
 def topic_setting(cluster: ClusterView, topic: str, name: str) -> str | None:
-    """A topic's own, or what the brokers have for all."""
-    own = cluster.setting(name, of=f"topic {topic}")
-    return own if own is not None else cluster.setting(f"log.{name}")
+    """The topic's own setting, or that of the brokers for all topics."""
+    of_topic = cluster.setting(name, of=f"topic {topic}")
+    return of_topic if of_topic is not None else cluster.setting(f"log.{name}")
 
 
 def keep_longer(cluster: ClusterView, topic: str) -> Remedy:
@@ -118,25 +116,9 @@ def keep_longer(cluster: ClusterView, topic: str) -> Remedy:
         return Remedy(
             f"Keep records of {topic} until it has caught up: raise retention.ms or retention.bytes."
         )
+    longer = f"retention.ms={2 * int(now)}"
+    words = ("--alter", "--entity-type", "topics", "--entity-name", topic, "--add-config", longer)
     return Remedy(
         f"Keep records of {topic} twice as long, until the group has caught up.",
-        f"{tool(cluster, 'kafka-configs.sh')} --alter --entity-type topics --entity-name {quoted(topic)} "
-        f"--add-config retention.ms={2 * int(now)}",
+        commands.kafka("kafka-configs", cluster, *words),
     )
-
-
-def abort(cluster: ClusterView, transaction: OpenTransaction) -> list[Remedy]:
-    """Abort a hanging transaction: for brokers since 3.0, and for older ones."""
-    begin = f"{tool(cluster, 'kafka-transactions.sh')} abort --topic {quoted(transaction.topic)}"
-    where = f"{begin} --partition {transaction.partition}"
-    return [
-        Remedy(
-            "If its producer is gone for good, abort the transaction; its records are never seen then.",
-            f"{where} --start-offset {transaction.started_at_offset}",
-        ),
-        Remedy(
-            "The same for brokers older than 3.0.",
-            f"{where} --producer-id {transaction.producer_id} --producer-epoch {transaction.producer_epoch} "
-            f"--coordinator-epoch {max(transaction.coordinator_epoch, 0)}",
-        ),
-    ]

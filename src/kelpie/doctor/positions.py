@@ -16,7 +16,8 @@ prove, never a guess: what they do not prove is None.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from enum import Enum, auto
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
@@ -31,6 +32,8 @@ AUTO_COMMIT_MS = 5_000
 """The default of all clients (auto.commit.interval.ms)."""
 MISSED = 3
 """So many commits must be missing before silence means something."""
+SURE_MS = 60_000
+"""A shorter silence may be a large batch or a restart, and gets a lower severity."""
 LEAST_PATIENCE_MS = 2_000
 CLOCKS_APART_MS = 60_000
 """The clocks of brokers and of the surveying machine differ by less than that."""
@@ -89,18 +92,10 @@ class Track:
         return None if left is None else left > NOISE
 
     @property
-    def commits(self) -> tuple[Point, ...]:
-        return tuple(point for point in self.points if point.is_commit)
-
-    @property
     def standing(self) -> tuple[Point, ...]:
         """The points since it last moved: repeated commits of the same offset, or surveys."""
-        run: list[Point] = []
-        for point in reversed(self.points):
-            if point.offset != self.offset:
-                break
-            run.append(point)
-        return tuple(reversed(run))
+        run = takewhile(lambda point: point.offset == self.offset, reversed(self.points))
+        return tuple(run)[::-1]
 
     @property
     def standing_since(self) -> Instant | None:
@@ -212,6 +207,49 @@ class Rhythm:
     def has_paused_for(self, ms: int) -> bool:
         """Whether it has been silent for so long more than once, and went on: then that is how it works."""
         return sum(gap >= ms for gap in self.gaps) > 1
+
+
+# Progress.
+
+
+class PositionProgress(Enum):
+    """Whether a group makes progress in a partition, by its own rhythm."""
+
+    READ_ALL = auto()
+    """There is nothing to read beyond doubt."""
+    MOVES = auto()
+    WAITS = auto()
+    """There is something to read, but not for long enough to mean anything."""
+    NONE = auto()
+    """Something has been waiting for longer than the group usually takes, and nothing moved."""
+    UNKNOWN = auto()
+    NO_ENDS = auto()
+
+
+def progress_of(track: Track, rhythm: Rhythm) -> PositionProgress:
+    if track.is_behind is None:
+        return PositionProgress.NO_ENDS
+    if not track.is_behind:
+        return PositionProgress.READ_ALL
+    since = track.unread_since
+    if since is not None and track.now - since >= rhythm.patience_ms:
+        return PositionProgress.NONE
+    recently = track.now - rhythm.patience_ms
+    if track.read_at is not None and track.read_at > recently:
+        return PositionProgress.MOVES
+    read_all_at = _last_read_all(track)
+    if read_all_at is not None and read_all_at > recently:
+        return PositionProgress.WAITS
+    return PositionProgress.UNKNOWN
+
+
+def _last_read_all(track: Track) -> Instant | None:
+    """The last time at which the rows show that nothing was left to read."""
+    since = track.standing_since
+    if since is None:
+        return None
+    ends = [end for end in track.ends if end.at is not None and end.at >= since]
+    return next((end.at for end in reversed(ends) if (lag(track.offset, end) or 0) <= NOISE), None)
 
 
 # Rates and time.

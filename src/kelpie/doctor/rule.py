@@ -2,20 +2,22 @@
 
 Each rule is a file in `rules/`, named after it. Its docstring is its page: the first line "CODE name", then
 the paragraphs "What it sees:", "Why it matters:", "How it decides:", "What to do:", "When it is wrong:" and
-"Reproduce:". The module ends with `RULE = Rule.of(__name__, judge)`, or with `RULE =
-ClusterRule.of(__name__, judge)` for what concerns the cluster and not one group.
+"Reproduce:". The module ends with `RULE = Rule.of(__name__, judge)`, or with `RULE = Rule.of(__name__,
+judge_cluster=judge)` for what concerns the cluster and not one group.
 """
 
 import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Finding, Judgement, Remedy, Severity
 from kelpie.model.time import Instant
+
+JudgeGroup = Callable[[Case], Judgement]
+JudgeCluster = Callable[[ClusterView, Sequence[Case]], Sequence[Finding] | Judgement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,34 @@ class Presentation:
 _PLAIN = Presentation()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Named:
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule judges each group, or the cluster; one that judges both says of the cluster only what hits no
+    known group.
+    """
+
     code: str
     name: str
     page: str
-    presentation: Presentation = _PLAIN
+    judge: JudgeGroup | None
+    judge_cluster: JudgeCluster | None
+    """The cases tell which groups there are."""
+    presentation: Presentation
+
+    @classmethod
+    def of(
+        cls,
+        module: str,
+        judge: JudgeGroup | None = None,
+        presentation: Presentation = _PLAIN,
+        *,
+        judge_cluster: JudgeCluster | None = None,
+    ) -> "Rule":
+        """The rule that this module defines; code and name are the first line of its docstring."""
+        page = inspect.cleandoc(sys.modules[module].__doc__ or "")
+        code, _, name = page.partition("\n")[0].partition(" ")
+        assert code.startswith("KLP"), f"the page of {module} does not begin with its code"
+        return cls(code, name, page, judge, judge_cluster, presentation)
 
     def finding(
         self,
@@ -80,49 +104,3 @@ class _Named:
             since,
             until,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Rule(_Named):
-    """Judges one group.
-
-    `judge_rest` judges the same fault in the cluster where it hits no known group.
-    """
-
-    judge: Callable[[Case], Judgement]
-    judge_rest: Callable[[ClusterView, Sequence[Case]], Judgement] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        module: str,
-        judge: Callable[[Case], Judgement],
-        judge_rest: Callable[[ClusterView, Sequence[Case]], Judgement] | None = None,
-        presentation: Presentation = _PLAIN,
-    ) -> Self:
-        code, name, page = _page(module)
-        return cls(judge, judge_rest, code=code, name=name, page=page, presentation=presentation)
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterRule(_Named):
-    """Judges the cluster. The cases tell which groups are hit."""
-
-    judge: Callable[[ClusterView, Sequence[Case]], Sequence[Finding] | Judgement]
-
-    @classmethod
-    def of(
-        cls,
-        module: str,
-        judge: Callable[[ClusterView, Sequence[Case]], Sequence[Finding] | Judgement],
-        presentation: Presentation = _PLAIN,
-    ) -> Self:
-        code, name, page = _page(module)
-        return cls(judge, code=code, name=name, page=page, presentation=presentation)
-
-
-def _page(module: str) -> tuple[str, str, str]:
-    page = inspect.cleandoc(sys.modules[module].__doc__ or "")
-    code, _, name = page.partition("\n")[0].partition(" ")
-    assert code.startswith("KLP"), f"the page of {module} does not begin with its code"
-    return code, name, page

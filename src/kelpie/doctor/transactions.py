@@ -1,9 +1,9 @@
-"""Whether an open transaction will end, and who will end it."""
+"""Whether an open transaction will end, who will end it, and what to do about it."""
 
 from enum import Enum
 
-from kelpie.cluster import ClusterView
-from kelpie.doctor.finding import Severity
+from kelpie.cluster import ClusterView, commands
+from kelpie.doctor.finding import Evidence, Remedy, Severity
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import duration, moment
@@ -64,19 +64,49 @@ def open_ms(transaction: OpenTransaction, now: Instant) -> int | None:
     return max(0, seen - transaction.last_written)
 
 
-def transaction_text(transaction: OpenTransaction) -> str:
-    it = transaction
-    name = TopicPartition(it.topic, it.partition)
-    who = f"producer {it.producer_id}, epoch {it.producer_epoch}"
-    if it.transactional_id:
-        who += f", transactional id {it.transactional_id}"
-    written = f", last record {moment(it.last_written)}" if it.last_written is not None else ""
-    match it.state:
+def transaction_evidence(transaction: OpenTransaction) -> Evidence:
+    name = TopicPartition(transaction.topic, transaction.partition)
+    who = f"producer {transaction.producer_id}, epoch {transaction.producer_epoch}"
+    if transaction.transactional_id:
+        who += f", transactional id {transaction.transactional_id}"
+    if transaction.last_written is not None:
+        who += f", last record {moment(transaction.last_written)}"
+    match transaction.state:
         case "":
             state = "its coordinator does not know it"
         case "?":
             state = "its coordinator could not be asked"
         case _:
-            state = f"its coordinator says {it.state}"
-    timeout = f", timeout {duration(it.timeout_ms)}" if it.timeout_ms > 0 else ""
-    return f"{name}: transaction open since offset {it.started_at_offset} ({who}{written}; {state}{timeout})"
+            state = f"its coordinator says {transaction.state}"
+    if transaction.timeout_ms > 0:
+        state += f", timeout {duration(transaction.timeout_ms)}"
+    begin = transaction.started_at_offset
+    return Evidence.of(transaction, f"{name}: transaction open since offset {begin} ({who}; {state})")
+
+
+def ending(cluster: ClusterView, transaction: OpenTransaction, fate: Fate) -> list[Remedy]:
+    """Start its producer again, or abort it: for brokers since 3.0, and for older ones."""
+    remedies = []
+    if transaction.transactional_id and fate is not Fate.FORGOTTEN:
+        producer = repr(transaction.transactional_id)
+        remedies.append(Remedy(f"Start the producer {producer} again: that ends what it left open."))
+    if fate is Fate.AWAITED:
+        return remedies
+    where = ("abort", "--topic", transaction.topic, "--partition", transaction.partition)
+    start = ("--start-offset", transaction.started_at_offset)
+    producer_words = (
+        *("--producer-id", transaction.producer_id),
+        *("--producer-epoch", transaction.producer_epoch),
+        *("--coordinator-epoch", max(transaction.coordinator_epoch, 0)),
+    )
+    return [
+        *remedies,
+        Remedy(
+            "If its producer is gone for good, abort the transaction; its records are never seen then.",
+            commands.kafka("kafka-transactions", cluster, *where, *start),
+        ),
+        Remedy(
+            "The same for brokers older than 3.0.",
+            commands.kafka("kafka-transactions", cluster, *where, *producer_words),
+        ),
+    ]

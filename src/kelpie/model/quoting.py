@@ -7,6 +7,7 @@ import unicodedata
 _COMMAND = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Control and format characters, surrogates, separators: they move the cursor, colour or reverse the text."""
 
+_WORD = re.compile(r"""(?:\$'(?:\\.|[^'\\])*'|'[^']*'|"[^"]*"|[^\s'"])+""")
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 
 
@@ -29,6 +30,11 @@ def quoted(name: str) -> str:
     if name.isprintable():
         return shlex.quote(name)
     return f"$'{''.join(map(_escaped, name))}'"
+
+
+def words_of(command: str) -> list[str]:
+    """The words of a command, quoted as they are."""
+    return _WORD.findall(command)
 
 
 def _escaped(char: str) -> str:

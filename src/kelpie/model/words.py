@@ -19,6 +19,17 @@ def counted(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
+def first_of(things: Sequence[object], most: int) -> str:
+    """Of five, at most two: "1, 2 and 3 more"."""
+    rest = len(things) - most
+    return listed([*things[:most], f"{rest} more"] if rest > 0 else things)
+
+
+def numbered(thing: str, numbers: Sequence[int]) -> str:
+    """As in "broker 1" or "brokers 1 and 2"."""
+    return f"{thing if len(numbers) == 1 else thing + 's'} {listed(numbers)}"
+
+
 def ranges(numbers: Iterable[int]) -> str:
     """In short: "0-3, 7, 9-12"."""
     parts: list[list[int]] = []

@@ -3,11 +3,11 @@
 Nothing here does anything. `applying` carries a repair out, `rendering` prints it.
 """
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 
 from kelpie.model.names import TopicPartition
+from kelpie.model.quoting import quoted, words_of
 
 COMMANDS = ("kelpie ", "kafka-")
 """How lines begin that are commands."""
@@ -131,8 +131,8 @@ class Plan:
 def _with_properties(line: str, file: str) -> str:
     if not line.startswith(COMMANDS):
         return line
-    words = shlex.split(line)
+    words = words_of(line)
     for at, word in enumerate(words):
         if word in ("-b", "--bootstrap-server"):
-            return shlex.join([*words[: at + 2], "--command-config", file, *words[at + 2 :]])
+            return " ".join([*words[: at + 2], "--command-config", quoted(file), *words[at + 2 :]])
     return line

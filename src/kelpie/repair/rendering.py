@@ -1,9 +1,9 @@
 """Plans and results as text of 80 columns. Lines to paste stay such."""
 
-import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from kelpie.model.quoting import words_of
 from kelpie.repair.applying import RepairResult
 from kelpie.repair.plan import COMMANDS, ManualStep, Plan, PlanTable
 
@@ -85,7 +85,7 @@ def _pasteable(line: str, indent: str) -> str:
     if len(indent) + len(line) <= WIDTH or not line.startswith(COMMANDS):
         return indent + line
     lines = [indent.rstrip("\n")]
-    for word in map(shlex.quote, shlex.split(line)):
+    for word in words_of(line):
         if len(lines[-1]) + len(word) + 2 > WIDTH and lines[-1].strip():
             lines[-1] += "\\"
             lines.append(indent + "    ")

@@ -10,7 +10,7 @@ from typing import Any
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.diagnosis import Diagnosis
-from kelpie.doctor.finding import Finding, Verdict
+from kelpie.doctor.finding import Finding
 from kelpie.doctor.report import blast_radius, open_questions, verdict
 from kelpie.doctor.timeline import timeline_of
 from kelpie.model.time import Instant
@@ -61,7 +61,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             {
                 "code": question.code,
                 "name": question.name,
-                "verdict": Verdict.UNDETERMINED.value,
+                "verdict": "undetermined",
                 "missing": list(question.missing),
                 "groups": list(question.groups),
             }
@@ -91,7 +91,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
         "name": finding.name,
-        "verdict": finding.verdict.value,
+        "verdict": "present",
         "severity": finding.severity.word,
         "group": finding.group,
         "summary": finding.summary,

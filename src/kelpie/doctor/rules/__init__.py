@@ -4,13 +4,13 @@ import importlib
 import pkgutil
 from functools import cache
 
-from kelpie.doctor.rule import ClusterRule, Rule
+from kelpie.doctor.rule import Rule
 
 
 @cache
-def rules() -> dict[str, Rule | ClusterRule]:
+def rules() -> dict[str, Rule]:
     """All rules, by code."""
-    by_code: dict[str, Rule | ClusterRule] = {}
+    by_code: dict[str, Rule] = {}
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         rule = getattr(module, "RULE", None)

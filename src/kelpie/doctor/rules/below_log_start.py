@@ -24,20 +24,19 @@ notice; the offset stays until offsets.retention.minutes have passed.
 Reproduce: kelpie lab run below-log-start
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some, tool
+from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
-from kelpie.model.quoting import quoted
-from kelpie.observations import Committed, EventKind, LogEnds
+from kelpie.observations import Committed, Event, EventKind, LogEnds
 from kelpie.observations.positions import NO_OFFSET
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(NamedTuple):
     row: Committed
     end: LogEnds
 
@@ -47,10 +46,8 @@ class _Lost:
 
 
 def judge(case: Case) -> Judgement:
-    committed = case.committed_rows
-    lost = []
-    unknown = []
-    for row in committed:
+    lost, unknown = [], []
+    for row in case.committed_rows:
         end = log_start(case, row.name)
         if end is None:
             unknown.append(row.name)
@@ -76,11 +73,10 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
     lost.sort(key=lambda loss: -loss.number)
     names = [loss.row.name for loss in lost]
     total = sum(loss.number for loss in lost)
-    abandoned = case.reads.abandoned
-    wanted = [name for name in names if name not in abandoned]
-    worst = lost[0]
+    wanted = [name for name in names if name not in case.reads.abandoned]
+    row, end = lost[0]
     where = (
-        f"its offset in {worst.row.name} is {worst.row.offset}, and the log begins at {worst.end.earliest}"
+        f"its offset in {row.name} is {row.offset}, and the log begins at {end.earliest}"
         if len(lost) == 1
         else f"in {some(names)} the log begins behind its offsets"
     )
@@ -91,11 +87,7 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
         f"Group {case.group} has lost {records(total)}: {where}{unsubscribed}.",
         why="They were deleted before the group read them. A consumer that starts there is refused "
         "(OFFSET_OUT_OF_RANGE) and goes where auto.offset.reset says: latest skips what is left, too.",
-        evidence=[
-            each
-            for loss in lost[: MOST_EVIDENCE // 2]
-            for each in evidence_of(loss.row, loss.end, name=loss.row.name)
-        ],
+        evidence=[each for loss in lost[: MOST_EVIDENCE // 2] for each in evidence_of(*loss)],
         remedies=_remedies(case, names, wanted),
         partitions=names,
     )
@@ -103,22 +95,11 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
 
 def _remedies(case: Case, names: list[TopicPartition], wanted: list[TopicPartition]) -> list[Remedy]:
     if not wanted:
-        return [
-            Remedy(
-                "If nobody is to read it again, forget the offsets.",
-                f"{tool(case.cluster, 'kafka-consumer-groups.sh')} --group {quoted(case.group)} "
-                f"--delete-offsets --topic {quoted(names[0].topic)}",
-            )
-        ]
-    return [
-        keep_longer(case.cluster, wanted[0].topic),
-        reset(
-            case,
-            "Stop the group's consumers and let it go on at the first record that is left.",
-            wanted,
-            "--to-earliest",
-        ),
-    ]
+        words = ("--group", case.group, "--delete-offsets", "--topic", names[0].topic)
+        forget = commands.kafka("kafka-consumer-groups", case.cluster, *words)
+        return [Remedy("If nobody is to read it again, forget the offsets.", forget)]
+    go_on = "Stop the group's consumers and let it go on at the first record that is left."
+    return [keep_longer(case.cluster, wanted[0].topic), reset(case, go_on, wanted, "--to-earliest")]
 
 
 def _by_log(case: Case) -> Judgement | None:
@@ -126,17 +107,7 @@ def _by_log(case: Case) -> Judgement | None:
     for event in reversed(case.events):
         if event.kind is not EventKind.OUT_OF_RANGE or event.offset is None:
             continue
-        after = next(
-            (
-                other
-                for other in case.events
-                if other.kind is EventKind.POSITION_RESET
-                and (other.topic, other.partition) == (event.topic, event.partition)
-                and (other.at or 0) >= (event.at or 0)
-                and other.offset is not None
-            ),
-            None,
-        )
+        after = _reset_after(case, event)
         if after is None or after.offset is None or after.offset <= event.offset:
             continue
         name = TopicPartition(event.topic or "?", event.partition if event.partition is not None else -1)
@@ -149,17 +120,25 @@ def _by_log(case: Case) -> Judgement | None:
             f"Group {case.group} jumped over {records(skipped)} of {name}: offset {event.offset} was out of "
             f"range, and it went on at {after.offset}.",
             why="What lies between was deleted before the group read it, or auto.offset.reset skipped it.",
-            evidence=[Evidence(each.text, each.source, each.at) for each in (event, after)],
+            evidence=quotes([event, after]),
             partitions=[name],
             since=event.at,
         )
     return None
 
 
+def _reset_after(case: Case, refused: Event) -> Event | None:
+    for event in case.events:
+        if (
+            event.kind is EventKind.POSITION_RESET
+            and (event.topic, event.partition) == (refused.topic, refused.partition)
+            and (event.at or 0) >= (refused.at or 0)
+            and event.offset is not None
+        ):
+            return event
+    return None
+
+
 RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(
-        of_one="has lost records to retention", of_many="have lost records to retention"
-    ),
+    __name__, judge, Presentation("has lost records to retention", "have lost records to retention")
 )

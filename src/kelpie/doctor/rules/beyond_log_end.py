@@ -59,16 +59,19 @@ def _asked_before(end: LogEnds, row: Committed) -> bool:
 def _found(case: Case, beyond: list[tuple[Committed, LogEnds]]) -> Finding:
     beyond.sort(key=lambda pair: pair[1].latest - pair[0].offset)
     names = [row.name for row, _ in beyond]
-    abandoned = case.reads.abandoned
-    wanted = [name for name in names if name not in abandoned]
-    anew = [row.name for row, _ in beyond if _is_new_topic(case, row)]
+    wanted = [name for name in names if name not in case.reads.abandoned]
     row, end = beyond[0]
     if len(beyond) == 1:
         where = f"its offset in {row.name} is {row.offset}, and the log ends at {end.latest}"
     else:
         short = records(row.offset - end.latest)
         where = f"in {some(names)} the log ends before its offsets, in {row.name} {short} before"
-    cause = "the topic was created anew" if anew else "the log has been cut off"
+    if is_new := any(_is_new_topic(case, row) for row, _ in beyond):
+        cause, to = "the topic was created anew", "--to-earliest"
+        advice = "Stop the group's consumers and read the new topic from its beginning."
+    else:
+        cause, to = "the log has been cut off", "--to-latest"
+        advice = "Stop the group's consumers and set the offsets to where the log ends now."
     return RULE.finding(
         case.loss_severity(names),
         case.group,
@@ -77,17 +80,8 @@ def _found(case: Case, beyond: list[tuple[Committed, LogEnds]]) -> Finding:
         "says. If nobody starts before the log has grown past the offset, what is written until then is "
         "never read.",
         evidence=[each for pair in beyond[: MOST_EVIDENCE // 2] for each in evidence_of(*pair)],
-        remedies=[
-            reset(
-                case,
-                "Stop the group's consumers and read the new topic from its beginning."
-                if anew
-                else "Stop the group's consumers and set the offsets to where the log ends now.",
-                wanted or names,
-                "--to-earliest" if anew else "--to-latest",
-            )
-        ],
-        cause=row.topic if anew else "",
+        remedies=[reset(case, advice, wanted or names, to)],
+        cause=row.topic if is_new else "",
         partitions=names,
     )
 
@@ -98,9 +92,5 @@ def _is_new_topic(case: Case, row: Committed) -> bool:
 
 
 RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(
-        of_one="stands beyond the end of a log", of_many="stand beyond the end of a log"
-    ),
+    __name__, judge, Presentation("stands beyond the end of a log", "stand beyond the end of a log")
 )

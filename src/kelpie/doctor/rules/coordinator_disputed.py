@@ -27,37 +27,35 @@ Reproduce: kelpie lab run coordinator-disputed
 from collections import defaultdict
 from collections.abc import Mapping
 
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import last_reply, lookup_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
-from kelpie.model.quoting import quoted
-from kelpie.model.words import listed
+from kelpie.model.words import listed, numbered
 from kelpie.observations import PartitionView
 
-NOBODY = -1
+_TOOL = -1
 
 
 def judge(case: Case) -> Judgement:
-    partition = case.offsets_partition
-    told = _tellers(case)
+    views = _views(case)
     named = {told_by: row.node_id for told_by, row in lookups(case).items() if row.error is ErrorCode.NONE}
     reply = last_reply(case)
-    refuses = reply is not None and reply.error is ErrorCode.NOT_COORDINATOR
-    if refuses:
-        return _found(case, told, named, refusing=reply.told_by if reply is not None else None)
-    if partition is not None and case.cluster.has_leader(partition) is False:
-        return ABSENT  # Whoever still names somebody is behind: KLP101.
-    if len({view.leader for view in told.values()}) > 1 or len(set(named.values())) > 1:
-        return _found(case, told, named, refusing=None)
-    if not told and not named and reply is None:
+    is_disputed = len({view.leader for view in views.values()}) > 1 or len(set(named.values())) > 1
+    if reply is not None and reply.error is ErrorCode.NOT_COORDINATOR:
+        return _found(case, views, named, is_disputed, reply.told_by)
+    if case.offsets_partition is not None and case.cluster.has_leader(case.offsets_partition) is False:
+        return ABSENT  # A broker that still names a leader is behind: KLP101.
+    if is_disputed:
+        return _found(case, views, named, is_disputed, None)
+    if not views and not named and reply is None:
         return undetermined("two views of who leads the group's partition, or an answer of its coordinator")
     return ABSENT
 
 
-def _tellers(case: Case) -> dict[int, PartitionView]:
+def _views(case: Case) -> dict[int, PartitionView]:
     """The views of living brokers."""
     views = case.cluster.views.get(case.offsets_partition, ()) if case.offsets_partition else ()
     return {
@@ -69,24 +67,24 @@ def _tellers(case: Case) -> dict[int, PartitionView]:
 
 def _found(
     case: Case,
-    told: Mapping[int, PartitionView],
+    views: Mapping[int, PartitionView],
     named: Mapping[int | None, int],
+    is_disputed: bool,
     refusing: int | None,
 ) -> Finding:
     partition = case.offsets_partition
     evidence = [
-        Evidence(f"{view.name}: leader {view.leader}, leader epoch {view.leader_epoch}", view.source, view.at)
-        for view in told.values()
+        Evidence.of(view, f"{view.name}: leader {view.leader}, leader epoch {view.leader_epoch}")
+        for view in views.values()
     ]
     evidence += lookup_evidence(lookups(case).values())
     reply = last_reply(case)
     if refusing is not None and reply is not None:
         evidence.append(reply.evidence)
-    behind = _behind(told)
-    disputed = len({view.leader for view in told.values()}) > 1 or len(set(named.values())) > 1
+    behind = _behind(views)
     summary = (
-        f"Group {case.group}: brokers disagree about its coordinator: {_sides(told, named)}."
-        if disputed
+        f"Group {case.group}: brokers disagree about its coordinator: {_sides(views, named)}."
+        if is_disputed
         else f"Group {case.group}: {case.cluster.broker_name(refusing or 0)} is named as its coordinator, "
         "and answers that it is not."
     )
@@ -104,36 +102,32 @@ def _found(
     )
 
 
-def _sides(told: Mapping[int, PartitionView], named: Mapping[int | None, int]) -> str:
+def _sides(views: Mapping[int, PartitionView], named: Mapping[int | None, int]) -> str:
     """Who says what: "brokers 1 and 2 say broker 2, broker 3 says broker 1"."""
-    says: defaultdict[int, list[int]] = defaultdict(list)
-    sides: Mapping[int | None, int] = {told_by: view.leader for told_by, view in told.items()}
+    sides: Mapping[int | None, int] = {told_by: view.leader for told_by, view in views.items()}
     if len(set(sides.values())) < 2:
         sides = named
-    for teller, leader in sides.items():
-        says[leader].append(teller if teller is not None else NOBODY)
+    brokers_by_leader: defaultdict[int, list[int]] = defaultdict(list)
+    for told_by, leader in sides.items():
+        brokers_by_leader[leader].append(told_by if told_by is not None else _TOOL)
     return ", ".join(
-        f"{_brokers(sorted(tellers))} {_leader(leader)}"
-        for leader, tellers in sorted(says.items(), key=lambda side: (-len(side[1]), side[0]))
+        f"{_say(sorted(brokers))} {f'broker {leader}' if leader >= 0 else 'nobody'}"
+        for leader, brokers in sorted(brokers_by_leader.items(), key=lambda side: (-len(side[1]), side[0]))
     )
 
 
-def _brokers(nodes: list[int]) -> str:
-    if nodes == [NOBODY]:
+def _say(nodes: list[int]) -> str:
+    if nodes == [_TOOL]:
         return "a tool says"
-    return f"broker {nodes[0]} says" if len(nodes) == 1 else f"brokers {listed(nodes)} say"
+    return f"{numbered('broker', nodes)} {'says' if len(nodes) == 1 else 'say'}"
 
 
-def _leader(node: int) -> str:
-    return f"broker {node}" if node >= 0 else "nobody"
-
-
-def _behind(told: Mapping[int, PartitionView]) -> list[int]:
-    """Who names another leader, of a lower epoch. Kafka before 2.1 tells no epochs."""
-    newest = max(told.values(), key=lambda view: view.leader_epoch, default=None)
+def _behind(views: Mapping[int, PartitionView]) -> list[int]:
+    """The brokers that name another leader, of a lower epoch. Kafka before 2.1 tells no epochs."""
+    newest = max(views.values(), key=lambda view: view.leader_epoch, default=None)
     return sorted(
         node
-        for node, view in told.items()
+        for node, view in views.items()
         if newest is not None
         and 0 <= view.leader_epoch < newest.leader_epoch
         and view.leader != newest.leader
@@ -144,28 +138,23 @@ def _remedies(case: Case, behind: list[int], refusing: int | None) -> list[Remed
     remedies = [
         Remedy(
             "Ask again: an election settles such a dispute within seconds.",
-            f"kelpie doctor {connecting(case.cluster)}{quoted(case.group)}",
+            commands.kelpie("doctor", case.cluster, case.group),
         )
     ]
     if behind:
-        remedies.append(
-            Remedy(
-                f"If it lasts: {listed([case.cluster.broker_name(node) for node in behind])} has not heard "
-                "of the newest election. Mend its connection to the controller, or restart it."
-            )
+        who = listed([case.cluster.broker_name(node) for node in behind])
+        advice = (
+            f"If it lasts: {who} has not heard of the newest election. Mend its connection to the "
+            "controller, or restart it."
         )
+        remedies.append(Remedy(advice))
     elif refusing is not None:
-        remedies.append(
-            Remedy(
-                f"If it lasts: restart {case.cluster.broker_name(refusing)}; it does not know that it "
-                f"leads {case.offsets_partition or 'the partition'}. A follower takes over, nothing is lost."
-            )
+        advice = (
+            f"If it lasts: restart {case.cluster.broker_name(refusing)}; it does not know that it leads "
+            f"{case.offsets_partition or 'the partition'}. A follower takes over, nothing is lost."
         )
+        remedies.append(Remedy(advice))
     return remedies
 
 
-RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(of_one="has a disputed coordinator", of_many="have a disputed coordinator"),
-)
+RULE = Rule.of(__name__, judge, Presentation("has a disputed coordinator", "have a disputed coordinator"))

@@ -24,17 +24,14 @@ loaded. Ask again; the finding is there twice only if it is slow.
 Reproduce: kelpie lab run coordinator-loading
 """
 
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import last_replies, last_reply
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.position_words import tool
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
-from kelpie.model.quoting import quoted
-from kelpie.model.time import Instant
 from kelpie.model.words import duration, moment
-from kelpie.observations import Event, EventKind
+from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
 
 _TOO_LONG_MS = 60_000
 """Loading took longer than that in no healthy cluster that was seen."""
@@ -46,36 +43,30 @@ _SERVED = {
     EventKind.ASSIGNMENT_RECEIVED,
     EventKind.JOINED,
 }
-"""Whoever does this for a group has loaded it."""
+"""A coordinator that does this for a group has loaded it."""
 
 
 def judge(case: Case) -> Judgement:
     began = _still_loading(case)
     reply = last_reply(case)
     if reply is not None and reply.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        seen = [answer.evidence for answer in last_replies(case) if answer.error is reply.error]
-        return _found(case, seen, began, reply.told_by)
-    if reply is not None and reply.error is ErrorCode.NONE and reply.at >= (_when(began) or 0):
+        replies = [answer.evidence for answer in last_replies(case) if answer.error is reply.error]
+        return _found(case, replies, began, reply.told_by)
+    began_at = began.at if began is not None else None
+    if reply is not None and reply.error is ErrorCode.NONE and reply.at >= (began_at or 0):
         return ABSENT
     if began is not None:
         return _found(case, [], began, began.node)
     if case.offsets_partition is not None and case.cluster.has_leader(case.offsets_partition) is False:
-        return ABSENT  # Nobody is there who could load: KLP101.
-    if reply is None:
-        return undetermined("an answer of the group's coordinator")
-    return ABSENT
+        return ABSENT  # No broker is there that could load it: KLP101.
+    return undetermined("an answer of the group's coordinator") if reply is None else ABSENT
 
 
 def _still_loading(case: Case) -> Event | None:
     """The newest line about this partition, if it says that loading began."""
     partition = case.offsets_partition
-    if partition is None:
-        return None
-    about = [
-        event
-        for event in case.cluster.partition_events.get(partition, ())
-        if event.kind is EventKind.COORDINATOR_LOADING or event.kind in _ENDS
-    ]
+    events = case.cluster.partition_events.get(partition, ()) if partition is not None else ()
+    about = [event for event in events if event.kind in (EventKind.COORDINATOR_LOADING, *_ENDS)]
     if not about or about[-1].kind is not EventKind.COORDINATOR_LOADING:
         return None
     began = about[-1]
@@ -83,14 +74,13 @@ def _still_loading(case: Case) -> Event | None:
     return None if served else began
 
 
-def _found(case: Case, seen: list[Evidence], began: Event | None, node: int | None) -> Finding:
-    since = _when(began)
+def _found(case: Case, replies: list[Evidence], began: Event | None, node: int | None) -> Finding:
+    since = began.at if began is not None else None
     lasted = case.cluster.now - since if since is not None else None
     slow = lasted is not None and lasted > _TOO_LONG_MS
-    if began is not None:
-        seen = [Evidence(began.text, began.source, began.at), *seen]
-    who = case.cluster.broker_name(node) if node is not None and node >= 0 else "its coordinator"
-    where = case.offsets_partition or "its partition of __consumer_offsets"
+    node = node if node is not None and node >= 0 else None
+    who = case.cluster.broker_name(node) if node is not None else "its coordinator"
+    where = case.offsets_partition or f"its partition of {OFFSETS_TOPIC}"
     lasting = f", for {duration(lasted)} now (since {moment(since)})" if lasted is not None else ""
     return RULE.finding(
         Severity.CRITICAL if slow else Severity.WARNING,
@@ -102,40 +92,33 @@ def _found(case: Case, seen: list[Evidence], began: Event | None, node: int | No
             if slow
             else "It ends by itself, mostly within seconds."
         ),
-        evidence=seen,
+        evidence=[*quotes([began] if began is not None else []), *replies],
         remedies=_remedies(case, node, slow),
         cause=str(where),
-        brokers=[node] if node is not None and node >= 0 else [],
+        brokers=[node] if node is not None else [],
         partitions=[case.offsets_partition] if case.offsets_partition else [],
         since=since,
     )
 
 
 def _remedies(case: Case, node: int | None, slow: bool) -> list[Remedy]:
-    again = Remedy(
-        "Ask again in a few seconds.", f"kelpie doctor {connecting(case.cluster)}{quoted(case.group)}"
-    )
+    again = Remedy("Ask again in a few seconds.", commands.kelpie("doctor", case.cluster, case.group))
     if not slow:
         return [again]
-    brokers = f" --broker-list {node}" if node is not None and node >= 0 else ""
+    brokers = ("--broker-list", node) if node is not None else ()
+    words = ("--describe", "--topic-list", OFFSETS_TOPIC, *brokers)
     return [
         Remedy(
             "Look at the partition's size. Far above 100 MB, the log cleaner does not compact it: look for "
             'its last error in log-cleaner.log, and restart the broker if its thread has died ("Stopped").',
-            f"{tool(case.cluster, 'kafka-log-dirs.sh')} --describe --topic-list __consumer_offsets{brokers}",
+            commands.kafka("kafka-log-dirs", case.cluster, *words),
         ),
         again,
     ]
 
 
-def _when(event: Event | None) -> Instant | None:
-    return None if event is None else event.at
-
-
 RULE = Rule.of(
     __name__,
     judge,
-    presentation=Presentation(
-        of_one="waits for a coordinator that is loading", of_many="wait for a coordinator that is loading"
-    ),
+    Presentation("waits for a coordinator that is loading", "wait for a coordinator that is loading"),
 )

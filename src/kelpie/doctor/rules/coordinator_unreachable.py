@@ -26,17 +26,27 @@ Reproduce: kelpie lab run coordinator-unreachable
 
 from collections.abc import Sequence
 
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.finding import (
+    ABSENT,
+    Evidence,
+    Finding,
+    Judgement,
+    Remedy,
+    Severity,
+    first_and_last,
+    undetermined,
+)
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.quoting import quoted
-from kelpie.model.words import counted, moment
+from kelpie.model.words import moment
 from kelpie.observations import Broker, Event, EventKind, PartitionView
 
 _LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
 _ATTEMPTS = 2
 """One failed connection happens whenever a broker restarts."""
+_SUCCESSES = (EventKind.JOINED, EventKind.CONSUMED, EventKind.ASSIGNED)
 
 
 def judge(case: Case) -> Judgement:
@@ -60,22 +70,13 @@ def judge(case: Case) -> Judgement:
 
 
 def _was_tried(case: Case, broker: Broker) -> bool:
-    return any(
-        row.kind == "broker" and row.name in (str(broker.node_id), str(broker))
-        for row in case.cluster.unasked
-    )
+    names = (str(broker.node_id), str(broker))
+    return any(row.kind == "broker" and row.name in names for row in case.cluster.unasked)
 
 
 def _failures(case: Case, leader: int) -> Sequence[Event]:
     """Connections of this group's clients to its coordinator that failed, if nothing has worked since."""
-    last_success = max(
-        (
-            event.at or 0
-            for event in case.events
-            if event.kind in (EventKind.JOINED, EventKind.CONSUMED, EventKind.ASSIGNED)
-        ),
-        default=0,
-    )
+    last_success = max((event.at or 0 for event in case.events if event.kind in _SUCCESSES), default=0)
     return [
         event
         for event in case.events
@@ -86,18 +87,11 @@ def _failures(case: Case, leader: int) -> Sequence[Event]:
 
 
 def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[Event]) -> Finding:
-    evidence = [Evidence(f"{view.name}: leader {view.leader}", view.source, view.at)]
+    evidence = [Evidence.of(view, f"{view.name}: leader {view.leader}")]
     if broker.alive is None and broker.reason:
-        evidence.append(Evidence(f"{broker}: {broker.reason}", broker.source, broker.at))
+        evidence.append(Evidence.of(broker, f"{broker}: {broker.reason}"))
     if failures:
-        first, last = failures[0], failures[-1]
-        evidence.append(Evidence(first.text, first.source, first.at))
-        if len(failures) > 1:
-            evidence.append(
-                Evidence(
-                    f"{counted(len(failures), 'such line')}, the last: {last.text}", last.source, last.at
-                )
-            )
+        evidence += first_and_last(failures)
     return RULE.finding(
         Severity.CRITICAL,
         case.group,
@@ -105,7 +99,13 @@ def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[E
         + (" from here." if not failures else f" by its clients since {moment(failures[0].at)}."),
         why="Whoever cannot connect to the coordinator can neither join nor commit, however well it is.",
         evidence=evidence,
-        remedies=[*_advice(case, broker), _again(case)],
+        remedies=[
+            *_advice(case, broker),
+            Remedy(
+                "If it has just died, the controller will notice within 18 s; look again.",
+                commands.kelpie("doctor", case.cluster),
+            ),
+        ],
         cause=f"broker {view.leader}",
         brokers=[view.leader],
         partitions=[view.name],
@@ -114,44 +114,30 @@ def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[E
 
 
 def _advice(case: Case, broker: Broker) -> list[Remedy]:
-    # Where the cluster was asked on this very machine, such an address is right.
-    if broker.host.startswith(_LOCAL) and not case.cluster.bootstrap.startswith(_LOCAL):
-        return [
-            Remedy(
-                f"It advertises {broker.address}, which means another machine to everyone else. Set "
-                "advertised.listeners in its server.properties to a name that consumers reach; restart it."
-            )
-        ]
-    if "looked up" in broker.reason:
-        return [
-            Remedy(
-                f"Its name {broker.host} is not known here: is it one of a container network? Set "
-                "advertised.listeners to a name that consumers can look up; restart it.",
-                f"getent hosts {quoted(broker.host)}",
-            )
-        ]
     if not broker.host:
         return []
-    return [
-        Remedy(
-            "See from the consumer's host whether anything listens there: a firewall, another port, a broker "
-            "that hangs?",
-            f"nc -vz {quoted(broker.host)} {broker.port}",
+    # Where the cluster was asked on this very machine, such an address is right.
+    if broker.host.startswith(_LOCAL) and not case.cluster.bootstrap.startswith(_LOCAL):
+        text = (
+            f"It advertises {broker.address}, which means another machine to everyone else. Set "
+            "advertised.listeners in its server.properties to a name that consumers reach; restart it."
         )
-    ]
-
-
-def _again(case: Case) -> Remedy:
-    return Remedy(
-        "If it has just died, the controller will notice within 18 s; look again.",
-        f"kelpie doctor {connecting(case.cluster).rstrip()}",
+        return [Remedy(text)]
+    if "looked up" in broker.reason:
+        text = (
+            f"Its name {broker.host} is not known here: is it one of a container network? Set "
+            "advertised.listeners to a name that consumers can look up; restart it."
+        )
+        return [Remedy(text, f"getent hosts {quoted(broker.host)}")]
+    text = (
+        "See from the consumer's host whether anything listens there: a firewall, another port, a broker "
+        "that hangs?"
     )
+    return [Remedy(text, f"nc -vz {quoted(broker.host)} {broker.port}")]
 
 
 RULE = Rule.of(
     __name__,
     judge,
-    presentation=Presentation(
-        of_one="cannot reach its coordinator", of_many="cannot reach their coordinator", silences=True
-    ),
+    Presentation("cannot reach its coordinator", "cannot reach their coordinator", silences=True),
 )

@@ -28,7 +28,7 @@ Reproduce: kelpie lab run epoch-diverged
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, undetermined
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.rule import Rule
 from kelpie.model.names import TopicPartition
@@ -66,20 +66,20 @@ def judge(case: Case) -> Judgement:
 
 def _judge(case: Case, row: Committed) -> _Diverged | str:
     """What is wrong with it, or what is missing; "" if it is well."""
-    way = case.track(row.name)
-    if way.end is not None and row.offset > way.end.latest:
+    track = case.track(row.name)
+    if track.end is not None and row.offset > track.end.latest:
         return ""  # KLP304 says it.
-    if row.leader_epoch < 0 and way.points and way.points[-1].offset == row.offset:
-        row = row._replace(leader_epoch=way.points[-1].leader_epoch)  # Not every tool tells it.
+    if row.leader_epoch < 0 and track.points and track.points[-1].offset == row.offset:
+        row = row._replace(leader_epoch=track.points[-1].leader_epoch)  # Not every tool tells it.
     if row.leader_epoch < 0:
         return "a leader epoch in the commits"
     view = case.cluster.view(row.name)
-    epoch = max(view.leader_epoch if view else -1, way.end.leader_epoch if way.end else -1)
+    epoch = max(view.leader_epoch if view else -1, track.end.leader_epoch if track.end else -1)
     if epoch < 0:
         return "the leader epoch"
     if row.leader_epoch > epoch:
-        seen = [Evidence(f"{row.name}: leader epoch {epoch}", view.source, view.at)] if view else []
-        begin = way.end.earliest if way.end else 0
+        seen = [Evidence.of(view, f"{row.name}: leader epoch {epoch}")] if view else []
+        begin = track.end.earliest if track.end else 0
         return _Diverged(row, max(begin, 0), (*evidence_of(row), *seen), True)
     if row.leader_epoch == epoch:
         return ""
@@ -89,7 +89,7 @@ def _judge(case: Case, row: Committed) -> _Diverged | str:
     if 0 <= end.end < row.offset:
         asked = "" if end.leader_epoch == row.leader_epoch else f", and there is no epoch {row.leader_epoch}"
         text = f"{row.name}: leader epoch {end.leader_epoch} ends at {end.end}{asked}"
-        return _Diverged(row, end.end, (*evidence_of(row), Evidence(text, end.source, end.at)), False)
+        return _Diverged(row, end.end, (*evidence_of(row), Evidence.of(end, text)), False)
     return ""
 
 
@@ -103,44 +103,34 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
     names = [divergence.row.name for divergence in diverged]
     first = diverged[0]
     skipped = sum(divergence.row.offset - divergence.at for divergence in diverged)
-    if first.is_new_topic:
-        what = (
-            f"its offset {first.row.offset} in {first.row.name} was committed in leader epoch "
-            f"{first.row.leader_epoch}, which is yet to come: the topic was created anew"
-        )
-    else:
-        what = (
-            f"its offset {first.row.offset} in {first.row.name} was committed in leader epoch "
-            f"{first.row.leader_epoch}, which ends at {first.at}: the log was cut off there, and grew again"
-        )
+    cause = (
+        "is yet to come: the topic was created anew"
+        if first.is_new_topic
+        else f"ends at {first.at}: the log was cut off there, and grew again"
+    )
     more = f"; so in {len(diverged) - 1} more partitions" if len(diverged) > 1 else ""
-    resets = [
-        reset(
-            case,
-            f"Stop the group's consumers and set the offset of {divergence.row.name} to where the logs part.",
-            [divergence.row.name],
-            f"--to-offset {divergence.at}",
-        )
-        for divergence in diverged
-    ]
+    step = "Stop the group's consumers and set the offset of {} to where the logs part."
     return RULE.finding(
         case.loss_severity(names),
         case.group,
-        f"Group {case.group} stands on records that it has not read up to: {what}{more}.",
+        f"Group {case.group} stands on records that it has not read up to: its offset {first.row.offset} in "
+        f"{first.row.name} was committed in leader epoch {first.row.leader_epoch}, which {cause}{more}.",
         why=f"Up to {records(skipped)} before its offsets are others than those that it has read, and it "
         "will skip them.",
         evidence=[each for divergence in diverged for each in divergence.evidence][:MOST_EVIDENCE],
-        remedies=resets,
+        remedies=[
+            reset(case, step.format(name), [name], "--to-offset", divergence.at)
+            for name, divergence in zip(names, diverged, strict=True)
+        ],
         partitions=names,
     )
 
 
 def _by_log(case: Case) -> Judgement | None:
-    event = next(
-        (event for event in reversed(case.events) if event.kind is EventKind.TRUNCATION_DETECTED), None
-    )
-    if event is None:
+    lines = [event for event in case.events if event.kind is EventKind.TRUNCATION_DETECTED]
+    if not lines:
         return None
+    event = lines[-1]
     name = TopicPartition(event.topic or "?", event.partition if event.partition is not None else -1)
     commits = case.commits.get(name, ())
     if event.at is not None and any((commit.at or 0) > event.at for commit in commits):
@@ -150,7 +140,7 @@ def _by_log(case: Case) -> Judgement | None:
         case.group,
         f"Group {case.group} met a log that was cut off: a consumer detected the truncation of {name}.",
         why="Records that it had read are gone; it goes on where the logs part, or as its reset policy says.",
-        evidence=[Evidence(event.text, event.source, event.at)],
+        evidence=quotes([event]),
         partitions=[name],
         since=event.at,
     )

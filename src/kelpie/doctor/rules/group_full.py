@@ -21,81 +21,56 @@ Reproduce: kelpie lab run group-full
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import (
-    CLIENT_LOGS,
-    by_age,
-    client_told,
-    evidence_of,
-    first_time,
-    last_time,
-    people,
-    person_in,
-    said,
-)
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, client_told, said
 from kelpie.doctor.rule import Rule
-from kelpie.model.words import counted, moment
-from kelpie.observations import Event, EventKind, GroupState
+from kelpie.model.words import counted
+from kelpie.observations import EventKind, GroupState
 from kelpie.observations.groups import CONSUMER
 
 _UNLIMITED = 2**31 - 1
 
 
 def judge(case: Case) -> Judgement:
-    lines = said(case, EventKind.GROUP_FULL)
+    refusals = said(case, EventKind.GROUP_FULL)
     state = case.described
-    limit = _limit(case, state)
-    full = state is not None and limit is not None and len(state.members) >= limit
-    if lines or full:
-        return _found(case, lines, state, limit)
+    setting = "group.consumer.max.size" if state is not None and state.kind == CONSUMER else "group.max.size"
+    limit = case.cluster.number(setting, f"broker {state.coordinator}" if state is not None else "broker")
+    is_full = state is not None and limit is not None and len(state.members) >= limit
+    if refusals or is_full:
+        return _found(case, LogLines(case, refusals, refusals), state, setting, limit)
     if limit is not None or client_told(case):
         return ABSENT
-    return undetermined(f"{_setting(state)} of the brokers", CLIENT_LOGS)
+    return undetermined(f"{setting} of the brokers", CLIENT_LOGS)
 
 
-def _setting(state: GroupState | None) -> str:
-    return "group.consumer.max.size" if state is not None and state.kind == CONSUMER else "group.max.size"
-
-
-def _limit(case: Case, state: GroupState | None) -> int | None:
-    name = _setting(state)
-    own = f"broker {state.coordinator}" if state is not None else "broker"
-    value = case.cluster.setting(name, of=own) or case.cluster.setting(name)
-    return int(value) if value is not None and value.isdecimal() else None
-
-
-def _found(case: Case, lines: list[Event], state: GroupState | None, limit: int | None) -> Finding:
-    name = _setting(state)
-    who = [person_in(event) for event in lines]
+def _found(case: Case, lines: LogLines, state: GroupState | None, setting: str, limit: int | None) -> Finding:
     known = limit is not None and limit < _UNLIMITED
-    there = f" It has {counted(len(state.members), 'member')}" if state is not None else ""
-    allowed = f"; {name} allows {limit}." if known else "." if there else ""
-    evidence = evidence_of(lines)
+    evidence = lines.evidence
+    size = ""
     if state is not None:
-        evidence.append(
-            Evidence(f"{counted(len(state.members), 'member')}, state {state.state}", state.source, state.at)
-        )
+        members = counted(len(state.members), "member")
+        size = f" It has {members}"
+        evidence.append(Evidence.of(state, f"{members}, state {state.state}"))
     if known:
-        evidence.append(Evidence(f"{name}={limit}", "settings of the brokers"))
-    last = last_time(lines)
-    if lines:
-        times = f"{counted(len(lines), 'time')}, the last at {moment(last)}"
-        told = f"refused {people(set(who))}, {times}: it is full."
-        severity = by_age(case, last, Severity.WARNING)
-    else:
-        told = "is full: the next member will be refused."
-        severity = Severity.NOTICE
+        evidence.append(Evidence(f"{setting}={limit}", "settings of the brokers"))
+    allowed = f"; {setting} allows {limit}." if known else "." if size else ""
+    what = (
+        f"refused {lines.who}, {lines.how_often}: it is full."
+        if lines.events
+        else "is full: the next member will be refused."
+    )
     return RULE.finding(
-        severity,
+        lines.severity(Severity.WARNING) if lines.events else Severity.NOTICE,
         case.group,
-        f"Group {case.group} {told}{there}{allowed}",
+        f"Group {case.group} {what}{size}{allowed}",
         why="A refused consumer ends with GROUP_MAX_SIZE_REACHED (81) and reads nothing.",
         evidence=evidence,
         remedies=[
             Remedy("Run fewer members: more than there are partitions do not help."),
-            Remedy(f"Or raise {name} on all brokers (server.properties, then a rolling restart)."),
+            Remedy(f"Or raise {setting} on all brokers (server.properties, then a rolling restart)."),
         ],
-        members=sorted(set(who)),
-        since=first_time(lines),
+        members=lines.names,
+        since=lines.first,
     )
 
 

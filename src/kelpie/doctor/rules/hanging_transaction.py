@@ -34,10 +34,10 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, undetermined
-from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, abort, evidence_of, records, some
+from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, records, some
 from kelpie.doctor.positions import NOISE, Track
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.doctor.transactions import Fate, fate_of, open_in, transaction_text
+from kelpie.doctor.transactions import Fate, ending, fate_of, open_in, transaction_evidence
 from kelpie.model.time import Instant
 from kelpie.model.words import duration
 from kelpie.observations import LogEnds, OpenTransaction
@@ -47,16 +47,22 @@ _DEFAULT_MAX_TIMEOUT_MS = 900_000
 
 
 class _Held(NamedTuple):
-    way: Track
+    track: Track
     end: LogEnds
     transaction: OpenTransaction | None
     fate: Fate
     stands_since: Instant | None
-    """When the last stable offset was first seen where it is, if more than one look saw it."""
+    """When the last stable offset was first seen where it is, if more than one survey saw it."""
 
     @property
     def behind(self) -> int:
         return self.end.latest - self.end.stable
+
+    @property
+    def since(self) -> Instant | None:
+        if self.transaction is not None and self.transaction.last_written is not None:
+            return self.transaction.last_written
+        return self.stands_since
 
 
 def judge(case: Case) -> Judgement:
@@ -65,14 +71,14 @@ def judge(case: Case) -> Judgement:
         return undetermined("which partitions it reads: it has neither members nor committed offsets")
     held, unclear, unknown = [], [], []
     for name in names:
-        way = case.track(name)
-        end = way.end
+        track = case.track(name)
+        end = track.end
         if end is None or end.stable == NO_OFFSET:
             unknown.append(name)
             continue
-        if end.stable >= end.latest or way.offset > end.stable:
+        if end.stable >= end.latest or track.offset > end.stable:
             continue
-        judged = _judge(case, way, end)
+        judged = _judge(case, track, end)
         if judged is None:
             unclear.append(name)
         elif judged.fate is not Fate.WELL:
@@ -84,105 +90,72 @@ def judge(case: Case) -> Judgement:
     return undetermined(f"the last stable offset of {some(unknown)}") if unknown else ABSENT
 
 
-def _judge(case: Case, way: Track, end: LogEnds) -> _Held | None:
+def _judge(case: Case, track: Track, end: LogEnds) -> _Held | None:
     """What holds the last stable offset. None: nobody can say."""
-    since = _stands_since(way, end)
-    opened = [
-        transaction
-        for transaction in open_in(case.cluster, way.name)
-        if transaction.started_at_offset <= end.stable + NOISE
-    ]
-    first = next(iter(opened), None)
+    since = _stands_since(track, end)
+    transactions = open_in(case.cluster, track.name)
+    first = next((each for each in transactions if each.started_at_offset <= end.stable + NOISE), None)
     if first is not None:
         fate = fate_of(first, case.cluster.now, seen_before=since is not None)
-        return _Held(way, end, first, fate, since)
-    if way.name in case.cluster.transactions:
-        return _Held(way, end, None, Fate.WELL, since)  # It has ended in between.
-    limit = case.cluster.setting("transaction.max.timeout.ms") or ""
-    limit_ms = int(limit) if limit.isdigit() else _DEFAULT_MAX_TIMEOUT_MS
+        return _Held(track, end, first, fate, since)
+    if track.name in case.cluster.transactions:
+        return _Held(track, end, None, Fate.WELL, since)  # It has ended in between.
+    limit_ms = case.cluster.number("transaction.max.timeout.ms")
+    if limit_ms is None:
+        limit_ms = _DEFAULT_MAX_TIMEOUT_MS
     if since is not None and case.cluster.now - since > limit_ms:
-        return _Held(way, end, None, Fate.OVERDUE, since)
+        return _Held(track, end, None, Fate.OVERDUE, since)
     return None
 
 
-def _stands_since(way: Track, end: LogEnds) -> Instant | None:
-    same = [
-        row.at
-        for row in way.ends
-        if row.stable == end.stable and row.latest > row.stable and row.at is not None
-    ]
+def _stands_since(track: Track, end: LogEnds) -> Instant | None:
+    same = [row.at for row in track.ends if row.latest > row.stable == end.stable and row.at is not None]
     return same[0] if len(same) > 1 and same[0] < same[-1] else None
 
 
 def _found(case: Case, held: list[_Held]) -> Finding:
     held.sort(key=lambda hold: (-hold.fate.severity, -hold.behind))
     worst = held[0]
-    names = [hold.way.name for hold in held]
+    track, end, since = worst.track, worst.end, worst.since
+    names = [hold.track.name for hold in held]
     hidden = sum(hold.behind for hold in held)
-    at_it = worst.way.offset != NO_OFFSET and worst.end.stable - worst.way.offset <= NOISE
+    at_it = track.offset != NO_OFFSET and end.stable - track.offset <= NOISE
     arrived = "has read up to there and waits" if at_it else "will get no further than that"
-    open_for = _open_for(case, worst)
+    silent = (
+        f", and its producer has been silent for {duration(case.cluster.now - since)}"
+        if since is not None
+        else ""
+    )
+    find = Remedy("Find the producer with kafka-transactions.sh find-hanging (brokers since 3.0).")
+    transaction = worst.transaction
     return RULE.finding(
         worst.fate.severity,
         case.group,
         f"An open transaction holds back readers of {some(names)}: the last stable offset of "
-        f"{worst.way.name} is {worst.end.stable}, the log ends at {worst.end.latest}{open_for}. "
+        f"{track.name} is {end.stable}, the log ends at {end.latest}{silent}. "
         f"Group {case.group}, if it reads committed records only, {arrived}.",
         why=f"{records(hidden)} behind it {'is' if hidden == 1 else 'are'} hidden from consumers with "
         f"isolation.level=read_committed. {worst.fate.value}",
         evidence=_evidence(held),
-        remedies=_remedies(case, worst),
-        cause=str(worst.way.name),
+        remedies=[find] if transaction is None else ending(case.cluster, transaction, worst.fate),
+        cause=str(track.name),
         partitions=names,
-        since=_since(worst),
-    )
-
-
-def _since(held: _Held) -> Instant | None:
-    if held.transaction is not None and held.transaction.last_written is not None:
-        return held.transaction.last_written
-    return held.stands_since
-
-
-def _open_for(case: Case, held: _Held) -> str:
-    since = _since(held)
-    return (
-        ""
-        if since is None
-        else f", and its producer has been silent for {duration(case.cluster.now - since)}"
+        since=since,
     )
 
 
 def _evidence(held: list[_Held]) -> list[Evidence]:
     evidence = []
     for hold in held[: MOST_EVIDENCE // 3]:
-        earlier = [row for row in hold.way.ends[:-1] if row.latest > row.stable == hold.end.stable][:1]
+        earlier = [row for row in hold.track.ends[:-1] if row.latest > row.stable == hold.end.stable][:1]
         evidence += evidence_of(*earlier, hold.end)
         if hold.transaction is not None:
-            evidence.append(
-                Evidence(transaction_text(hold.transaction), hold.transaction.source, hold.transaction.at)
-            )
+            evidence.append(transaction_evidence(hold.transaction))
     return evidence
-
-
-def _remedies(case: Case, worst: _Held) -> list[Remedy]:
-    it = worst.transaction
-    if it is None:
-        return [Remedy("Find the producer with kafka-transactions.sh find-hanging (brokers since 3.0).")]
-    remedies = []
-    if it.transactional_id and worst.fate is not Fate.FORGOTTEN:
-        remedies.append(
-            Remedy(f"Start the producer {it.transactional_id!r} again: that ends what it left open.")
-        )
-    if worst.fate is not Fate.AWAITED:
-        remedies += abort(case.cluster, it)
-    return remedies
 
 
 RULE = Rule.of(
     __name__,
     judge,
-    presentation=Presentation(
-        of_one="is held up by a hanging transaction", of_many="are held up by a hanging transaction"
-    ),
+    Presentation("is held up by a hanging transaction", "are held up by a hanging transaction"),
 )

@@ -21,25 +21,16 @@ Reproduce: kelpie lab run idle-members
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import people, person_of
-from kelpie.doctor.position_words import tool
+from kelpie.doctor.membership import MOST_EVIDENCE, people, person_of
 from kelpie.doctor.rule import Rule
-from kelpie.model.quoting import quoted
-from kelpie.model.words import counted, listed
+from kelpie.model.words import counted, first_of
 from kelpie.observations import GroupState, Member
 
 _MOST_TOPICS = 5
-
-
-class Idle(NamedTuple):
-    surplus: tuple[Member, ...]
-    """More than there are partitions."""
-    lost: tuple[Member, ...]
-    """Nothing of what they subscribe to is there."""
 
 
 def judge(case: Case) -> Judgement:
@@ -48,17 +39,18 @@ def judge(case: Case) -> Judgement:
         return undetermined("the members of the group and what they are assigned")
     if state.state != "Stable" or not state.members or state.protocol_type not in ("consumer", ""):
         return ABSENT
-    empty = [member for member in state.members if _has_nothing(case, member)]
-    if any(member.assigned is None for member in state.members) and not empty:
+    idle = [member for member in state.members if _has_nothing(case, member)]
+    if any(member.assigned is None for member in state.members) and not idle:
         return undetermined("what its members are assigned")
-    if not empty:
+    if not idle:
         return ABSENT
-    if any(member.subscribed is None for member in empty):
+    if any(member.subscribed is None for member in idle):
         return undetermined("what its members subscribe to")
     if not case.cluster.topics:
         return undetermined("which topics there are")
-    idle = _sorted(case, state, empty)
-    return _found(case, state, idle) if idle.surplus or idle.lost else ABSENT
+    lost = [member for member in idle if not _topics(case, member)]
+    surplus = [member for member in idle if member not in lost and _is_surplus(case, state, member)]
+    return _found(case, state, surplus, lost) if surplus or lost else ABSENT
 
 
 def _with_subscriptions(case: Case, state: GroupState | None) -> GroupState | None:
@@ -70,15 +62,11 @@ def _with_subscriptions(case: Case, state: GroupState | None) -> GroupState | No
         for generation in case.generations
         for member in generation.members
     }
-    return replace(
-        state,
-        members=tuple(
-            member
-            if member.subscribed is not None
-            else replace(member, subscribed=known.get(member.member_id))
-            for member in state.members
-        ),
+    members = (
+        member if member.subscribed is not None else replace(member, subscribed=known.get(member.member_id))
+        for member in state.members
     )
+    return replace(state, members=tuple(members))
 
 
 def _has_nothing(case: Case, member: Member) -> bool:
@@ -86,88 +74,68 @@ def _has_nothing(case: Case, member: Member) -> bool:
     return member.assigned is not None and all(case.is_gone(name) for name in member.assigned)
 
 
-def _sorted(case: Case, state: GroupState, empty: Sequence[Member]) -> Idle:
-    topics = case.cluster.topics
-    lost = tuple(member for member in empty if not any(topic in topics for topic in member.subscribed or ()))
-    surplus = []
-    for member in empty:
-        if member in lost:
-            continue
-        wanted = {topic for topic in member.subscribed or () if topic in topics}
-        rivals = [member for member in state.members if wanted & {*(member.subscribed or ())}]
-        if sum(len(topics[topic]) for topic in wanted) < len(rivals):
-            surplus.append(member)
-    return Idle(tuple(surplus), lost)
+def _topics(case: Case, member: Member) -> set[str]:
+    """What it subscribes to and is there."""
+    return {topic for topic in member.subscribed or () if topic in case.cluster.topics}
 
 
-def _found(case: Case, state: GroupState, idle: Idle) -> Finding:
-    told = []
-    evidence = []
-    if idle.surplus:
-        wanted = sorted({topic for member in idle.surplus for topic in member.subscribed or ()})
+def _is_surplus(case: Case, state: GroupState, member: Member) -> bool:
+    """Whether more members want its topics than these have partitions."""
+    wanted = _topics(case, member)
+    rivals = [other for other in state.members if wanted & {*(other.subscribed or ())}]
+    return sum(len(case.cluster.topics[topic]) for topic in wanted) < len(rivals)
+
+
+def _found(case: Case, state: GroupState, surplus: Sequence[Member], lost: Sequence[Member]) -> Finding:
+    clauses, remedies = [], []
+    why = "A topic that was deleted, or was never there, is no error to a consumer: it waits for it."
+    if surplus:
+        why = "A partition is read by one member of a group at a time: members beyond that number stand by."
+        wanted = _subscribed(surplus)
         count = sum(len(case.cluster.topics.get(topic, ())) for topic in wanted)
-        told.append(
-            f"{counted(len(idle.surplus), 'member')} of {len(state.members)} got no partition: "
+        clauses.append(
+            f"{counted(len(surplus), 'member')} of {len(state.members)} got no partition: "
             f"{_some(wanted)} {'has' if len(wanted) == 1 else 'have'} {counted(count, 'partition')}"
         )
-    if idle.lost:
-        missing = sorted({topic for member in idle.lost for topic in member.subscribed or ()})
-        told.append(
-            f"{people([person_of(loss) for loss in idle.lost])} subscribed to {_some(missing) or 'nothing'}, "
-            "which is not there"
-        )
-    for member in (*idle.surplus, *idle.lost)[:6]:
-        subscribed = _some(member.subscribed or ()) or "nothing"
-        assigned = _some([*map(str, member.assigned or ())]) or "nothing"
-        evidence.append(
-            Evidence(
-                f"{member.member_id}: subscribed to {subscribed}, assigned {assigned}",
-                state.source,
-                state.at,
-            )
-        )
+        topic = min(_topics(case, surplus[0]))
+        enough = len(case.cluster.topics[topic]) + len(surplus)
+        words = ("--alter", "--topic", topic, "--partitions", enough)
+        remedies = [
+            Remedy("Run fewer members, if they are not meant as spare ones."),
+            Remedy(
+                "Or add partitions (records with the same key may go to another one from then on):",
+                commands.kafka("kafka-topics", case.cluster, *words),
+            ),
+        ]
+    if lost:
+        who = people([person_of(member) for member in lost])
+        clauses.append(f"{who} subscribed to {_some(_subscribed(lost))}, which is not there")
+        remedies.append(Remedy("Correct the subscription, or create the topic."))
+    idle = (*surplus, *lost)
     return RULE.finding(
-        Severity.WARNING if idle.lost else Severity.NOTICE,
+        Severity.WARNING if lost else Severity.NOTICE,
         case.group,
-        f"In group {case.group}, {'; '.join(told)}.",
-        why=_why(idle),
-        evidence=evidence,
-        remedies=_remedies(case, idle),
-        members=sorted(person_of(member) for member in (*idle.surplus, *idle.lost)),
+        f"In group {case.group}, {'; '.join(clauses)}.",
+        why=why,
+        evidence=[
+            Evidence.of(
+                state,
+                f"{member.member_id}: subscribed to {_some(member.subscribed or ())}, "
+                f"assigned {_some(member.assigned or ())}",
+            )
+            for member in idle[:MOST_EVIDENCE]
+        ],
+        remedies=remedies,
+        members=sorted(person_of(member) for member in idle),
     )
 
 
-def _why(idle: Idle) -> str:
-    if not idle.surplus:
-        return "A topic that was deleted, or was never there, is no error to a consumer: it waits for it."
-    return "A partition is read by one member of a group at a time: members beyond that number stand by."
+def _subscribed(members: Sequence[Member]) -> list[str]:
+    return sorted({topic for member in members for topic in member.subscribed or ()})
 
 
-def _remedies(case: Case, idle: Idle) -> list[Remedy]:
-    remedies = []
-    if idle.surplus:
-        topic = next(
-            topic for topic in sorted(idle.surplus[0].subscribed or ()) if topic in case.cluster.topics
-        )
-        have = len(case.cluster.topics[topic])
-        remedies.append(Remedy("Run fewer members, if they are not meant as spare ones."))
-        remedies.append(
-            Remedy(
-                "Or add partitions (records with the same key may go to another one from then on):",
-                f"{tool(case.cluster, 'kafka-topics.sh')} --alter --topic {quoted(topic)} --partitions "
-                f"{have + len(idle.surplus)}",
-            )
-        )
-    if idle.lost:
-        remedies.append(Remedy("Correct the subscription, or create the topic."))
-    return remedies
-
-
-def _some(topics: Sequence[str]) -> str:
-    shown = [*topics[:_MOST_TOPICS]]
-    if len(topics) > _MOST_TOPICS:
-        shown.append(f"{len(topics) - _MOST_TOPICS} more")
-    return listed(shown)
+def _some(things: Sequence[object]) -> str:
+    return first_of(things, _MOST_TOPICS) or "nothing"
 
 
 RULE = Rule.of(__name__, judge)

@@ -23,51 +23,33 @@ Reproduce: kelpie lab run inconsistent-protocol
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import (
-    CLIENT_LOGS,
-    by_age,
-    client_told,
-    describing,
-    evidence_of,
-    first_time,
-    last_time,
-    people,
-    person_in,
-    said,
-)
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, client_told, describing, said
 from kelpie.doctor.rule import Rule
-from kelpie.model.words import counted, moment
-from kelpie.observations import Event, EventKind
+from kelpie.model.words import counted
+from kelpie.observations import EventKind
 
 
 def judge(case: Case) -> Judgement:
-    lines = said(case, EventKind.PROTOCOL_REFUSED)
-    if lines:
-        return _found(case, lines)
+    refusals = said(case, EventKind.PROTOCOL_REFUSED)
+    if refusals:
+        return _found(case, LogLines(case, refusals, refusals))
     return ABSENT if client_told(case) else undetermined(CLIENT_LOGS)
 
 
-def _found(case: Case, lines: list[Event]) -> Finding:
-    who = [person_in(event) for event in lines]
-    last = last_time(lines)
+def _found(case: Case, lines: LogLines) -> Finding:
     state = case.described
-    evidence = evidence_of(lines)
+    evidence = lines.evidence
     theirs = ""
     if state is not None and (state.protocol or state.protocol_type):
         theirs = f" Those who are in it use {state.protocol or 'no assignor'} (type {state.protocol_type})."
-        evidence.append(
-            Evidence(
-                f"protocol {state.protocol}, type {state.protocol_type}, "
-                f"{counted(len(state.members), 'member')}",
-                state.source,
-                state.at,
-            )
-        )
+        members = counted(len(state.members), "member")
+        text = f"protocol {state.protocol}, type {state.protocol_type}, {members}"
+        evidence.append(Evidence.of(state, text))
     return RULE.finding(
-        by_age(case, last, Severity.WARNING),
+        lines.severity(Severity.WARNING),
         case.group,
-        f"Group {case.group} refused {people(set(who))}: it has no assignor in common with the members that "
-        f"are there; {counted(len(lines), 'time')}, the last at {moment(last)}.{theirs}",
+        f"Group {case.group} refused {lines.who}: it has no assignor in common with the members that are "
+        f"there; {lines.how_often}.{theirs}",
         why="The refused consumer reads nothing; those who are in the group have to do its work.",
         evidence=evidence,
         remedies=[
@@ -81,8 +63,8 @@ def _found(case: Case, lines: list[Event]) -> Finding:
                 "another group.id."
             ),
         ],
-        members=sorted(set(who)),
-        since=first_time(lines),
+        members=lines.names,
+        since=lines.first,
     )
 
 

@@ -27,7 +27,7 @@ from collections import Counter
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import person_of
+from kelpie.doctor.membership import person_of, shortened
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Member
@@ -35,6 +35,7 @@ from kelpie.observations import GroupState, Member
 _FAIR = 1.5
 _STEEP = 2.0
 _MOST = 8
+_MOST_TOPICS = 4
 KNOWN = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
 
 
@@ -47,30 +48,31 @@ def judge(case: Case) -> Judgement:
     if any(member.assigned is None or member.subscribed is None for member in state.members):
         return undetermined("what its members subscribe to and are assigned")
     if len({frozenset(member.subscribed or ()) for member in state.members}) > 1:
-        return ABSENT  # Who reads other topics has other numbers.
-    loads = sorted(len(member.assigned or ()) for member in state.members)
+        return ABSENT  # Members that read other topics have other numbers.
+    loads = sorted(map(_load, state.members))
     fair = -(-sum(loads) // len(loads))
     if loads[-1] - loads[0] < 2 or loads[-1] < _FAIR * fair or state.protocol not in KNOWN:
         return ABSENT
-    return _found(case, state, loads[-1], loads[0], fair)
+    return _found(case, state, fair)
 
 
-def _found(case: Case, state: GroupState, most: int, least: int, fair: int) -> Finding:
-    ordered = sorted(state.members, key=lambda member: -len(member.assigned or ()))
-    steep = most >= _STEEP * fair
-    first = person_of(ordered[0])
+def _load(member: Member) -> int:
+    return len(member.assigned or ())
+
+
+def _found(case: Case, state: GroupState, fair: int) -> Finding:
+    ordered = sorted(state.members, key=lambda member: -_load(member))
+    first, last = ordered[0], ordered[-1]
     return RULE.finding(
-        Severity.WARNING if steep else Severity.NOTICE,
+        Severity.WARNING if _load(first) >= _STEEP * fair else Severity.NOTICE,
         case.group,
-        f"In group {case.group}, the assignment is lopsided: {first} has {counted(most, 'partition')}, "
-        f"{person_of(ordered[-1])} has {least}; {fair} would be fair.{_how(state, ordered[0])}",
+        f"In group {case.group}, the assignment is lopsided: {person_of(first)} has "
+        f"{counted(_load(first), 'partition')}, {person_of(last)} has {_load(last)}; {fair} would be fair."
+        f"{_how(state, first)}",
         why="The group is as fast as its most loaded member, however many members it has.",
-        evidence=[
-            Evidence(_load(member), state.source, state.at)
-            for member in (ordered if len(ordered) <= _MOST else [*ordered[: _MOST - 1], ordered[-1]])
-        ],
+        evidence=[Evidence.of(state, _described(member)) for member in shortened(ordered, _MOST)],
         remedies=_remedies(state),
-        members=[person_of(member) for member in ordered if len(member.assigned or ()) >= _FAIR * fair],
+        members=[person_of(member) for member in ordered if _load(member) >= _FAIR * fair],
     )
 
 
@@ -84,12 +86,12 @@ def _how(state: GroupState, most: Member) -> str:
     return f" The assignor is {state.protocol}." if state.protocol else ""
 
 
-def _load(member: Member) -> str:
+def _described(member: Member) -> str:
     counts = Counter(name.topic for name in member.assigned or ())
-    per_topic = ", ".join(f"{topic} {count}" for topic, count in counts.most_common(4))
-    more = f", {len(counts) - 4} more topics" if len(counts) > 4 else ""
+    per_topic = ", ".join(f"{topic} {count}" for topic, count in counts.most_common(_MOST_TOPICS))
+    more = f", {len(counts) - _MOST_TOPICS} more topics" if len(counts) > _MOST_TOPICS else ""
     detail = f" ({per_topic}{more})" if counts else ""
-    return f"{member.member_id}: {counted(len(member.assigned or ()), 'partition')}{detail}"
+    return f"{member.member_id}: {counted(_load(member), 'partition')}{detail}"
 
 
 def _remedies(state: GroupState) -> list[Remedy]:

@@ -23,8 +23,11 @@ stuck with its first batch looks the same until it commits.
 Reproduce: kelpie lab run never-commits
 """
 
+from collections.abc import Sequence
+
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import SESSION_MS
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, ends_of
 from kelpie.doctor.rule import Presentation, Rule
@@ -33,16 +36,15 @@ from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import EventKind, Member
 
-_DEFAULT_SESSION_MS = 45_000
 _COMMITTING = frozenset({"", "classic", "consumer"})
 """Share groups have no committed offsets at all."""
 
 
 def judge(case: Case) -> Judgement:
-    there = case.members
-    if there is None:
+    members = case.members
+    if members is None:
         return undetermined("who is in the group")
-    held = tuple(sorted({name for member in there for name in member.assigned or ()}))
+    held = tuple(sorted({name for member in members for name in member.assigned or ()}))
     state = case.described
     if not held or (state is not None and state.kind not in _COMMITTING):
         return ABSENT
@@ -51,54 +53,46 @@ def judge(case: Case) -> Judgement:
         return ABSENT
     if case.is_cut_off or not case.offsets_are_known:
         return undetermined("its committed offsets")
-    joined = _joined(case, there)
+    joined = _joined(case, members)
     if joined is None:
         return undetermined("since when its members are there", SECOND_LOOK)
-    patience = _patience(case, there)
+    patience = _patience(case, members)
     came = _record_came(case, held, joined)
     enough = min(patience, MISSED * AUTO_COMMIT_MS)
     if case.cluster.now - joined < patience or came is None or case.cluster.now - came < enough:
         return undetermined(SECOND_LOOK)
-    return _found(case, there, held, joined, came)
+    return _found(case, members, held, joined, came)
 
 
-def _joined(case: Case, there: tuple[Member, ...]) -> Instant | None:
-    """Since when at least one of those who are there has been there."""
-    ids = {member.member_id for member in there}
-    seen = [(generation.at, generation.members) for generation in case.generations] + [
-        (state.at, state.members) for state in case.states
-    ]
+def _joined(case: Case, members: Sequence[Member]) -> Instant | None:
+    """Since when at least one of the present members has been there."""
+    ids = {member.member_id for member in members}
     times = [
-        at
-        for at, own in seen
-        if at is not None and any(member.member_id in ids and member.assigned for member in own)
+        row.at
+        for row in case.member_rows
+        if any(member.member_id in ids and member.assigned for member in row.members)
     ]
     times += [
         event.at
         for event in case.events
-        if event.at is not None
-        and event.member in ids
-        and event.kind in (EventKind.JOINED, EventKind.ASSIGNED)
+        if event.member in ids and event.kind in (EventKind.JOINED, EventKind.ASSIGNED)
     ]
-    return min(times, default=None)
+    return min((at for at in times if at is not None), default=None)
 
 
-def _patience(case: Case, there: tuple[Member, ...]) -> int:
-    known = {
+def _patience(case: Case, members: Sequence[Member]) -> int:
+    """The longest session timeout of the members."""
+    rosters = [*(generation.members for generation in case.generations), members]
+    timeouts = {
         member.member_id: member.session_timeout_ms
-        for generation in case.generations
-        for member in generation.members
+        for roster in rosters
+        for member in roster
         if member.session_timeout_ms > 0
     }
-    known |= {
-        member.member_id: member.session_timeout_ms for member in there if member.session_timeout_ms > 0
-    }
-    return max(
-        (known.get(member.member_id, _DEFAULT_SESSION_MS) for member in there), default=_DEFAULT_SESSION_MS
-    )
+    return max((timeouts.get(member.member_id, SESSION_MS) for member in members), default=SESSION_MS)
 
 
-def _record_came(case: Case, held: tuple[TopicPartition, ...], joined: Instant) -> Instant | None:
+def _record_came(case: Case, held: Sequence[TopicPartition], joined: Instant) -> Instant | None:
     """The first time at which a record is known to have come in since then."""
     times = []
     for name in held:
@@ -112,27 +106,26 @@ def _record_came(case: Case, held: tuple[TopicPartition, ...], joined: Instant) 
 
 
 def _found(
-    case: Case, there: tuple[Member, ...], held: tuple[TopicPartition, ...], joined: Instant, came: Instant
+    case: Case, members: Sequence[Member], held: Sequence[TopicPartition], joined: Instant, came: Instant
 ) -> Finding:
     ends = [rows[-1] for name in held if (rows := ends_of(case.cluster, name))]
     kept = sum(end.latest - max(end.earliest, 0) for end in ends)
+    count = counted(len(members), "member")
+    holding = f"{count} since {moment(joined)}, holding {some(held)}"
     state = case.described
-    who = f"{counted(len(there), 'member')} since {moment(joined)}, holding {some(held)}"
-    evidence = [
-        Evidence(who, state.source if state else "", state.at if state else None),
-        *(
-            Evidence(f"{answer.asked}: nothing is committed", answer.source, answer.at)
-            for answer in case.answers
-            if answer.asked == "OffsetFetch"
-        ),
-        *evidence_of(*ends[:MOST_EVIDENCE]),
-        Evidence(f"a record came in at {moment(came)} or before"),
+    evidence = [Evidence.of(state, holding) if state else Evidence(holding)]
+    evidence += [
+        Evidence.of(answer, "OffsetFetch: nothing is committed")
+        for answer in case.answers
+        if answer.asked == "OffsetFetch"
     ]
+    evidence += evidence_of(*ends[:MOST_EVIDENCE])
+    evidence.append(Evidence(f"a record came in at {moment(came)} or before"))
     back = f" of the {kept:,} records that are kept" if ends else ""
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"Group {case.group} never commits: {counted(len(there), 'member')} held {some(held)} for "
+        f"Group {case.group} never commits: {count} held {some(held)} for "
         f"{duration(case.cluster.now - joined)}, records came in, and nothing is committed.",
         why="When a partition changes hands, or all consumers restart, auto.offset.reset decides: latest, "
         f"the default, skips what came meanwhile; earliest reads all{back} again.",
@@ -142,9 +135,9 @@ def _found(
             Remedy("If they keep offsets elsewhere: make sure that they seek to them on every assignment."),
         ],
         partitions=held,
-        members=[member.member_id for member in there],
+        members=[member.member_id for member in members],
         since=joined,
     )
 
 
-RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="never commits", of_many="never commit"))
+RULE = Rule.of(__name__, judge, Presentation("never commits", "never commit"))

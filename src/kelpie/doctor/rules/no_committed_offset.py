@@ -29,16 +29,15 @@ Reproduce: kelpie lab run no-committed-offset
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, undetermined
+from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.positions import ends_of
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
-from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, LogEnds
 
 
-class _Open(NamedTuple):
+class _Uncommitted(NamedTuple):
     end: LogEnds
     severity: Severity
 
@@ -49,43 +48,41 @@ class _Open(NamedTuple):
 
 def judge(case: Case) -> Judgement:
     if not case.offsets_are_known:
-        told = _last_events(case)
-        if told:
-            return _by_log(case, told)
-        return undetermined("its committed offsets")
+        events = _last_events(case)
+        return _by_log(case, events) if events else undetermined("its committed offsets")
     wanted = _wanted(case)
     if wanted is None:
         return undetermined("which partitions it reads: it has neither members nor committed offsets")
-    without = [name for name in wanted if not case.has_offset(name)]
     unknown, uncommitted = [], []
-    for name in without:
+    for name in wanted:
+        if case.has_offset(name):
+            continue
         ends = ends_of(case.cluster, name)
         if not ends:
             unknown.append(name)
         elif (end := ends[-1]).latest > max(end.earliest, 0):
-            uncommitted.append(_Open(end, _severity(case, name, end)))
+            uncommitted.append(_Uncommitted(end, _severity(case, name, end)))
     if uncommitted:
         return _found(case, uncommitted)
     return undetermined(f"whether {some(unknown)} holds records") if unknown else ABSENT
 
 
 def _wanted(case: Case) -> tuple[TopicPartition, ...] | None:
-    """With nobody there, all partitions of the topics in which it has offsets."""
-    read = case.reads
+    """Without members, all partitions of the topics in which it has offsets."""
+    read = case.reads.partitions
     if case.members:
-        return read.partitions
-    if not read.partitions:
-        return None
-    topics = {name.topic for name in read.partitions}
-    return tuple(name for topic in sorted(topics) for name in case.cluster.topics.get(topic, ()))
+        return read
+    topics = sorted({name.topic for name in read})
+    return tuple(name for topic in topics for name in case.cluster.topics.get(topic, ())) if read else None
 
 
 def _severity(case: Case, name: TopicPartition, end: LogEnds) -> Severity:
     siblings = [other for other in case.committed if other.topic == name.topic and case.has_offset(other)]
     if not case.members or not siblings or case.is_cut_off:
         return Severity.NOTICE
-    began = _began(case)
-    if began is not None:
+    commits = [row.at for history in case.commits.values() for row in history[:1] if row.at is not None]
+    if commits:
+        began = min(commits)
         is_new = case.cluster.now - began < case.commit_rhythm.patience_ms
         is_older = end.last_written is not None and end.last_written < began
         if is_new or is_older:
@@ -93,22 +90,17 @@ def _severity(case: Case, name: TopicPartition, end: LogEnds) -> Severity:
     return Severity.WARNING
 
 
-def _began(case: Case) -> Instant | None:
-    """The group's first commit that is known."""
-    times = [row.at for history in case.commits.values() for row in history[:1] if row.at is not None]
-    return min(times, default=None)
-
-
-def _found(case: Case, found: list[_Open]) -> Finding:
-    found.sort(key=lambda row: (-row.severity, -row.number))
-    severity = found[0].severity
-    names = [row.end.name for row in found]
-    total = sum(row.number for row in found)
+def _found(case: Case, uncommitted: list[_Uncommitted]) -> Finding:
+    uncommitted.sort(key=lambda row: (-row.severity, -row.number))
+    names = [row.end.name for row in uncommitted]
+    total = sum(row.number for row in uncommitted)
     events = [event for event in _last_events(case) if (event.topic, event.partition) in names]
     verb = "holds" if len(names) == 1 else "hold"
     rows = [row for row in (case.committed.get(name) for name in names) if row is not None]
+    read_all = "To read what is there: while nobody is in the group, set its offsets to the beginning."
+    skip_all = "To leave it: set them to the end, so that nothing is skipped later."
     return RULE.finding(
-        severity,
+        uncommitted[0].severity,
         case.group,
         f"Group {case.group} has no committed offset in {some(names)}, which {verb} {records(total)}.",
         why="A consumer that takes over there starts where auto.offset.reset says: "
@@ -116,22 +108,12 @@ def _found(case: Case, found: list[_Open]) -> Finding:
         "NoOffsetForPartitionException.",
         evidence=[
             *evidence_of(*rows[:MOST_EVIDENCE]),
-            *evidence_of(*(row.end for row in found[:MOST_EVIDENCE])),
-            *(Evidence(event.text, event.source, event.at) for event in events[:MOST_EVIDENCE]),
+            *evidence_of(*(row.end for row in uncommitted[:MOST_EVIDENCE])),
+            *quotes(events[:MOST_EVIDENCE]),
         ],
         remedies=[
-            reset(
-                case,
-                "To read what is there: while nobody is in the group, set its offsets to the beginning.",
-                names,
-                "--to-earliest",
-            ),
-            reset(
-                case,
-                "To leave it: set them to the end, so that nothing is skipped later.",
-                names,
-                "--to-latest",
-            ),
+            reset(case, read_all, names, "--to-earliest"),
+            reset(case, skip_all, names, "--to-latest"),
         ],
         partitions=names,
     )
@@ -150,8 +132,8 @@ def _last_events(case: Case) -> list[Event]:
     ]
 
 
-def _by_log(case: Case, told: list[Event]) -> Finding:
-    names = [TopicPartition(event.topic or "", event.partition or 0) for event in told]
+def _by_log(case: Case, events: list[Event]) -> Finding:
+    names = [TopicPartition(event.topic or "", event.partition or 0) for event in events]
     resets = [
         event
         for event in case.events
@@ -163,17 +145,14 @@ def _by_log(case: Case, told: list[Event]) -> Finding:
         f"Group {case.group} had no committed offset in {some(names)} when its consumer started.",
         why="It started where auto.offset.reset says: latest, the default, skips what was there; earliest "
         "reads it all; none ends the consumer.",
-        evidence=[Evidence(event.text, event.source, event.at) for event in (told + resets)[:MOST_EVIDENCE]],
+        evidence=quotes((events + resets)[:MOST_EVIDENCE]),
         partitions=names,
-        since=min((event.at for event in told if event.at is not None), default=None),
+        since=min((event.at for event in events if event.at is not None), default=None),
     )
 
 
 RULE = Rule.of(
     __name__,
     judge,
-    presentation=Presentation(
-        of_one="has partitions without a committed offset",
-        of_many="have partitions without a committed offset",
-    ),
+    Presentation("has partitions without a committed offset", "have partitions without a committed offset"),
 )

@@ -23,19 +23,27 @@ Reproduce: kelpie lab run not-authorised
 
 from collections.abc import Sequence
 
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import last_replies, lookup_evidence, lookups
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.position_words import tool
+from kelpie.doctor.finding import (
+    ABSENT,
+    Evidence,
+    Finding,
+    Judgement,
+    Remedy,
+    Severity,
+    first_and_last,
+    undetermined,
+)
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode, describe
-from kelpie.model.quoting import quoted
-from kelpie.model.words import counted, listed
+from kelpie.model.words import listed
 from kelpie.observations import Event, EventKind
 
+_TOPIC_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _REFUSALS = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    _TOPIC_REFUSED,
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
 }
@@ -47,17 +55,14 @@ def judge(case: Case) -> Judgement:
     if of_clients:
         return _clients_refused(case, of_clients)
     replies = last_replies(case)
-    seen = [reply.evidence for reply in replies if reply.error in _REFUSALS]
-    seen += lookup_evidence(row for row in lookups(case).values() if row.error in _REFUSALS)
-    topics = sorted(
-        {
-            name.topic
-            for name, row in case.committed.items()
-            if row.error == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        }
-    )
-    if seen or topics:
-        return _we_are_refused(case, seen, topics)
+    refusals = [reply.evidence for reply in replies if reply.error in _REFUSALS]
+    refusals += lookup_evidence(row for row in lookups(case).values() if row.error in _REFUSALS)
+    of_topics = [row for _, row in sorted(case.committed.items()) if row.error == _TOPIC_REFUSED]
+    if refusals or of_topics:
+        topics = sorted({row.topic for row in of_topics})
+        what = "the group" if refusals else f"topic {listed(topics)}"
+        refusals += [Evidence.of(row, f"{row.name}: {describe(_TOPIC_REFUSED)}") for row in of_topics]
+        return _we_are_refused(case, refusals, what, topics)
     if not replies and not lookups(case) and not case.committed and not case.events:
         return undetermined("an answer about the group")
     return ABSENT
@@ -75,81 +80,48 @@ def _of_clients(case: Case) -> Sequence[Event]:
 
 def _clients_refused(case: Case, refused: Sequence[Event]) -> Finding:
     topics = sorted({event.topic for event in refused if event.topic})
-    first, last = refused[0], refused[-1]
-    evidence = [Evidence(first.text, first.source, first.at)]
-    if last is not first:
-        evidence.append(
-            Evidence(f"{counted(len(refused), 'such line')}, the last: {last.text}", last.source, last.at)
-        )
     what = f"topic {listed(topics)}" if topics else "the group itself"
     return RULE.finding(
         Severity.CRITICAL,
         case.group,
         f"Group {case.group}: its consumers are refused: they have no permission for {what}.",
         why="A consumer that is refused stops with an exception, and does not try again by itself.",
-        evidence=evidence,
-        remedies=_grants(case, topics, reading=True),
+        evidence=first_and_last(refused),
+        remedies=_grants(case, topics, "the consumers' user", "Read"),
         members=sorted({event.client_id for event in refused if event.client_id}),
-        since=first.at,
+        since=refused[0].at,
     )
 
 
-def _we_are_refused(case: Case, seen: Sequence[Evidence], topics: Sequence[str]) -> Finding:
-    evidence = [
-        *seen,
-        *(
-            Evidence(
-                f"{name}: {describe(ErrorCode.TOPIC_AUTHORIZATION_FAILED)}",
-                case.committed[name].source,
-                case.committed[name].at,
-            )
-            for name in sorted(case.committed)
-            if name.topic in topics and case.committed[name].error == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        ),
-    ]
-    what = "the group" if seen else f"topic {listed(topics)}"
+def _we_are_refused(case: Case, refusals: Sequence[Evidence], what: str, topics: Sequence[str]) -> Finding:
+    words = ("--command-config", "consumer.properties", case.group)
     return RULE.finding(
         Severity.WARNING,
         case.group,
         f"Group {case.group}: the cluster refuses to answer for {what} with these credentials.",
         why="Whether the group is well cannot be told. If its consumers use the same credentials, they are "
         "refused as well and do not consume.",
-        evidence=evidence,
-        remedies=_grants(case, topics, reading=False),
+        evidence=refusals,
+        remedies=[
+            *_grants(case, topics, "the doctor's user", "Describe"),
+            Remedy(
+                "Or look with the credentials that the consumers use.",
+                commands.kelpie("doctor", case.cluster, *words),
+            ),
+        ],
     )
 
 
-def _grants(case: Case, topics: Sequence[str], *, reading: bool) -> list[Remedy]:
-    acls = tool(case.cluster, "kafka-acls.sh")
-    operation = "Read" if reading else "Describe"
-    whom = "the consumers' user" if reading else "the doctor's user"
-    remedies = []
-    if not topics:
-        remedies.append(
-            Remedy(
-                f"Allow {whom} {operation} on the group.",
-                f"{acls} --add --allow-principal User:NAME --operation {operation} "
-                f"--group {quoted(case.group)}",
-            )
-        )
-    remedies += [
+def _grants(case: Case, topics: Sequence[str], whom: str, operation: str) -> list[Remedy]:
+    resources = [("topic", topic) for topic in topics] or [("group", case.group)]
+    allow = ("--add", "--allow-principal", "User:NAME", "--operation", operation)
+    return [
         Remedy(
-            f"Allow {whom} {operation} on the topic.",
-            f"{acls} --add --allow-principal User:NAME --operation {operation} --topic {quoted(topic)}",
+            f"Allow {whom} {operation} on the {kind}.",
+            commands.kafka("kafka-acls", case.cluster, *allow, f"--{kind}", name),
         )
-        for topic in topics
+        for kind, name in resources
     ]
-    if not reading:
-        remedies.append(
-            Remedy(
-                "Or look with the credentials that the consumers use.",
-                f"kelpie doctor {connecting(case.cluster)}"
-                f"--command-config consumer.properties {quoted(case.group)}",
-            )
-        )
-    return remedies
 
 
-RULE = Rule.of(
-    __name__, judge, presentation=Presentation(of_one="is refused", of_many="are refused", silences=True)
-)
+RULE = Rule.of(__name__, judge, Presentation("is refused", "are refused", silences=True))

@@ -27,7 +27,7 @@ Reproduce: kelpie lab run offsets-expired
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.position_words import HISTORY, MOST_EVIDENCE, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
@@ -61,21 +61,21 @@ def judge(case: Case) -> Judgement:
                 unclear.append(name)
         elif _is_expiry(case, commit, removal):
             expired.append(_Expired(name, commit, removal, after))
-    read = case.reads
-    topics = {name.topic for name in read.partitions} if case.members else None
-    expired = [expiry for expiry in expired if topics is None or expiry.name.topic in topics]
-    told = [
+    if case.members:
+        topics = {name.topic for name in case.reads.partitions}
+        expired = [expiry for expiry in expired if expiry.name.topic in topics]
+    lines = [
         event
         for event in case.events
         if event.kind is EventKind.OFFSETS_EXPIRED and event.group == case.group
     ]
     open_still = [expiry for expiry in expired if expiry.after is None and not case.has_offset(expiry.name)]
     if open_still:
-        return _found(case, open_still, told)
+        return _found(case, open_still, lines)
     if expired:
         return _over(case, [expiry for expiry in expired if expiry.after is not None] or expired)
-    if told and not _committed_since(case, told[-1]):
-        return _by_log(case, told)
+    if lines and not _committed_since(case, lines[-1]):
+        return _by_log(case, lines)
     if unclear:
         return undetermined(
             f"whether the offsets of {some(unclear)} expired or were deleted: their commits are gone"
@@ -90,9 +90,9 @@ def _last_removal(history: tuple[Commit, ...]) -> tuple[Commit | None, Commit | 
     at = max((index for index, row in enumerate(history) if row.removed), default=None)
     if at is None:
         return None, None, None
-    before = next((row for row in reversed(history[:at]) if not row.removed), None)
-    first = next((index for index in range(at, -1, -1) if not history[index].removed), -1) + 1
-    return before, history[first], next(iter(history[at + 1 :]), None)
+    before = next((index for index in range(at, -1, -1) if not history[index].removed), -1)
+    commit = history[before] if before >= 0 else None
+    return commit, history[before + 1], next(iter(history[at + 1 :]), None)
 
 
 def _is_expiry(case: Case, commit: Commit, removal: Commit) -> bool:
@@ -100,12 +100,8 @@ def _is_expiry(case: Case, commit: Commit, removal: Commit) -> bool:
         return False
     if commit.expires is not None:
         return removal.at >= commit.expires
-    return removal.at - commit.at >= _retention_ms(case)
-
-
-def _retention_ms(case: Case) -> int:
-    minutes = case.cluster.setting("offsets.retention.minutes") or ""
-    return int(minutes) * _MINUTE_MS if minutes.isdigit() else _DEFAULT_MINUTES * _MINUTE_MS
+    minutes = case.cluster.number("offsets.retention.minutes")
+    return removal.at - commit.at >= (_DEFAULT_MINUTES if minutes is None else minutes) * _MINUTE_MS
 
 
 def _was_deleted(case: Case, at: Instant) -> bool:
@@ -125,43 +121,30 @@ def _all_there(case: Case) -> bool:
 
 
 def _committed_since(case: Case, event: Event) -> bool:
-    if case.committed and any(case.has_offset(name) for name in case.committed):
+    if any(case.has_offset(name) for name in case.committed):
         return True
     return any((row.at or 0) > (event.at or 0) for history in case.commits.values() for row in history)
 
 
-def _found(case: Case, expired: list[_Expired], told: list[Event]) -> Finding:
+def _found(case: Case, expired: list[_Expired], lines: list[Event]) -> Finding:
     names = [expiry.name for expiry in expired]
-    since = min(expiry.removal.at for expiry in expired if expiry.removal.at is not None)
-    skipped = []
-    for expiry in expired:
-        end = case.track(expiry.name).end
-        if end is not None:
-            skipped.append(max(0, end.latest - expiry.commit.offset))
+    since = _since(expired)
+    ends = [(expiry.commit.offset, case.track(expiry.name).end) for expiry in expired]
+    skipped = [max(0, end.latest - offset) for offset, end in ends if end is not None]
     first = expired[0]
     pause = duration((first.removal.at or 0) - (first.commit.at or 0))
-    lost = (
-        f"latest, the default, skips {records(sum(skipped))}"
-        if skipped
-        else "latest, the default, skips what came since"
-    )
     return RULE.finding(
         Severity.WARNING,
         case.group,
         f"The committed offsets of group {case.group} in {some(names)} expired at {moment(since)}, {pause} "
         "after the last commit.",
-        why=f"Consumers that come back start where auto.offset.reset says: {lost}; earliest reads again all "
-        "that is kept.",
-        evidence=_evidence(expired, told),
+        why="Consumers that come back start where auto.offset.reset says: latest, the default, skips "
+        f"{records(sum(skipped)) if skipped else 'what came since'}; earliest reads again all that is kept.",
+        evidence=_evidence(expired) + quotes(lines),
         remedies=[
             *(
-                reset(
-                    case,
-                    f"Set {expiry.name} back to where it was.",
-                    [expiry.name],
-                    f"--to-offset {expiry.commit.offset}",
-                )
-                for expiry in expired[:MOST_EVIDENCE]
+                reset(case, f"Set {name} back to where it was.", [name], "--to-offset", expiry.commit.offset)
+                for name, expiry in zip(names, expired[:MOST_EVIDENCE], strict=False)
             ),
             Remedy(
                 "Then raise offsets.retention.minutes of the brokers above the longest pause of the group."
@@ -174,9 +157,9 @@ def _found(case: Case, expired: list[_Expired], told: list[Event]) -> Finding:
 
 def _over(case: Case, expired: list[_Expired]) -> Finding:
     names = [expiry.name for expiry in expired]
-    since = min(expiry.removal.at for expiry in expired if expiry.removal.at is not None)
-    moves = [expiry.after.offset - expiry.commit.offset for expiry in expired if expiry.after is not None]
-    jump = max(moves, key=abs, default=0)
+    since = _since(expired)
+    again = [(expiry.commit, expiry.after) for expiry in expired if expiry.after is not None]
+    jump = max((after.offset - commit.offset for commit, after in again), key=abs, default=0)
     moved = f"skipped up to {records(jump)}" if jump >= 0 else f"read up to {records(-jump)} again"
     return RULE.finding(
         Severity.NOTICE,
@@ -184,55 +167,40 @@ def _over(case: Case, expired: list[_Expired]) -> Finding:
         f"The committed offsets of group {case.group} in {some(names)} had expired at {moment(since)}; it "
         f"has committed again since, and {moved}.",
         why="auto.offset.reset decided where it went on.",
-        evidence=_evidence(expired, []),
+        evidence=_evidence(expired),
         remedies=[
             Remedy("Raise offsets.retention.minutes of the brokers above the longest pause of the group.")
         ],
         partitions=names,
         since=since,
-        until=max(
-            (
-                expiry.after.at
-                for expiry in expired
-                if expiry.after is not None and expiry.after.at is not None
-            ),
-            default=None,
-        ),
+        until=max((after.at for _, after in again if after.at is not None), default=None),
     )
 
 
-def _evidence(expired: list[_Expired], told: list[Event]) -> list[Evidence]:
+def _since(expired: list[_Expired]) -> Instant:
+    return min(expiry.removal.at for expiry in expired if expiry.removal.at is not None)
+
+
+def _evidence(expired: list[_Expired]) -> list[Evidence]:
     evidence = []
-    for expiry in expired[: MOST_EVIDENCE // 2]:
-        evidence.append(
-            Evidence(
-                f"{expiry.name}: committed {expiry.commit.offset}", expiry.commit.source, expiry.commit.at
-            )
-        )
-        evidence.append(Evidence(f"{expiry.name}: offset removed", expiry.removal.source, expiry.removal.at))
-        if expiry.after is not None:
-            evidence.append(
-                Evidence(
-                    f"{expiry.name}: committed {expiry.after.offset}", expiry.after.source, expiry.after.at
-                )
-            )
-    return evidence + [Evidence(event.text, event.source, event.at) for event in told]
+    for name, commit, removal, after in expired[: MOST_EVIDENCE // 2]:
+        evidence.append(Evidence.of(commit, f"{name}: committed {commit.offset}"))
+        evidence.append(Evidence.of(removal, f"{name}: offset removed"))
+        if after is not None:
+            evidence.append(Evidence.of(after, f"{name}: committed {after.offset}"))
+    return evidence
 
 
-def _by_log(case: Case, told: list[Event]) -> Finding:
+def _by_log(case: Case, lines: list[Event]) -> Finding:
     return RULE.finding(
         Severity.WARNING,
         case.group,
         f"Committed offsets of group {case.group} expired, says a broker's log.",
         why="Consumers that come back start where auto.offset.reset says: latest skips what came since, "
         "earliest reads again all that is kept.",
-        evidence=[Evidence(event.text, event.source, event.at) for event in told[-MOST_EVIDENCE:]],
-        since=told[0].at,
+        evidence=quotes(lines[-MOST_EVIDENCE:]),
+        since=lines[0].at,
     )
 
 
-RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(of_one="has lost expired offsets", of_many="have lost expired offsets"),
-)
+RULE = Rule.of(__name__, judge, Presentation("has lost expired offsets", "have lost expired offsets"))

@@ -32,20 +32,19 @@ Reproduce: kelpie lab run coordinator-outage
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kelpie.cluster import ClusterView
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.health import electable
 from kelpie.cluster.leadership import leaderless_views
 from kelpie.cluster.outages import shared_outages
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import lookup_evidence, lookups
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.position_words import dead_evidence
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
-from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
-from kelpie.model.words import counted, duration, listed, moment, ranges
+from kelpie.model.words import counted, duration, listed, moment, numbered, ranges
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind, PartitionView
 
 _UNAVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -64,50 +63,45 @@ class _Past(NamedTuple):
 def judge(case: Case) -> Judgement:
     partition = case.offsets_partition
     if partition is None:
-        return _by_answers(case, None) or undetermined("the number of partitions of __consumer_offsets")
+        return _by_answers(case) or undetermined("the number of partitions of __consumer_offsets")
     view = case.cluster.view(partition)
     if view is None:
-        return _by_answers(case, partition) or undetermined(f"the leader of {partition}")
+        return _by_answers(case) or undetermined(f"the leader of {partition}")
     has_leader = case.cluster.has_leader(partition)
     if has_leader is None:
         return undetermined(f"whether broker {view.leader}, the leader of {partition}, is alive")
     if not has_leader:
-        return _found(case, partition, view)
+        return _found(case, view)
     past = _past(case.cluster, partition, view)
     return _is_over(case, partition, past) if past is not None else ABSENT
 
 
 def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
-    """Nobody lists the groups of a partition without a leader: none known is not none hit."""
-    leaderless = [name for name in cluster.offsets_topic if cluster.has_leader(name) is False]
+    """No broker lists the groups of a partition without a leader: groups that are not known may be hit."""
+    leaderless = cluster.leaderless
     hit = {case.offsets_partition for case in cases}
     if not leaderless or not cluster.all_groups or any(name in hit for name in leaderless):
         return ABSENT
     first = cluster.view(leaderless[0])
-    dead = sorted(node for node, broker in cluster.brokers.items() if broker.alive is False)
-    numbers = ranges(name.partition for name in leaderless)
+    dead = cluster.dead_brokers
+    start = numbered("broker", dead) if dead else "the brokers that hold their replicas"
     return RULE.finding(
         Severity.CRITICAL,
         None,
         f"{len(leaderless)} of {counted(len(cluster.offsets_topic), 'partition')} of {OFFSETS_TOPIC} "
-        f"{'has' if len(leaderless) == 1 else 'have'} no leader: {numbers}. Groups on them have no "
+        f"{'has' if len(leaderless) == 1 else 'have'} no leader: "
+        f"{ranges(name.partition for name in leaderless)}. Groups on them have no "
         "coordinator; which groups these are nobody can list, and no earlier survey knows.",
         why="Until they have leaders, nobody in these groups can join, fetch committed offsets or commit.",
         evidence=[
-            *([Evidence(_described(first), first.source, first.at)] if first is not None else []),
-            *(
-                Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at)
-                for node in dead
-                if (broker := cluster.brokers.get(node)) is not None
-            ),
+            *([Evidence.of(first, _described(first))] if first is not None else []),
+            *dead_evidence(cluster, dead),
         ],
         remedies=[
-            Remedy(f"Start {'broker' if len(dead) == 1 else 'brokers'} {listed(dead)}.")
-            if dead
-            else Remedy("Start the brokers that hold their replicas."),
+            Remedy(f"Start {start}."),
             Remedy(
                 "See whether a group that you know of is among them.",
-                f"kelpie where {connecting(cluster)}GROUP",
+                commands.kelpie("where", cluster, "GROUP"),
             ),
         ],
         cause=OFFSETS_TOPIC,
@@ -116,24 +110,24 @@ def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
     )
 
 
-def _by_answers(case: Case, partition: TopicPartition | None) -> Judgement | None:
-    """Nobody described the partition; who asked for the coordinator may have heard it. None: nobody did."""
+def _by_answers(case: Case) -> Judgement | None:
+    """No broker described the partition, but answers about the coordinator tell. None: there are none."""
     if case.cluster.offsets_partitions == 0:
         return ABSENT  # KLP104.
-    told = lookups(case)
-    if told:
-        missing = all(answer.error is _UNAVAILABLE for answer in told.values())
-        return _found(case, partition, None) if missing else ABSENT
+    answers = lookups(case)
+    if answers:
+        missing = all(answer.error is _UNAVAILABLE for answer in answers.values())
+        return _found(case, None) if missing else ABSENT
     failures = _failed_lookups(case)
     if failures:
         lasted = (failures[-1].at or 0) - (failures[0].at or 0)
-        return _found(case, partition, None) if lasted >= _LONG_ENOUGH_MS else None
-    found_coordinator = any(event.kind is EventKind.COORDINATOR_FOUND for event in case.events)
-    return ABSENT if found_coordinator else None
+        return _found(case, None) if lasted >= _LONG_ENOUGH_MS else None
+    succeeded = any(event.kind is EventKind.COORDINATOR_FOUND for event in case.events)
+    return ABSENT if succeeded else None
 
 
 def _failed_lookups(case: Case) -> Sequence[Event]:
-    """Lookups of the group's own clients that were answered with error 15, since the last that found one."""
+    """Lookups of the group's own clients that were answered with error 15, since the last that succeeded."""
     failures: list[Event] = []
     for event in case.events:
         if event.kind is EventKind.COORDINATOR_FOUND:
@@ -143,28 +137,27 @@ def _failed_lookups(case: Case) -> Sequence[Event]:
     return failures
 
 
-def _found(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> Finding:
-    cluster = case.cluster
+def _found(case: Case, view: PartitionView | None) -> Finding:
+    partition = case.offsets_partition
     replicas = view.replicas if view else ()
-    dead = sorted(node for node in replicas if cluster.is_alive(node) is False)
-    since = _since(case, partition, view)
+    dead = sorted(node for node in replicas if case.cluster.is_alive(node) is False)
     return RULE.finding(
         Severity.CRITICAL,
         case.group,
-        f"Group {case.group} has no coordinator: {_state(case, partition, view)}.",
+        f"Group {case.group} has no coordinator: {_state(case, view)}.",
         why="Until it has a leader, nobody in this group can join, fetch committed offsets or commit.",
-        evidence=_evidence(case, partition, view),
-        remedies=[*_starting(view, dead), *_remedies(cluster, case.group, partition)],
+        evidence=_evidence(case, view),
+        remedies=[*_starting(view, dead), *_remedies(case, view)],
         cause=str(partition or case.group),
         brokers=dead,
         partitions=[partition] if partition else [],
-        since=since,
+        since=_since(case, replicas),
     )
 
 
-def _state(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> str:
+def _state(case: Case, view: PartitionView | None) -> str:
     if view is None:
-        where = str(partition or "its partition of __consumer_offsets")
+        where = str(case.offsets_partition or f"its partition of {OFFSETS_TOPIC}")
         failures = _failed_lookups(case)
         if lookups(case) or not failures:
             return f"{where} has no leader, as all say that were asked"
@@ -174,21 +167,21 @@ def _state(case: Case, partition: TopicPartition | None, view: PartitionView | N
         )
     if not view.replicas:
         held = "its replicas are on brokers that are gone, and that Kafka 0.9 does not name"
-    elif len(view.replicas) == 1:
-        held = f"its replica is on broker {view.replicas[0]}"
     else:
-        held = f"its replicas are on brokers {listed(view.replicas)}"
+        held = f"its {'replica is' if len(view.replicas) == 1 else 'replicas are'} on "
+        held += numbered("broker", view.replicas)
     if view.leader < 0:
-        return f"{partition} has no leader; {held}"
-    return f"{partition} is led by broker {view.leader}, which is dead; {held}"
+        return f"{view.name} has no leader; {held}"
+    return f"{view.name} is led by broker {view.leader}, which is dead; {held}"
 
 
-def _since(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> Instant | None:
-    """When the last replica went, or when somebody first said that there is no leader."""
-    moments = [event.at for event in case.cluster.leader_losses(partition) if event.at is not None]
+def _since(case: Case, replicas: Sequence[int]) -> Instant | None:
+    """When the last replica went, or the time of the first report that there is no leader."""
+    losses = case.cluster.leader_losses(case.offsets_partition)
+    moments = [event.at for event in losses if event.at is not None]
     current = [
         outage.since
-        for node in (view.replicas if view else ())
+        for node in replicas
         for outage in case.cluster.outages.get(node, ())
         if outage.until is None and outage.since is not None
     ]
@@ -200,27 +193,17 @@ def _since(case: Case, partition: TopicPartition | None, view: PartitionView | N
     return min(moments, default=None)
 
 
-def _evidence(case: Case, partition: TopicPartition | None, view: PartitionView | None) -> list[Evidence]:
+def _evidence(case: Case, view: PartitionView | None) -> list[Evidence]:
     evidence = []
     if view is not None:
-        evidence.append(Evidence(_described(view), view.source, view.at))
-        for node in view.replicas:
-            broker = case.cluster.brokers.get(node)
-            if broker is not None and broker.alive is False:
-                evidence.append(Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at))
-    evidence += [
-        Evidence(event.text, event.source, event.at)
-        for event in list(case.cluster.leader_losses(partition))[-1:]
-    ]
+        evidence.append(Evidence.of(view, _described(view)))
+        evidence += dead_evidence(case.cluster, view.replicas)
+    evidence += quotes(list(case.cluster.leader_losses(case.offsets_partition))[-1:])
     evidence += lookup_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
     failures = _failed_lookups(case)
-    if failures:
-        first, last = failures[0], failures[-1]
-        evidence.append(Evidence(first.text, first.source, first.at))
-        if last is not first:
-            evidence.append(
-                Evidence(f"{counted(len(failures), 'such line')} until then", last.source, last.at)
-            )
+    evidence += quotes(failures[:1])
+    if len(failures) > 1:
+        evidence.append(Evidence.of(failures[-1], f"{counted(len(failures), 'such line')} until then"))
     if case.listed is False:
         evidence.append(Evidence("no broker lists the group any more", at=case.cluster.now or None))
     return evidence
@@ -239,7 +222,7 @@ def _past(cluster: ClusterView, partition: TopicPartition, view: PartitionView) 
     seen = [*cluster.earlier_views.get(partition, ()), view]
     for gone, back in reversed([*leaderless_views(seen)]):
         if back.at is not None:
-            return _Past(gone.at, back.at, Evidence(_described(gone), gone.source, gone.at))
+            return _Past(gone.at, back.at, Evidence.of(gone, _described(gone)))
     for last, until in shared_outages([cluster.outages.get(node, ()) for node in view.replicas]):
         return _Past(last.since, until, Evidence(last.text, last.source, last.since))
     return None
@@ -280,40 +263,28 @@ def _starting(view: PartitionView | None, dead: list[int]) -> list[Remedy]:
     ]
 
 
-def _remedies(cluster: ClusterView, group: str, partition: TopicPartition | None) -> list[Remedy]:
-    remedies = []
-    if partition is None:
-        remedies.append(
-            Remedy(
-                "See which partition it is, and which brokers hold it.",
-                f"kelpie where {connecting(cluster)}{quoted(group)}",
-            )
-        )
-    remedies.append(
-        Remedy(
-            "If its replicas are gone for good, move the group, offsets and all, to a healthy partition.",
-            f"kelpie rehome {connecting(cluster)}{quoted(group)}",
-        )
+def _remedies(case: Case, view: PartitionView | None) -> list[Remedy]:
+    cluster, partition = case.cluster, case.offsets_partition
+    move = Remedy(
+        "If its replicas are gone for good, move the group, offsets and all, to a healthy partition.",
+        commands.kelpie("rehome", cluster, case.group),
     )
-    if partition is not None:
-        view = cluster.view(partition)
-        nobody = view is not None and all(cluster.is_alive(node) is False for node in view.replicas)
-        first = "with one of its replicas started, " if nobody else ""
-        remedies.append(
-            Remedy(
-                f"Last resort: {first}elect a leader that was not in sync. Commits that only the dead have "
-                "are lost.",
-                f"kelpie elect {connecting(cluster)}{partition} --unclean",
-            )
-        )
-    return remedies
+    if partition is None:
+        where = commands.kelpie("where", cluster, case.group)
+        return [Remedy("See which partition it is, and which brokers hold it.", where), move]
+    nobody = view is not None and all(cluster.is_alive(node) is False for node in view.replicas)
+    first = "with one of its replicas started, " if nobody else ""
+    elect = Remedy(
+        f"Last resort: {first}elect a leader that was not in sync. Commits that only the dead have are lost.",
+        commands.kelpie("elect", cluster, partition, "--unclean"),
+    )
+    return [move, elect]
 
 
 RULE = Rule.of(
     __name__,
     judge,
-    judge_rest,
-    presentation=Presentation(
+    Presentation(
         of_one="has no coordinator",
         of_many="have no coordinator",
         when_over="no coordinator",
@@ -321,4 +292,5 @@ RULE = Rule.of(
         is_essential=True,
         silences=True,
     ),
+    judge_cluster=judge_rest,
 )

@@ -25,11 +25,10 @@ Reproduce: kelpie lab run offsets-topic-missing
 
 from collections.abc import Sequence
 
-from kelpie.cluster import ClusterView
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import ClusterView, commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.rule import ClusterRule
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
 
@@ -42,7 +41,7 @@ def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Ju
     refusals = [event for event in cluster.events if _refuses_topic(event)]
     if cluster.offsets_partitions is None and not refusals:
         return undetermined(f"whether {OFFSETS_TOPIC} exists")
-    return [_found(cluster, cases, refusals)]
+    return [_found(cluster, len(cases), refusals)]
 
 
 def _refuses_topic(event: Event) -> bool:
@@ -51,36 +50,30 @@ def _refuses_topic(event: Event) -> bool:
     )
 
 
-def _found(cluster: ClusterView, cases: Sequence[Case], refusals: Sequence[Event]) -> Finding:
-    living = [node for node, broker in cluster.brokers.items() if broker.alive]
+def _found(cluster: ClusterView, waiting: int, refusals: Sequence[Event]) -> Finding:
+    living = sum(bool(broker.alive) for broker in cluster.brokers.values())
     factor = _factor(cluster)
-    too_few = factor is not None and len(living) < factor
-    waiting = [case.group for case in cases]
+    too_few = factor is not None and living < factor
     evidence = [Evidence(f"{OFFSETS_TOPIC} is not among the topics that brokers know", at=cluster.now)]
     if factor is not None:
-        evidence.append(Evidence(f"{_FACTOR} = {factor}; brokers alive: {len(living)}"))
-    if refusals:
-        last = refusals[-1]
-        evidence.append(Evidence(last.text, last.source, last.at))
+        evidence.append(Evidence(f"{_FACTOR} = {factor}; brokers alive: {living}"))
+    if waiting:
+        severity = Severity.CRITICAL
+        why = "No group has a coordinator: nobody can join, commit, or fetch committed offsets."
+    else:
+        severity = Severity.WARNING if too_few or refusals else Severity.NOTICE
+        why = "The first consumer that asks for its coordinator makes Kafka create it. No group is known yet."
     return RULE.finding(
-        _severity(bool(waiting), too_few or bool(refusals)),
+        severity,
         None,
-        _summary(factor, len(living), too_few, len(waiting)),
-        why="No group has a coordinator: nobody can join, commit, or fetch committed offsets."
-        if waiting
-        else "The first consumer that asks for its coordinator makes Kafka create it. No group is known yet.",
-        evidence=evidence,
-        remedies=_remedies(cluster, factor, len(living), too_few, waiting),
+        _summary(factor, living, too_few, waiting),
+        why=why,
+        evidence=evidence + quotes(refusals[-1:]),
+        remedies=_remedies(cluster, factor, living, waiting),
         cause=OFFSETS_TOPIC,
-        brokers=[node for node, broker in cluster.brokers.items() if broker.alive is False],
+        brokers=cluster.dead_brokers,
         since=refusals[0].at if refusals else None,
     )
-
-
-def _severity(somebody_waits: bool, not_creatable: bool) -> Severity:
-    if somebody_waits:
-        return Severity.CRITICAL
-    return Severity.WARNING if not_creatable else Severity.NOTICE
 
 
 def _summary(factor: int | None, living: int, too_few: bool, waiting: int) -> str:
@@ -94,35 +87,27 @@ def _summary(factor: int | None, living: int, too_few: bool, waiting: int) -> st
     return f"There is no {OFFSETS_TOPIC} yet: no group has been used in this cluster."
 
 
-def _remedies(
-    cluster: ClusterView, factor: int | None, living: int, too_few: bool, waiting: list[str]
-) -> list[Remedy]:
+def _remedies(cluster: ClusterView, factor: int | None, living: int, waiting: int) -> list[Remedy]:
     remedies = []
-    if too_few and factor is not None:
-        remedies.append(
-            Remedy(
-                f"Start {counted(factor - living, 'broker')} more; or set {_FACTOR}={living} in every "
-                "broker's server.properties and restart them. Kafka then creates the topic by itself."
-            )
+    if factor is not None and living < factor:
+        text = (
+            f"Start {counted(factor - living, 'broker')} more; or set {_FACTOR}={living} in every broker's "
+            "server.properties and restart them. Kafka then creates the topic by itself."
         )
+        remedies.append(Remedy(text))
     if waiting:
-        remedies.append(
-            Remedy(
-                "If the topic was deleted, the offsets are gone with it. Once it is there again, give the "
-                "groups their last known positions.",
-                f"kelpie reset {connecting(cluster)}--to-last-known GROUP",
-            )
+        text = (
+            "If the topic was deleted, the offsets are gone with it. Once it is there again, give the groups "
+            "their last known positions."
         )
+        remedies.append(Remedy(text, commands.kelpie("reset", cluster, "--to-last-known", "GROUP")))
     return remedies
 
 
 def _factor(cluster: ClusterView) -> int | None:
     """None for Kafka 0.9 and 0.10, which take as many replicas as there are brokers."""
-    value = cluster.setting(_FACTOR)
-    if value is not None and value.isdecimal():
-        releases = {broker.release for broker in cluster.brokers.values() if broker.release}
-        return None if any(release.startswith(("0.9", "0.10")) for release in releases) else int(value)
-    return None
+    is_old = any(broker.release.startswith(("0.9", "0.10")) for broker in cluster.brokers.values())
+    return None if is_old else cluster.number(_FACTOR)
 
 
-RULE = ClusterRule.of(__name__, judge)
+RULE = Rule.of(__name__, judge_cluster=judge)

@@ -21,14 +21,15 @@ finding says who said it was dead.
 Reproduce: kelpie lab run partition-leaderless
 """
 
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.position_words import MOST_EVIDENCE, some
+from kelpie.doctor.position_words import MOST_EVIDENCE, dead_evidence, some
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.model.names import TopicPartition
 from kelpie.model.words import listed
 from kelpie.observations import PartitionView
+
+_MOST_IN_CAUSE = 3
 
 
 def judge(case: Case) -> Judgement:
@@ -45,68 +46,50 @@ def judge(case: Case) -> Judgement:
             unknown.append(name)
     if leaderless:
         return _found(case, leaderless, len(read))
-    return (
-        undetermined(f"whether {some(unknown)} {'has' if len(unknown) == 1 else 'have'} a leader")
-        if unknown
-        else ABSENT
-    )
+    if not unknown:
+        return ABSENT
+    return undetermined(f"whether {some(unknown)} {'has' if len(unknown) == 1 else 'have'} a leader")
 
 
 def _found(case: Case, leaderless: list[PartitionView], of: int) -> Finding:
     cluster = case.cluster
     names = [view.name for view in leaderless]
     dead = sorted({node for view in leaderless for node in view.replicas if cluster.is_alive(node) is False})
-    verb = "has" if len(names) == 1 else "have"
-    evidence = [Evidence(_shown(view), view.source, view.at) for view in leaderless[:MOST_EVIDENCE]]
-    for node in dead:
-        broker = cluster.brokers[node]
-        evidence.append(Evidence(f"{broker} is dead: {broker.reason}", broker.source, broker.at))
+    topics = sorted({name.topic for name in names})
     return RULE.finding(
         # A group that reads on from its other partitions is hurt, and not down.
         Severity.CRITICAL if len(names) == of else Severity.WARNING,
         case.group,
         f"Group {case.group} cannot read {some(names)} ({len(names)} of its {of} partitions): "
-        f"{'it' if len(names) == 1 else 'they'} {verb} no leader.",
+        f"{'it has' if len(names) == 1 else 'they have'} no leader.",
         why="Nobody can read these partitions or write to them until they have a leader; the others go on.",
-        evidence=evidence,
-        remedies=_remedies(case, names, dead),
-        cause=listed([str(name) for name in names])
-        if len(names) < 4
-        else ", ".join(sorted({n.topic for n in names})),
+        evidence=[
+            *(Evidence.of(view, _described(view)) for view in leaderless[:MOST_EVIDENCE]),
+            *dead_evidence(cluster, dead),
+        ],
+        remedies=[
+            Remedy(f"Start broker {listed(dead, 'or')}: it has a replica, and nothing is lost.")
+            if dead
+            else Remedy(
+                "All brokers with a replica are there: elect a leader.",
+                commands.kelpie("elect", cluster, names[0]),
+            ),
+            Remedy(
+                "Last resort: elect a leader that was not in sync. Records that only the dead have are lost.",
+                commands.kelpie("elect", cluster, names[0], "--unclean"),
+            ),
+        ],
+        cause=listed(names) if len(names) <= _MOST_IN_CAUSE else ", ".join(topics),
         brokers=dead,
         partitions=names,
     )
 
 
-def _shown(view: PartitionView) -> str:
+def _described(view: PartitionView) -> str:
     in_sync = listed(view.in_sync) or "none"
     return f"{view.name}: leader {view.leader}, replicas {listed(view.replicas)}, in sync {in_sync}"
 
 
-def _remedies(case: Case, names: list[TopicPartition], dead: list[int]) -> list[Remedy]:
-    remedies = []
-    if dead:
-        remedies.append(Remedy(f"Start broker {listed(dead, 'or')}: it has a replica, and nothing is lost."))
-    else:
-        remedies.append(
-            Remedy(
-                "All brokers with a replica are there: elect a leader.",
-                f"kelpie elect {connecting(case.cluster)}{names[0]}",
-            )
-        )
-    remedies.append(
-        Remedy(
-            "Last resort: elect a leader that was not in sync. Records that only the dead have are lost.",
-            f"kelpie elect {connecting(case.cluster)}{names[0]} --unclean",
-        )
-    )
-    return remedies
-
-
 RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(
-        of_one="reads partitions without a leader", of_many="read partitions without a leader"
-    ),
+    __name__, judge, Presentation("reads partitions without a leader", "read partitions without a leader")
 )

@@ -28,19 +28,15 @@ from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, 
 from kelpie.doctor.membership import (
     BROKER_LOGS,
     CLIENT_LOGS,
+    LogLines,
     broker_told,
-    by_age,
     client_told,
-    evidence_of,
-    first_time,
-    last_time,
     nobody_left,
-    people,
     person_in,
     timeouts,
 )
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.model.words import counted, duration, moment
+from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind
 
 _OFTEN = 3
@@ -48,56 +44,57 @@ _LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEAVING)
 
 
 def judge(case: Case) -> Judgement:
-    lines = _lines(case)
-    if lines:
-        return _found(case, lines)
+    events = [event for event in case.events if _is_late(event)]
+    if events:
+        return _found(case, LogLines(case, events, _occurrences(events)))
     if client_told(case) or broker_told(case) or nobody_left(case):
         return ABSENT
     return undetermined(CLIENT_LOGS, BROKER_LOGS)
 
 
-def _lines(case: Case) -> list[Event]:
-    """By time: what clients say of themselves, and what the coordinator heard from them."""
-    return [
-        event
-        for event in case.events
-        if event.kind is EventKind.POLL_INTERVAL_EXCEEDED
-        or (event.kind in _LEAVING and "poll timeout" in event.reason.lower())
-    ]
+def _is_late(event: Event) -> bool:
+    """What clients log of themselves, and the reason with which they left."""
+    return event.kind is EventKind.POLL_INTERVAL_EXCEEDED or (
+        event.kind in _LEAVING and "poll timeout" in event.reason.lower()
+    )
 
 
-def _times(lines: Sequence[Event]) -> list[Event]:
-    """Each time once: the client tells of it in two lines, and the coordinator in a third."""
+def _occurrences(lines: Sequence[Event]) -> list[Event]:
+    """One line each time: the client logs it in two lines, and the coordinator in a third."""
     by_person: dict[str, dict[EventKind, list[Event]]] = {}
     for event in lines:
         by_person.setdefault(person_in(event), {}).setdefault(event.kind, []).append(event)
-    return [event for own in by_person.values() for event in max(own.values(), key=len)]
+    return [event for by_kind in by_person.values() for event in max(by_kind.values(), key=len)]
 
 
-def _found(case: Case, lines: list[Event]) -> Finding:
-    times = _times(lines)
-    who = [person_in(event) for event in times]
-    limit = _number(lines, "limit_ms") or timeouts(case).rebalance_ms
-    pause = _number(lines, "pause_ms")
+def _found(case: Case, lines: LogLines) -> Finding:
+    limit = _number(lines.events, "limit_ms") or timeouts(case).rebalance_ms
+    pause = _number(lines.events, "pause_ms")
     paused = f"paused {duration(pause)} between polls; its" if pause else "called poll() too late; its"
     limits = f"{paused} limit is {duration(limit)}" if limit else "called poll() later than its limit allows"
-    last = last_time(lines)
-    state = case.described
-    gone = state is not None and state.state == "Empty"
-    severity = Severity.CRITICAL if gone or len(times) > _OFTEN else Severity.WARNING
+    longer = f"max.poll.interval.ms={2 * limit}" if limit else "a larger max.poll.interval.ms"
+    gone = case.is_empty
     after = " Nobody is in the group now." if gone else ""
+    often = len(lines.occurrences) > _OFTEN
     return RULE.finding(
-        by_age(case, last, severity),
+        lines.severity(Severity.CRITICAL if gone or often else Severity.WARNING),
         case.group,
-        f"In group {case.group}, {people(set(who))} {limits} (max.poll.interval.ms): "
-        f"{counted(len(times), 'time')}, the last at {moment(last)}.{after}",
+        f"In group {case.group}, {lines.who} {limits} (max.poll.interval.ms): {lines.how_often}.{after}",
         why="Each time its partitions stopped until the group had rebalanced, and what it was working on is "
         "done again by others.",
-        evidence=evidence_of(lines),
-        remedies=_remedies(limit),
-        members=sorted(set(who)),
-        since=first_time(lines),
-        until=None if gone else last,
+        evidence=lines.evidence,
+        remedies=[
+            Remedy("Hand out fewer records per poll: halve max.poll.records (Java; the default is 500)."),
+            Remedy(
+                f"Or allow for more time between polls: {longer}. A member that hangs is then noticed later."
+            ),
+            Remedy(
+                "Or process in other threads, and pause() the partitions meanwhile, so that poll() goes on."
+            ),
+        ],
+        members=lines.names,
+        since=lines.first,
+        until=None if gone else lines.last,
     )
 
 
@@ -107,19 +104,6 @@ def _number(lines: Sequence[Event], name: str) -> int | None:
     return max((int(float(value)) for value in values if value.replace(".", "", 1).isdecimal()), default=None)
 
 
-def _remedies(limit: int | None) -> list[Remedy]:
-    longer = f"max.poll.interval.ms={2 * limit}" if limit else "a larger max.poll.interval.ms"
-    return [
-        Remedy("Hand out fewer records per poll: halve max.poll.records (Java; the default is 500)."),
-        Remedy(f"Or allow for more time between polls: {longer}. A member that hangs is then noticed later."),
-        Remedy("Or process in other threads, and pause() the partitions meanwhile, so that poll() goes on."),
-    ]
-
-
 RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(
-        of_one="loses members that poll too slowly", of_many="lose members that poll too slowly"
-    ),
+    __name__, judge, Presentation("loses members that poll too slowly", "lose members that poll too slowly")
 )

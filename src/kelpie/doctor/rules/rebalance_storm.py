@@ -35,7 +35,17 @@ from statistics import median
 from kelpie.doctor.case import REBALANCING, Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.generation_changes import GenerationChange, generation_changes, runs, unassigned_ms
-from kelpie.doctor.membership import BROKER_LOGS, MOST_EVIDENCE, by_age, people, person_of, rosters, timeouts
+from kelpie.doctor.membership import (
+    BROKER_LOGS,
+    MOST_EVIDENCE,
+    by_age,
+    people,
+    person_of,
+    rosters,
+    shortened,
+    state_text,
+    timeouts,
+)
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.words import counted, duration, moment
@@ -45,18 +55,19 @@ _LEAST = 8
 _RETURNS = 4
 """The start, and three times back."""
 _SHORTEST_GAP_MS, _LONGEST_GAP_MS = 10_000, 300_000
-_LEAST_LOOKS = 4
+_LEAST_STATES = 4
 
 
 def judge(case: Case) -> Judgement:
     changes = generation_changes(case)
-    gap_ms = _gap_ms(case)
-    storms = [run for run in runs(changes, gap_ms) if _is_storm(case, run)]
+    storms = [run for run in runs(changes, _gap_ms(case)) if _is_storm(case, run)]
     if storms:
-        return _found(case, _core(storms[-1], _quiet_ms(storms[-1])))
-    looks = [state for state in case.states if state.error is ErrorCode.NONE and state.at is not None]
-    if _restless(looks):
-        return _seen(case, looks)
+        # Without the start long before it, and the shutdown long after.
+        return _found(case, max(runs(storms[-1], _quiet_ms(storms[-1])), key=len))
+    states = [state for state in case.states if state.error is ErrorCode.NONE and state.at is not None]
+    rebalancing = [state for state in states if state.state in REBALANCING]
+    if len(states) >= _LEAST_STATES and 2 * len(rebalancing) > len(states) and _is_restless(rebalancing):
+        return _seen(case, states, len(rebalancing))
     if changes or case.history_from is not None:
         return ABSENT
     return undetermined("its generations: the history of __consumer_offsets", BROKER_LOGS)
@@ -69,45 +80,30 @@ def _gap_ms(case: Case) -> int:
 
 
 def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
-    members = max((change.members or 0 for change in run), default=0)
-    members = (
-        max(members, *(len(row.members) for row in case.generations), 1) if case.generations else members
-    )
-    restart = 4 if _cooperative(case) else 2
-    if len(run) > max(restart * max(members, 1) + 2, _LEAST - 1):
+    counts = [change.members or 0 for change in run] + [len(row.members) for row in case.generations]
+    is_cooperative = any("cooperative" in row.protocol for row in case.member_rows)
+    restart = 4 if is_cooperative else 2
+    if len(run) > max(restart * max(*counts, 1) + 2, _LEAST - 1):
         return True
-    return len(run) >= _LEAST and _tell_apart(case) and _most_returns(run) >= _RETURNS
-
-
-def _cooperative(case: Case) -> bool:
-    named = [row.protocol for row in case.generations] + [state.protocol for state in case.states]
-    return any("cooperative" in protocol for protocol in named)
+    returns = Counter(name for change in run for name in change.came)
+    return len(run) >= _LEAST and _tell_apart(case) and max(returns.values(), default=0) >= _RETURNS
 
 
 def _tell_apart(case: Case) -> bool:
     """Whether no two members of one generation have the same name. Clients often share a default one."""
     names = [[person_of(member) for member in roster] for roster in rosters(case)]
-    return any(names) and all(len(own) == len(set(own)) for own in names)
+    return any(names) and all(len(of_roster) == len(set(of_roster)) for of_roster in names)
 
 
-def _most_returns(run: Sequence[GenerationChange]) -> int:
-    return max(Counter(name for change in run for name in change.came).values(), default=0)
-
-
-def _quiet_ms(run: Sequence[GenerationChange]) -> float:
+def _quiet_ms(run: Sequence[GenerationChange]) -> int:
     """A pause that is no part of the storm any more: ten times the usual one."""
-    return max(10 * median(after.at - before.at for before, after in pairwise(run)), _SHORTEST_GAP_MS)
-
-
-def _core(run: Sequence[GenerationChange], quiet_ms: float) -> list[GenerationChange]:
-    """Without the start long before it, and the shutdown long after."""
-    return max(runs(run, int(quiet_ms)), key=len)
+    return int(max(10 * median(after.at - before.at for before, after in pairwise(run)), _SHORTEST_GAP_MS))
 
 
 def _found(case: Case, run: Sequence[GenerationChange]) -> Finding:
     since, until = run[0].began or run[0].at, run[-1].at
     span = max(until - since, 1)
-    quiet_ms = int(_quiet_ms(run))
+    quiet_ms = _quiet_ms(run)
     over = case.cluster.now - until > quiet_ms
     lost = unassigned_ms(case, since, until + quiet_ms)
     share = None if lost is None else min(lost / span, 1.0)
@@ -135,11 +131,11 @@ def _found(case: Case, run: Sequence[GenerationChange]) -> Finding:
 
 
 def _evidence(run: Sequence[GenerationChange]) -> list[Evidence]:
-    chosen = [*run[: MOST_EVIDENCE - 1], run[-1]] if len(run) > MOST_EVIDENCE else run
     reasons = {change.reason: change for change in run if change.reason}
-    told = [Evidence(change.text, change.source, change.at) for change in chosen]
-    told += [Evidence(f"reason: {reason}", it.source, it.began) for reason, it in list(reasons.items())[:3]]
-    return told
+    evidence = [Evidence.of(change, change.text) for change in shortened(run)]
+    for reason, change in list(reasons.items())[:3]:
+        evidence.append(Evidence(f"reason: {reason}", change.source, change.began))
+    return evidence
 
 
 def _remedies(restless: Sequence[str]) -> list[Remedy]:
@@ -156,35 +152,24 @@ def _remedies(restless: Sequence[str]) -> list[Remedy]:
     ]
 
 
-def _restless(looks: Sequence[GroupState]) -> bool:
-    """In most of the looks it rebalances, and not the same rebalance: the members are others each time."""
-    rebalancing = [state for state in looks if state.state in REBALANCING]
-    if len(looks) < _LEAST_LOOKS or 2 * len(rebalancing) <= len(looks):
-        return False
-    sets = [frozenset(member.member_id for member in state.members) for state in rebalancing]
-    changes = sum(before != after for before, after in pairwise(sets))
-    return changes >= len(sets) // 2 and changes >= 2
+def _is_restless(rebalancing: Sequence[GroupState]) -> bool:
+    """Whether these are several rebalances: the members are others each time."""
+    rosters_seen = [frozenset(member.member_id for member in state.members) for state in rebalancing]
+    changes = sum(before != after for before, after in pairwise(rosters_seen))
+    return changes >= max(len(rosters_seen) // 2, 2)
 
 
-def _seen(case: Case, looks: Sequence[GroupState]) -> Finding:
-    rebalancing = [state for state in looks if state.state in REBALANCING]
+def _seen(case: Case, states: Sequence[GroupState], rebalancing: int) -> Finding:
     return RULE.finding(
-        by_age(case, looks[-1].at, Severity.WARNING),
+        by_age(case, states[-1].at, Severity.WARNING),
         case.group,
-        f"Group {case.group} was rebalancing in {len(rebalancing)} of {len(looks)} looks at it since "
-        f"{moment(looks[0].at)}, with other members each time.",
+        f"Group {case.group} was rebalancing in {rebalancing} of {len(states)} looks at it since "
+        f"{moment(states[0].at)}, with other members each time.",
         why="In every rebalance its members stop reading until the last one has come back.",
-        evidence=[
-            Evidence(f"state {state.state}, {counted(len(state.members), 'member')}", state.source, state.at)
-            for state in looks[-MOST_EVIDENCE:]
-        ],
+        evidence=[Evidence.of(state, state_text(state)) for state in states[-MOST_EVIDENCE:]],
         remedies=_remedies(()),
-        since=looks[0].at,
+        since=states[0].at,
     )
 
 
-RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(of_one="rebalances again and again", of_many="rebalance again and again"),
-)
+RULE = Rule.of(__name__, judge, Presentation("rebalances again and again", "rebalance again and again"))

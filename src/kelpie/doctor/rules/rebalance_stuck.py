@@ -25,21 +25,29 @@ Reproduce: kelpie lab run rebalance-stuck
 
 from typing import NamedTuple
 
-from kelpie.cluster.commands import connecting
+from kelpie.cluster import commands
 from kelpie.doctor.case import REBALANCING, Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import BROKER_LOGS, people, person_in, person_of, said, timeouts
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.membership import (
+    BROKER_LOGS,
+    SESSION_MS,
+    people,
+    person_in,
+    person_of,
+    said,
+    state_text,
+    timeouts,
+)
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
-from kelpie.model.quoting import quoted
 from kelpie.model.time import Instant
-from kelpie.model.words import counted, duration
+from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind, GroupState, Member
 
-_SESSION_MS = 45_000
 _REBALANCE_MS = 300_000
-"""As the Java client has them if nobody says otherwise."""
-_INITIAL_DELAY = "group.initial.rebalance.delay.ms"
+"""max.poll.interval.ms of the Java client, unless set otherwise."""
+_INITIAL_DELAY_MS = 3_000
+"""group.initial.rebalance.delay.ms, unless set otherwise."""
 _END = (
     EventKind.GENERATION_JOINED,
     EventKind.ASSIGNMENT_RECEIVED,
@@ -52,7 +60,7 @@ class Wait(NamedTuple):
     state: str
     since: Instant
     until: Instant
-    evidence: tuple[Evidence, ...]
+    evidence: list[Evidence]
     growing: bool
     """New members came while it lasted."""
 
@@ -72,7 +80,7 @@ def judge(case: Case) -> Judgement:
         return _judged(case, by_log, ())
     if state.state not in REBALANCING:
         return ABSENT
-    waits = [wait for wait in (_by_looks(case), by_log) if wait is not None]
+    waits = [wait for wait in (_by_states(case), by_log) if wait is not None]
     if not waits:
         return undetermined("since when it rebalances: a second look, or the log of its coordinator")
     return _judged(case, max(waits, key=lambda wait: wait.ms), state.members)
@@ -80,34 +88,30 @@ def judge(case: Case) -> Judgement:
 
 def _judged(case: Case, wait: Wait, members: tuple[Member, ...]) -> Judgement:
     known = timeouts(case)
-    session, rebalance = known.session_ms or _SESSION_MS, known.rebalance_ms or _REBALANCE_MS
-    delay = case.cluster.setting(_INITIAL_DELAY, default="3000") or ""
-    patience = max(session, 2 * int(delay) if delay.isdecimal() else 0)
+    session, rebalance = known.session_ms or SESSION_MS, known.rebalance_ms or _REBALANCE_MS
+    delay = case.cluster.number("group.initial.rebalance.delay.ms")
+    patience = max(session, 2 * (_INITIAL_DELAY_MS if delay is None else delay))
     if wait.ms <= patience or (wait.growing and wait.ms <= rebalance):
         return ABSENT
     return _found(case, wait, members, rebalance)
 
 
-def _by_looks(case: Case) -> Wait | None:
-    """The last looks, one after the other, that found the same rebalance."""
-    looks: list[GroupState] = []
+def _by_states(case: Case) -> Wait | None:
+    """The last descriptions, one after the other, that show the same rebalance."""
+    states: list[GroupState] = []
     for state in reversed(case.states):
         if state.error is not ErrorCode.NONE or state.at is None or state.state not in REBALANCING:
             break
-        if looks and _moved_on(case, state.at, looks[-1].at):
+        if states and _moved_on(case, state.at, states[-1].at):
             break
-        looks.append(state)
-    looks.reverse()
-    if len(looks) < 2:
+        states.append(state)
+    if len(states) < 2:
         return None
-    first, last = looks[0], looks[-1]
+    first, last = states[-1], states[0]
     assert first.at is not None
     assert last.at is not None
     grown = {member.member_id for member in last.members} - {member.member_id for member in first.members}
-    evidence = tuple(
-        Evidence(f"state {state.state}, {counted(len(state.members), 'member')}", state.source, state.at)
-        for state in (first, last)
-    )
+    evidence = [Evidence.of(state, state_text(state)) for state in (first, last)]
     return Wait(last.state, first.at, last.at, evidence, bool(grown))
 
 
@@ -135,14 +139,12 @@ def _by_log(case: Case) -> Wait | None:
     start = began or joined
     if start is None or start.at is None:
         return None
-    until = _log_ends(case, start)
     name = "PreparingRebalance" if began is not None else "CompletingRebalance"
-    evidence = (Evidence(start.text, start.source, start.at),)
-    return Wait(name, start.at, until, evidence, newcomers > 0)
+    return Wait(name, start.at, _log_ends(case, start), quotes([start]), newcomers > 0)
 
 
 def _log_ends(case: Case, start: Event) -> Instant:
-    """A look that finds it still rebalancing says how long; else the log itself, to its last line."""
+    """A later description of the rebalance tells how long it lasted; else the last line of the log."""
     state = case.described
     if state is not None and state.at is not None and state.state in REBALANCING:
         return max(state.at, start.at or 0)
@@ -156,20 +158,18 @@ def _log_ends(case: Case, start: Event) -> Instant:
 
 
 def _missing(case: Case, wait: Wait, members: tuple[Member, ...]) -> list[str]:
-    """Who has been in the group before, and has not said since that it joins."""
+    """The members of the last generation that have not rejoined since, as far as logs tell."""
     if wait.state == "CompletingRebalance":
         return []
-    last = next((row.members for row in reversed(case.generations) if row.members), ())
-    old = {member.member_id: person_of(member) for member in last}
-    if members:
-        there = {member.member_id for member in members}
-        old = {member: name for member, name in old.items() if member in there}
+    before = next((row.members for row in reversed(case.generations) if row.members), ())
+    ids = {member.member_id for member in members or before}
     rejoining = {
         person_in(event)
         for event in said(case, EventKind.JOINING, EventKind.MEMBER_JOINED)
         if event.at is not None and event.at >= wait.since
     }
-    return [name for name in old.values() if name not in rejoining]
+    names = [person_of(member) for member in before if member.member_id in ids]
+    return [name for name in names if name not in rejoining]
 
 
 def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: int) -> Finding:
@@ -182,9 +182,10 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
     else:
         what = "waits for members that do not rejoin"
     beyond = wait.ms > rebalance_ms
-    cooperative = "cooperative" in ((case.state.protocol if case.state else "") or "")
+    cooperative = case.state is not None and "cooperative" in case.state.protocol
     mild = cooperative and not beyond and not completing
     left = "" if beyond else f" The coordinator waits up to {duration(rebalance_ms)}."
+    who = people(missing, 2) if missing else "the members"
     return RULE.finding(
         Severity.WARNING if mild else Severity.CRITICAL,
         case.group,
@@ -192,29 +193,19 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
         f"it {what}.{left}",
         why="Whoever has rejoined reads nothing until the last one comes, or the coordinator throws it out.",
         evidence=wait.evidence,
-        remedies=_remedies(case, missing),
+        remedies=[
+            Remedy(f"Look at {who}: a thread dump shows what keeps it from poll(). Restart it if it hangs."),
+            Remedy(
+                "Watch who is in the group.", commands.kelpie("doctor", case.cluster, case.group, "--watch")
+            ),
+            Remedy(
+                "A shorter max.poll.interval.ms makes the coordinator wait less for a member that hangs; "
+                "session.timeout.ms has no say in this."
+            ),
+        ],
         members=missing,
         since=wait.since,
     )
 
 
-def _remedies(case: Case, missing: list[str]) -> list[Remedy]:
-    who = people(missing, 2) if missing else "the members"
-    return [
-        Remedy(f"Look at {who}: a thread dump shows what keeps it from poll(). Restart it if it hangs."),
-        Remedy(
-            "Watch who is in the group.",
-            f"kelpie doctor {connecting(case.cluster)}{quoted(case.group)} --watch",
-        ),
-        Remedy(
-            "A shorter max.poll.interval.ms makes the coordinator wait less for a member that hangs; "
-            "session.timeout.ms has no say in this."
-        ),
-    ]
-
-
-RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(of_one="is stuck in a rebalance", of_many="are stuck in a rebalance"),
-)
+RULE = Rule.of(__name__, judge, Presentation("is stuck in a rebalance", "are stuck in a rebalance"))

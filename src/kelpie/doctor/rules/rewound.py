@@ -73,42 +73,43 @@ def judge(case: Case) -> Judgement:
         for name in sorted({*case.commits, *case.committed})
         if name not in abandoned and not case.is_gone(name)
     ]
-    rewinds = [rewind for way in tracks if (rewind := rewound(way)) is not None]
+    rewinds = [rewind for track in tracks if (rewind := rewound(track)) is not None]
     if rewinds:
         return _found(case, rewinds)
-    if case.history_from is None and not any(len(way.points) > 1 for way in tracks):
+    if case.history_from is None and not any(len(track.points) > 1 for track in tracks):
         return undetermined(HISTORY, SECOND_LOOK)
     return ABSENT
 
 
-def rewound(way: Track) -> Rewind | None:
+def rewound(track: Track) -> Rewind | None:
     """The rewind that has not been made good yet, if there is one."""
-    if not way.points or way.offset < 0:
+    if not track.points or track.offset < 0:
         return None
-    highest = max(point.offset for point in way.points)
-    if way.offset >= highest:
+    highest = max(point.offset for point in track.points)
+    if track.offset >= highest:
         return None
-    pairs = [(peak, back) for peak, back in pairwise(way.points) if peak.offset == highest]
+    pairs = [(peak, back) for peak, back in pairwise(track.points) if peak.offset == highest]
     if not pairs:
         return None
     peak, back = pairs[-1]
     if 0 <= back.leader_epoch < peak.leader_epoch:
         return None  # Leader epochs only grow: this is another log.
-    if way.end is not None and way.end.latest < highest:
+    if track.end is not None and track.end.latest < highest:
         return None  # The log does not hold any more what the group had read.
-    return Rewind(way.name, peak, back, way.offset)
+    return Rewind(track.name, peak, back, track.offset)
 
 
-def _found(case: Case, found: list[Rewind]) -> Finding:
-    found.sort(key=lambda row: -row.number)
-    names = [row.name for row in found]
-    total = sum(row.number for row in found)
-    left = sum(row.left for row in found)
-    first = found[0]
-    since = min(row.back.at for row in found)
-    by = "by a tool" if all(row.by_tool for row in found) else "by a consumer or a tool"
-    at_first = f", in {first.name}" if len(found) > 1 else ""
+def _found(case: Case, rewinds: list[Rewind]) -> Finding:
+    rewinds.sort(key=lambda rewind: -rewind.number)
+    names = [rewind.name for rewind in rewinds]
+    total = sum(rewind.number for rewind in rewinds)
+    left = sum(rewind.left for rewind in rewinds)
+    first = rewinds[0]
+    since = min(rewind.back.at for rewind in rewinds)
+    by = "by a tool" if all(rewind.by_tool for rewind in rewinds) else "by a consumer or a tool"
+    at_first = f", in {first.name}" if len(rewinds) > 1 else ""
     done = f"; {records(left)} of them are still ahead" if left != total else ""
+    step = "If it was not meant: stop the consumers and set {} to where it was."
     return RULE.finding(
         Severity.WARNING,
         case.group,
@@ -117,21 +118,16 @@ def _found(case: Case, found: list[Rewind]) -> Finding:
         why="What lies between was processed before. If nobody meant this, look for duplicates downstream.",
         evidence=[
             each
-            for row in found[: MOST_EVIDENCE // 2]
-            for each in evidence_of(row.peak, row.back, name=row.name)
+            for name, peak, back, _ in rewinds[: MOST_EVIDENCE // 2]
+            for each in evidence_of(peak, back, name=name)
         ],
         remedies=[
-            reset(
-                case,
-                f"If it was not meant: stop the consumers and set {row.name} to where it was.",
-                [row.name],
-                f"--to-offset {row.peak.offset}",
-            )
-            for row in found[:MOST_EVIDENCE]
+            reset(case, step.format(name), [name], "--to-offset", peak.offset)
+            for name, peak, _, _ in rewinds[:MOST_EVIDENCE]
         ],
         partitions=names,
         since=since,
     )
 
 
-RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="was rewound", of_many="were rewound"))
+RULE = Rule.of(__name__, judge, Presentation("was rewound", "were rewound"))

@@ -23,18 +23,14 @@ When it is wrong: a process that was killed on purpose.
 Reproduce: kelpie lab run session-expired
 """
 
-from collections.abc import Sequence
-
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import (
     BROKER_LOGS,
+    SESSION_MS,
+    LogLines,
     broker_told,
-    by_age,
-    evidence_of,
-    first_time,
     had_coordinator,
-    last_time,
     nobody_left,
     people,
     person_in,
@@ -42,93 +38,75 @@ from kelpie.doctor.membership import (
     timeouts,
 )
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.model.time import Instant
-from kelpie.model.words import counted, duration, moment
+from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind
 
-_SESSION_MS = 45_000
 _OFTEN = 3
 _COMING = (EventKind.MEMBER_JOINED, EventKind.JOINING, EventKind.JOINED)
 
 
 def judge(case: Case) -> Judgement:
-    lines = _lines(case)
-    if lines:
-        return _found(case, lines)
-    if broker_told(case) or nobody_left(case):
-        return ABSENT
-    return undetermined(BROKER_LOGS)
-
-
-def _lines(case: Case) -> list[Event]:
-    session = timeouts(case).session_ms or _SESSION_MS
-    return [
+    session = timeouts(case).session_ms or SESSION_MS
+    events = [
         event
         for event in case.events
         if event.kind is EventKind.MEMBER_EXPIRED
         or (event.kind is EventKind.SESSION_LOST and had_coordinator(case, event.at, session))
     ]
+    if events:
+        expiries = [event for event in events if event.kind is EventKind.MEMBER_EXPIRED]
+        return _found(case, LogLines(case, events, expiries or events))
+    return ABSENT if broker_told(case) or nobody_left(case) else undetermined(BROKER_LOGS)
 
 
-def _found(case: Case, lines: list[Event]) -> Finding:
-    expiries = [event for event in lines if event.kind is EventKind.MEMBER_EXPIRED] or lines
-    who = [person_in(event) for event in expiries]
-    back = sorted({person_in(event) for event in expiries if _came_back(case, event)})
-    last = last_time(lines)
+def _found(case: Case, lines: LogLines) -> Finding:
+    back = sorted({person_in(event) for event in lines.occurrences if _came_back(case, event)})
     session = timeouts(case).session_ms
     length = f" of {duration(session)}" if session else ""
-    state = case.described
-    gone = state is not None and state.state == "Empty"
+    gone = case.is_empty
     after = " Nobody is in the group now." if gone else ""
     returned = f" {people(back)} came back: it had only fallen silent." if back else ""
-    severity = Severity.CRITICAL if gone or len(expiries) > _OFTEN else Severity.WARNING
+    often = len(lines.occurrences) > _OFTEN
     return RULE.finding(
-        by_age(case, last, severity),
+        lines.severity(Severity.CRITICAL if gone or often else Severity.WARNING),
         case.group,
-        f"In group {case.group}, {people(set(who))} was removed without having left: not heard of for a "
-        f"whole session{length}; {counted(len(expiries), 'time')}, the last at {moment(last)}."
-        f"{returned}{after}",
+        f"In group {case.group}, {lines.who} was removed without having left: not heard of for a "
+        f"whole session{length}; {lines.how_often}.{returned}{after}",
         why="Its partitions were read by nobody for a whole session and the rebalance after it; what it had "
         "not committed is done again.",
-        evidence=evidence_of(lines),
-        remedies=_remedies(back, session),
-        members=sorted(set(who)),
-        since=first_time(lines),
-        until=None if gone else last,
+        evidence=lines.evidence,
+        remedies=_remedies(bool(back), session),
+        members=lines.names,
+        since=lines.first,
+        until=None if gone else lines.last,
     )
 
 
 def _came_back(case: Case, expiry: Event) -> bool:
     return any(
-        _after(event, expiry.at) and person_in(event) == person_in(expiry) for event in said(case, *_COMING)
+        event.at is not None
+        and expiry.at is not None
+        and event.at > expiry.at
+        and person_in(event) == person_in(expiry)
+        for event in said(case, *_COMING)
     )
 
 
-def _after(event: Event, at: Instant | None) -> bool:
-    return event.at is not None and at is not None and event.at > at
-
-
-def _remedies(back: Sequence[str], session: int | None) -> list[Remedy]:
+def _remedies(is_alive: bool, session: int | None) -> list[Remedy]:
     longer = f"session.timeout.ms={2 * session}" if session else "a longer session.timeout.ms"
-    silent = [
-        Remedy(
-            "Look for what kept it from sending heartbeats: pauses of the JVM, a starved container, network."
-        ),
-        Remedy(
-            f"Bridge such pauses with {longer} (group.max.session.timeout.ms of the brokers is the limit)."
-        ),
-    ]
-    dead = [
-        Remedy("Find out why the process died: its own log, the kernel's (out of memory), the scheduler's."),
-        Remedy("On shutdown, close the consumer: then it leaves, and others take over at once."),
-    ]
-    return silent if back else dead
+    if is_alive:
+        texts = (
+            "Look for what kept it from sending heartbeats: pauses of the JVM, a starved container, network.",
+            f"Bridge such pauses with {longer} (group.max.session.timeout.ms of the brokers is the limit).",
+        )
+    else:
+        texts = (
+            "Find out why the process died: its own log, the kernel's (out of memory), the scheduler's.",
+            "On shutdown, close the consumer: then it leaves, and others take over at once.",
+        )
+    return [Remedy(text) for text in texts]
 
 
 RULE = Rule.of(
-    __name__,
-    judge,
-    presentation=Presentation(
-        of_one="loses members whose session expires", of_many="lose members whose session expires"
-    ),
+    __name__, judge, Presentation("loses members whose session expires", "lose members whose session expires")
 )

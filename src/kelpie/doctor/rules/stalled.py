@@ -28,87 +28,79 @@ that takes longer for one batch than it usually takes between commits.
 Reproduce: kelpie lab run stalled
 """
 
+from collections import defaultdict
+
+from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.position_progress import SURE_MS, PositionProgress, is_silent, progress_of, tracks_of
-from kelpie.doctor.position_words import (
-    HISTORY,
-    MOST_EVIDENCE,
-    SECOND_LOOK,
-    evidence_of,
-    records,
-    reset,
-    some,
-)
-from kelpie.doctor.positions import Rhythm, Track
+from kelpie.doctor.position_words import records, some
+from kelpie.doctor.positions import SURE_MS, PositionProgress, Track, progress_of
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.model.words import counted, duration, moment
+from kelpie.model.words import duration, moment
 from kelpie.observations import Member
 
-_TURN_MS = 300_000
-"""As long as a consumer may work between two polls if nobody says otherwise (max.poll.interval.ms)."""
+_POLL_INTERVAL_MS = 300_000
+"""As long as a consumer may work between two polls, unless set otherwise (max.poll.interval.ms)."""
 
 
 def judge(case: Case) -> Judgement:
-    there = case.members
-    if there is None:
+    if case.members is None:
         return undetermined("who is in the group")
-    if not there:
+    if not case.members:
         return ABSENT
     if case.is_cut_off:
-        return undetermined("whether it would go on if it had a coordinator (KLP101, KLP105)")
+        return undetermined(words.NO_COORDINATOR)
     if case.is_rebalancing:
-        return undetermined("whether it goes on after the rebalance that is under way")
-    pace = case.commit_rhythm
-    judged = [(way, progress_of(way, pace)) for way in tracks_of(case)]
-    if not judged:
+        return undetermined(words.REBALANCES)
+    tracks: defaultdict[PositionProgress, list[Track]] = defaultdict(list)
+    for track in case.tracks:
+        tracks[progress_of(track, case.commit_rhythm)].append(track)
+    if not tracks:
         return undetermined("its committed offsets")
-    stalled = [way for way, progress in judged if progress is PositionProgress.NONE]
-    waiting = [way for way in stalled if _has_its_turn_to_come(case, way, judged)]
-    stalled = [way for way in stalled if way not in waiting]
+    standing, moving = tracks[PositionProgress.NONE], tracks[PositionProgress.MOVES]
+    waiting = [track for track in standing if _is_next(case, track, moving)]
+    stalled = [track for track in standing if track not in waiting]
     if stalled:
-        return ABSENT if is_silent(case, pace) else _found(case, stalled, pace)
+        return ABSENT if case.is_silent else _found(case, stalled)
     if waiting:
-        names = [way.name for way in waiting]
+        names = [track.name for track in waiting]
         return undetermined(f"whether its turn comes to {some(names)}: it is busy with other partitions")
-    if any(progress is PositionProgress.NO_ENDS for _, progress in judged):
-        names = [way.name for way, progress in judged if progress is PositionProgress.NO_ENDS]
+    if tracks[PositionProgress.NO_ENDS]:
+        names = [track.name for track in tracks[PositionProgress.NO_ENDS]]
         return undetermined(f"where the log of {some(names)} ends")
-    if any(progress is PositionProgress.UNKNOWN for _, progress in judged):
-        return undetermined(SECOND_LOOK, *([HISTORY] if case.history_from is None else []))
+    if tracks[PositionProgress.UNKNOWN]:
+        return undetermined(words.SECOND_LOOK, *([words.HISTORY] if case.history_from is None else []))
     return ABSENT
 
 
-def _has_its_turn_to_come(case: Case, way: Track, judged: list[tuple[Track, PositionProgress]]) -> bool:
-    """Whether its holder works off another partition meanwhile."""
-    if way.now - (way.unread_since or 0) >= _TURN_MS:
+def _is_next(case: Case, track: Track, moving: list[Track]) -> bool:
+    """Whether the member that has the partition works off another one meanwhile."""
+    if track.now - (track.unread_since or 0) >= _POLL_INTERVAL_MS:
         return False
-    holders = _holders(case, [way]) or case.members or ()
-    known = {name for member in holders for name in member.assigned or ()}
-    return any(
-        progress is PositionProgress.MOVES and (not known or other.name in known)
-        for other, progress in judged
-    )
+    holders = _holders(case, [track]) or case.members or ()
+    assigned = {name for member in holders for name in member.assigned or ()}
+    return any(not assigned or other.name in assigned for other in moving)
 
 
-def _found(case: Case, stalled: list[Track], pace: Rhythm) -> Finding:
-    stalled.sort(key=lambda way: way.unread_since or 0)
-    names = [way.name for way in stalled]
+def _found(case: Case, stalled: list[Track]) -> Finding:
+    stalled.sort(key=lambda track: track.unread_since or 0)
+    names = [track.name for track in stalled]
     worst = stalled[0]
     since = worst.unread_since or 0
-    total = sum(way.lag or 0 for way in stalled)
-    again = [way for way in stalled if len([point for point in way.standing if point.is_commit]) > 1]
+    lasted = case.cluster.now - since
+    total = sum(track.lag or 0 for track in stalled)
+    again = [track for track in stalled if sum(point.is_commit for point in track.standing) > 1]
     holders = _holders(case, stalled)
     goes_on = (
         f"though it commits offset {again[0].offset} again and again" if again else "though members are there"
     )
     return RULE.finding(
-        Severity.CRITICAL if case.cluster.now - since >= SURE_MS else Severity.WARNING,
+        Severity.CRITICAL if lasted >= SURE_MS else Severity.WARNING,
         case.group,
-        f"Group {case.group} has not moved in {some(names)} for {duration(case.cluster.now - since)} at "
+        f"Group {case.group} has not moved in {some(names)} for {duration(lasted)} at "
         f"least, {goes_on}; {records(total)} wait.",
         why="Its consumers are alive to Kafka and will not be replaced. It usually commits every "
-        f"{duration(pace.usual_ms)}.",
+        f"{duration(case.commit_rhythm.usual_ms)}.",
         evidence=_evidence(case, stalled),
         remedies=_remedies(case, worst, holders),
         partitions=names,
@@ -118,42 +110,29 @@ def _found(case: Case, stalled: list[Track], pace: Rhythm) -> Finding:
 
 
 def _holders(case: Case, stalled: list[Track]) -> list[Member]:
-    names = {way.name for way in stalled}
+    names = {track.name for track in stalled}
     return [member for member in case.members or () if names & set(member.assigned or ())]
 
 
 def _evidence(case: Case, stalled: list[Track]) -> list[Evidence]:
     evidence = []
-    for way in stalled[: MOST_EVIDENCE // 3]:
-        run = way.standing
-        evidence += evidence_of(run[0], *(run[-1:] if len(run) > 1 else ()), way.end, name=way.name)
-        if way.end is not None and way.end.last_written is not None:
-            written = f"{way.name}: the newest record is of {moment(way.end.last_written)}"
-            evidence.append(Evidence(written, way.end.source, way.end.at))
-    state = case.described
-    if state is not None:
-        text = f"group is {state.state} with {counted(len(state.members), 'member')}"
-        evidence.append(Evidence(text, state.source, state.at))
-    return evidence
+    for track in stalled[: words.MOST_EVIDENCE // 3]:
+        run, end = track.standing, track.end
+        evidence += words.evidence_of(run[0], *run[1:][-1:], end, name=track.name)
+        if end is not None and end.last_written is not None:
+            written = f"{track.name}: the newest record is of {moment(end.last_written)}"
+            evidence.append(Evidence.of(end, written))
+    return evidence + words.state_evidence(case)
 
 
 def _remedies(case: Case, worst: Track, holders: list[Member]) -> list[Remedy]:
     remedies = []
-    if holders:
-        who = holders[0]
-        host = f" on {who.host.lstrip('/')}" if who.host else ""
-        remedies.append(
-            Remedy(f"Look at member {who.member_id}{host}, client {who.client_id}: its log, a thread dump.")
-        )
-    remedies.append(
-        reset(
-            case,
-            f"If the record at {worst.offset} cannot be processed: stop the consumers and step over it.",
-            [worst.name],
-            f"--to-offset {worst.offset + 1}",
-        )
-    )
-    return remedies
+    for member in holders[:1]:
+        host = f" on {member.host.lstrip('/')}" if member.host else ""
+        who = f"member {member.member_id}{host}, client {member.client_id}"
+        remedies.append(Remedy(f"Look at {who}: its log, a thread dump."))
+    step = f"If the record at {worst.offset} cannot be processed: stop the consumers and step over it."
+    return [*remedies, words.reset(case, step, [worst.name], "--to-offset", worst.offset + 1)]
 
 
-RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="stands still", of_many="stand still"))
+RULE = Rule.of(__name__, judge, Presentation("stands still", "stand still"))

@@ -25,132 +25,102 @@ known. A group that was shut down on purpose.
 Reproduce: kelpie lab run stopped
 """
 
+from kelpie.cluster import commands
+from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.position_progress import (
-    SURE_MS,
-    PositionProgress,
-    is_silent,
-    progress_of,
-    silence_ms,
-    tracks_of,
-)
-from kelpie.doctor.position_words import (
-    HISTORY,
-    MOST_EVIDENCE,
-    SECOND_LOOK,
-    evidence_of,
-    records,
-    some,
-    tool,
-)
-from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, Rhythm, Track
+from kelpie.doctor.position_words import HISTORY, SECOND_LOOK, records, some
+from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, SURE_MS, PositionProgress, Track, progress_of
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.model.quoting import quoted
 from kelpie.model.words import counted, duration
-from kelpie.observations import Member
 
 
 def judge(case: Case) -> Judgement:
-    tracks = tracks_of(case)
+    tracks = case.tracks
     if not tracks:
         return undetermined("its committed offsets")
-    unknown = [way.name for way in tracks if way.is_behind is None]
-    behind = [way for way in tracks if way.is_behind]
+    unknown = [track.name for track in tracks if track.is_behind is None]
+    behind = [track for track in tracks if track.is_behind]
     if not behind:
         return undetermined(f"where the log of {some(unknown)} ends") if unknown else ABSENT
     if case.is_cut_off:
-        return undetermined("whether it would go on if it had a coordinator (KLP101, KLP105)")
+        return undetermined(words.NO_COORDINATOR)
     if case.is_rebalancing:
-        return undetermined("whether it goes on after the rebalance that is under way")
-    pace = case.commit_rhythm
-    silence = silence_ms(case, pace)
-    there = case.members
-    if silence is None:
-        return _by_looks(case, behind, there)
-    if not is_silent(case, pace):
+        return undetermined(words.REBALANCES)
+    rhythm = case.commit_rhythm
+    if case.silence_ms is None:
+        return _by_surveys(case, behind)
+    if not case.is_silent:
         return ABSENT
-    if there:
-        waiting = [way for way in behind if progress_of(way, pace) is PositionProgress.NONE]
-        return _found(case, waiting, pace, there) if waiting else undetermined(SECOND_LOOK)
-    if not pace.is_known and not any(generation.members for generation in case.generations):
+    if case.members:
+        waiting = [track for track in behind if progress_of(track, rhythm) is PositionProgress.NONE]
+        return _found(case, waiting) if waiting else undetermined(SECOND_LOOK)
+    if not rhythm.is_known and not any(generation.members for generation in case.generations):
         return undetermined("whether it ever consumed: fewer than three commits are known, and no members")
-    return _found(case, behind, pace, there)
+    return _found(case, behind)
 
 
-def _by_looks(case: Case, behind: list[Track], there: tuple[Member, ...] | None) -> Judgement:
-    """Nobody has read the history: surveys at two times, with nobody there, show the same."""
-    if there:
+def _by_surveys(case: Case, behind: list[Track]) -> Judgement:
+    """The history was not read: surveys at two times, of a group without members, show the same."""
+    if case.members:
         return undetermined(HISTORY)
-    stood = min(way.seen_to_stand_ms for way in behind)
-    if there is None or stood < MISSED * AUTO_COMMIT_MS or not _grew(behind):
+    stood = min(track.seen_to_stand_ms for track in behind)
+    grew = any(track.ends[-1].latest > track.ends[0].latest for track in behind)
+    if case.members is None or stood < MISSED * AUTO_COMMIT_MS or not grew:
         return undetermined(HISTORY, SECOND_LOOK)
-    return _found(case, behind, case.commit_rhythm, there)
+    return _found(case, behind)
 
 
-def _grew(behind: list[Track]) -> bool:
-    return any(way.ends[-1].latest > way.ends[0].latest for way in behind)
-
-
-def _found(case: Case, behind: list[Track], pace: Rhythm, there: tuple[Member, ...] | None) -> Finding:
-    behind = sorted(behind, key=lambda way: -(way.lag or 0))
-    names = [way.name for way in behind]
-    total = sum(way.lag or 0 for way in behind)
-    now = case.cluster.now
-    since = pace.last
+def _found(case: Case, behind: list[Track]) -> Finding:
+    behind = sorted(behind, key=lambda track: -(track.lag or 0))
+    names = [track.name for track in behind]
+    total = sum(track.lag or 0 for track in behind)
+    members, rhythm = case.members, case.commit_rhythm
+    since = rhythm.last
     if since is not None:
-        usual = f", and before that it committed every {duration(pace.usual_ms)}" if pace.is_known else ""
-        told = f"its last commit was {duration(now - since)} ago{usual}"
+        usual = f", and before that it committed every {duration(rhythm.usual_ms)}" if rhythm.is_known else ""
+        silence = f"its last commit was {duration(case.cluster.now - since)} ago{usual}"
     else:
-        told = f"nothing was committed for {duration(min(way.seen_to_stand_ms for way in behind))} at least"
-    if there:
-        who = f"{counted(len(there), 'member')} {'is' if len(there) == 1 else 'are'} there, and silent"
+        stood = min(track.seen_to_stand_ms for track in behind)
+        silence = f"nothing was committed for {duration(stood)} at least"
+    if members:
+        who = f"{counted(len(members), 'member is', 'members are')} there, and silent"
     else:
-        who = "nobody is in it" if there is not None else "who is in it is not known"
-    is_sure = since is None or now - since >= SURE_MS
+        who = "nobody is in it" if members is not None else "who is in it is not known"
+    severity = Severity.CRITICAL if members else Severity.WARNING
+    if since is not None and case.cluster.now - since < SURE_MS:
+        severity = Severity(severity - 1)
     return RULE.finding(
-        _severity(bool(there), is_sure),
+        severity,
         case.group,
-        f"Group {case.group} has stopped: {told}; {who}; {records(total)} wait in {some(names)}.",
+        f"Group {case.group} has stopped: {silence}; {who}; {records(total)} wait in {some(names)}.",
         why="Nobody reads these records. While the group is empty, its offsets expire, and the records, too."
-        if not there
+        if not members
         else "Its members keep their partitions as long as they send heartbeats; nobody else takes over.",
         evidence=_evidence(case, behind),
-        remedies=_remedies(case, there),
+        remedies=_remedies(case),
         partitions=names,
-        members=[member.member_id for member in there or ()],
+        members=[member.member_id for member in members or ()],
         since=since,
     )
 
 
-def _severity(someone_is_there: bool, is_sure: bool) -> Severity:
-    if someone_is_there:
-        return Severity.CRITICAL if is_sure else Severity.WARNING
-    return Severity.WARNING if is_sure else Severity.NOTICE
-
-
 def _evidence(case: Case, behind: list[Track]) -> list[Evidence]:
     evidence = []
-    for way in behind[: MOST_EVIDENCE // 3]:
-        evidence += evidence_of(*way.points[-1:], way.end, name=way.name)
-    state = case.described
-    if state is not None:
-        text = f"group is {state.state} with {counted(len(state.members), 'member')}"
-        evidence.append(Evidence(text, state.source, state.at))
-    return evidence
+    for track in behind[: words.MOST_EVIDENCE // 3]:
+        evidence += words.evidence_of(*track.points[-1:], track.end, name=track.name)
+    return evidence + words.state_evidence(case)
 
 
-def _remedies(case: Case, there: tuple[Member, ...] | None) -> list[Remedy]:
-    if there:
-        hosts = sorted({member.host.lstrip("/") for member in there if member.host})
-        return [
-            Remedy(f"Look into the logs of its members on {some(hosts) or 'their hosts'}, then restart them.")
-        ]
-    delete = f"{tool(case.cluster, 'kafka-consumer-groups.sh')} --group {quoted(case.group)} --delete"
+def _remedies(case: Case) -> list[Remedy]:
+    if case.members:
+        hosts = some(sorted({member.host.lstrip("/") for member in case.members if member.host}))
+        return [Remedy(f"Look into the logs of its members on {hosts or 'their hosts'}, then restart them.")]
+    delete = commands.kafka("kafka-consumer-groups", case.cluster, "--group", case.group, "--delete")
     return [
         Remedy("Start its consumers."),
         Remedy("If nobody needs it any more, delete it, offsets and all.", delete),
     ]
 
 
-RULE = Rule.of(__name__, judge, presentation=Presentation(of_one="has stopped", of_many="have stopped"))
+RULE = Rule.of(__name__, judge, Presentation("has stopped", "have stopped"))

@@ -24,23 +24,15 @@ When it is wrong: a consumer that is closed in the middle of a rebalance.
 Reproduce: kelpie lab run zombie-commits
 """
 
-from kelpie.cluster.commands import connecting
+from collections.abc import Sequence
+
+from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import (
-    CLIENT_LOGS,
-    by_age,
-    client_told,
-    evidence_of,
-    first_time,
-    last_time,
-    people,
-    person_in,
-    said,
-)
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, client_told, person_in, said
 from kelpie.doctor.rule import Rule
 from kelpie.errors import ErrorCode
-from kelpie.model.quoting import quoted
+from kelpie.model.time import Instant
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import Event, EventKind
 
@@ -64,9 +56,9 @@ _EXPULSIONS = {
 
 
 def judge(case: Case) -> Judgement:
-    lines = [event for event in said(case, EventKind.COMMIT_FAILED) if _is_zombie(case, event)]
-    if lines:
-        return _found(case, lines)
+    refusals = [event for event in said(case, EventKind.COMMIT_FAILED) if _is_zombie(case, event)]
+    if refusals:
+        return _found(case, LogLines(case, refusals, refusals))
     return ABSENT if client_told(case) else undetermined(CLIENT_LOGS)
 
 
@@ -76,13 +68,12 @@ def _is_zombie(case: Case, event: Event) -> bool:
     text = f"{event.reason} {event.text}"
     if event.error is None and any(words in text for words in _WORDS):
         return True
-    return event.error == ErrorCode.REBALANCE_IN_PROGRESS and bool(_expulsions(case, [event]))
+    return event.error == ErrorCode.REBALANCE_IN_PROGRESS and bool(_expulsions(case, [event], event.at))
 
 
-def _expulsions(case: Case, lines: list[Event]) -> list[str]:
+def _expulsions(case: Case, refusals: Sequence[Event], last: Instant | None) -> list[str]:
     """Why those whose commits were refused had been thrown out, as far as logs tell."""
-    who = {person_in(event) for event in lines}
-    last = last_time(lines)
+    who = {person_in(event) for event in refusals}
     causes = [
         _EXPULSIONS[event.kind]
         for event in said(case, *_EXPULSIONS)
@@ -91,30 +82,28 @@ def _expulsions(case: Case, lines: list[Event]) -> list[str]:
     return list(dict.fromkeys(causes))
 
 
-def _found(case: Case, lines: list[Event]) -> Finding:
-    who = [person_in(event) for event in lines]
-    codes = sorted({event.error for event in lines if event.error is not None})
-    named = listed([f"{ErrorCode(code).name} ({code})" for code in codes])
-    causes = _expulsions(case, lines)
+def _found(case: Case, lines: LogLines) -> Finding:
+    codes = sorted({event.error for event in lines.events if event.error is not None})
+    errors = listed([f"{ErrorCode(code).name} ({code})" for code in codes])
+    causes = _expulsions(case, lines.events, lines.last)
     because = f" Before that, {listed(causes)}." if causes else ""
-    last = last_time(lines)
     return RULE.finding(
-        by_age(case, last, Severity.WARNING),
+        lines.severity(Severity.WARNING),
         case.group,
-        f"Group {case.group} refused commits of {people(set(who))}, which had been thrown out"
-        f"{f': {named}' if named else ''}; {counted(len(lines), 'line')}, the last at {moment(last)}."
-        f"{because}",
+        f"Group {case.group} refused commits of {lines.who}, which had been thrown out"
+        f"{f': {errors}' if errors else ''}; {counted(len(lines.events), 'line')}, the last at "
+        f"{moment(lines.last)}.{because}",
         why="What it read since its last accepted commit is read and processed again by another member.",
-        evidence=evidence_of(lines),
+        evidence=lines.evidence,
         remedies=[
             Remedy(
                 "Find out why it was thrown out.",
-                f"kelpie doctor {connecting(case.cluster)}{quoted(case.group)} --evidence LOGS",
+                commands.kelpie("doctor", case.cluster, case.group, "--evidence", "LOGS"),
             ),
             Remedy("Commit in smaller steps, and stop working on a partition when it is revoked or lost."),
         ],
-        members=sorted(set(who)),
-        since=first_time(lines),
+        members=lines.names,
+        since=lines.first,
     )
 
 
