@@ -19,6 +19,7 @@ from kelpie.consumer.effects import (
     PartitionsRevoked,
     RecordsDelivered,
 )
+from kelpie.consumer.membership.classic import ClassicMembership
 from kelpie.consumer.positions.reset_policy import EARLIEST, LATEST, NONE
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -156,7 +157,9 @@ def test_it_recovers_when_the_cluster_does(name: str, data: st.DataObject) -> No
     healthy.leaders, healthy.coordinator, healthy.leads = {}, 1, False
     healthy.granted, healthy.logs = (T0, T1), {T0: (0, 1_000), T1: (0, 1_000)}
     stand.events.clear()
-    stand._do(stand.consumer.rejoin(stand.now))  # It may have been given nothing before.
+    if isinstance(stand.consumer.membership, ClassicMembership):
+        stand.consumer.membership.rejoin("it may have been given nothing before")
+    stand._do(stand.consumer.woken(stand.now))
     for _ in range(60):
         stand.poll()
         if stand.problems_are_final():

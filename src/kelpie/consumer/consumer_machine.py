@@ -116,12 +116,6 @@ class ConsumerMachine(Machine):
                 state.paused = paused
         return self._advance(Effects(now))
 
-    def rejoin(self, now: Instant, reason: str = "rebalance enforced by user") -> Effects:
-        """Make the group rebalance, as enforceRebalance does."""
-        if isinstance(self.membership, ClassicMembership):
-            self.membership.rejoin(reason)
-        return self._advance(Effects(now))
-
     def mute_heartbeats(self, now: Instant, *, muted: bool = True) -> Effects:
         """Send no heartbeats, as in a long pause of the process: for experiments."""
         self.membership.muted = muted

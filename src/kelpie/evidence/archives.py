@@ -1,8 +1,8 @@
 """Archives as evidence: tar (plain or compressed), zip, and single compressed files, as rotated logs are.
 
-They come from anywhere, so nothing in them is believed: members are written under numbers into a room of
-their own, links and devices are left out, and a budget bounds how much comes out of all archives together,
-whatever their headers claim.
+An archive may come from anyone, so nothing in it is trusted. Its members are written into a temporary folder
+under numbers, without links and devices. A budget limits what all archives together may yield, whatever their
+headers say.
 """
 
 import bz2
@@ -66,7 +66,7 @@ class Exhausted(Exception):
 
 
 class _BadHeader(ValueError):
-    """A header of a tar archive that no honest one has."""
+    """A header of a tar archive that no tar program writes."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Packed:
 
 
 def is_archive(head: bytes) -> Archive | None:
-    """By its first bytes; names are not asked."""
+    """Which kind of archive begins with these bytes, if any."""
     if head[:2] == b"\x1f\x8b":
         return Archive.GZIP
     if head[:6] == b"\xfd7zXZ\x00":
@@ -110,16 +110,16 @@ def is_archive(head: bytes) -> Archive | None:
     return Archive.TAR if head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar" else None
 
 
-def unpack(path: Path, name: str, kind: Archive, room: Path, budget: Budget) -> Iterator[Packed | Unasked]:
+def unpack(path: Path, name: str, kind: Archive, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
     """The files of an archive. A damaged archive yields the files before the damage, and a reason."""
     try:
         if kind is Archive.ZIP:
-            yield from _zip(path, name, room, budget)
+            yield from _zip(path, name, folder, budget)
         elif kind is Archive.TAR:
             with path.open("rb") as file:
-                yield from _tar(file, name, room, budget)
+                yield from _tar(file, name, folder, budget)
         else:
-            yield from _compressed(path, name, kind, room, budget)
+            yield from _compressed(path, name, kind, folder, budget)
     except Exhausted as error:
         reason = f"It was read in part only: {error}. Unpack it and name the folder instead."
         yield Unasked("file", name, reason, source=name)
@@ -129,20 +129,20 @@ def unpack(path: Path, name: str, kind: Archive, room: Path, budget: Budget) -> 
 
 
 def _compressed(
-    path: Path, name: str, kind: Archive, room: Path, budget: Budget
+    path: Path, name: str, kind: Archive, folder: Path, budget: Budget
 ) -> Iterator[Packed | Unasked]:
     opener: Any = {Archive.GZIP: gzip.open, Archive.XZ: lzma.open, Archive.BZIP2: bz2.open}[kind]
     with opener(path, "rb") as stream:
         head = stream.read(512)
     with opener(path, "rb") as stream:
         if is_archive(head) is Archive.TAR:
-            yield from _tar(stream, name, room, budget)
+            yield from _tar(stream, name, folder, budget)
             return
         inside = name
         for suffix in _SUFFIXES[kind]:
             inside = inside.removesuffix(suffix)
-        # A rotated log stays under the name of its file: "server.log.gz" leads there.
-        kept = _keep(stream, room, budget)
+        # A rotated log keeps its name without the ending: server.log.gz becomes server.log.
+        kept = _keep(stream, folder, budget)
     yield Packed(name if inside == name else inside, kept, kept.stat().st_size, None)
 
 
@@ -155,24 +155,24 @@ class _Member(tarfile.TarInfo):
         return member
 
 
-def _tar(stream: IO[bytes], name: str, room: Path, budget: Budget) -> Iterator[Packed | Unasked]:
+def _tar(stream: IO[bytes], name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member, errors="replace") as archive:
         for member in archive:
             if member.isreg():
                 content = archive.extractfile(member)
                 if content is not None:
-                    kept = _keep(content, room, budget)
+                    kept = _keep(content, folder, budget)
                     modified = int(member.mtime * 1000) if 0 < member.mtime < 2**40 else None
                     yield Packed(_joined(name, member.name), kept, kept.stat().st_size, modified)
 
 
-def _zip(path: Path, name: str, room: Path, budget: Budget) -> Iterator[Packed | Unasked]:
+def _zip(path: Path, name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if not member.is_dir():
                 try:
                     with archive.open(member) as content:
-                        kept = _keep(content, room, budget)
+                        kept = _keep(content, folder, budget)
                 except _BROKEN as error:
                     inside = _joined(name, member.filename)
                     yield Unasked("file", inside, f"It cannot be unpacked: {error}.", source=inside)
@@ -187,9 +187,9 @@ def _zip_time(member: zipfile.ZipInfo) -> Instant | None:
     return timegm((*member.date_time, 0, 0, 0)) * 1000
 
 
-def _keep(content: IO[bytes], room: Path, budget: Budget) -> Path:
+def _keep(content: IO[bytes], folder: Path, budget: Budget) -> Path:
     budget.take_file()
-    path = room / f"{budget.files_left:08d}"
+    path = folder / f"{budget.files_left:08d}"
     with path.open("wb") as file:
         while piece := content.read(_PIECE):
             budget.take(len(piece))
@@ -198,7 +198,7 @@ def _keep(content: IO[bytes], room: Path, budget: Budget) -> Path:
 
 
 def _joined(archive: str, member: str) -> str:
-    """A name to show, and nothing else: what would lead out of the archive is taken away."""
+    """A name to show only. Parts that would lead out of the archive are removed."""
     parts = [part for part in member.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     shown = "/".join(parts).encode("utf-8", "replace").decode()
     return f"{archive}/{''.join(each if each.isprintable() else '?' for each in shown)}"

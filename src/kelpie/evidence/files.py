@@ -1,8 +1,7 @@
-"""Files of evidence: found in folders of any layout, and inside archives, without trusting either.
+"""Files of evidence, in folders of any layout and in archives.
 
-Nothing here raises for what it finds. A loop of links, a folder that may not be read, a device, an archive
-that is broken or would fill the disk: each is told, and costs only itself. Archives are unpacked into a room
-of their own, under numbers for names, so no name in them can point anywhere.
+Nothing that lies there stops the search. A loop of links, a folder that may not be read, a device, an archive
+that is broken or would fill the disk: each becomes an `Unasked` row, and the other files are read.
 """
 
 import os
@@ -28,7 +27,7 @@ _EARLIEST = 631_152_000  # 1990, before there was any Kafka.
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFile:
-    """A file, and how rows that come of it call it."""
+    """A file, and the name that its rows have as their source."""
 
     name: str
     """From the folder that was given: "clients/app.log", "case.tar.gz/clients/app.log"."""
@@ -37,7 +36,7 @@ class EvidenceFile:
     size: int
     modified: Instant | None
     head: bytes = field(repr=False)
-    """How it begins."""
+    """Its first bytes."""
 
     @property
     def folder(self) -> str:
@@ -49,10 +48,10 @@ class EvidenceFile:
 
 
 class Search:
-    """Goes through what was given; `unasked` says what could not be opened, and why."""
+    """Goes through files and folders; `unasked` says what could not be opened, and why."""
 
-    def __init__(self, room: Path, budget: Budget) -> None:
-        self._room = room
+    def __init__(self, folder: Path, budget: Budget) -> None:
+        self._folder = folder
         self._budget = budget
         self._seen: set[tuple[int, int]] = set()
         self.unasked: list[Unasked] = []
@@ -68,7 +67,7 @@ class Search:
         try:
             status = path.stat()
         except OSError as error:
-            self._tell(name or str(path), f"It cannot be opened: {why(error)}.")
+            self._skip(name or str(path), f"It cannot be opened: {why(error)}.")
             return
         identity = (status.st_dev, status.st_ino)
         if identity in self._seen:
@@ -79,16 +78,16 @@ class Search:
         elif stat.S_ISREG(status.st_mode):
             yield from self._open(path, name, _milliseconds(status.st_mtime), status.st_size)
         else:
-            self._tell(name, "It is no regular file; a pipe or a device is not read.")
+            self._skip(name, "It is no regular file; a pipe or a device is not read.")
 
     def _enter(self, path: Path, name: str, depth: int) -> Iterator[EvidenceFile]:
         if depth >= DEEPEST_FOLDER:
-            self._tell(name, f"Folders are followed {DEEPEST_FOLDER} deep, and no further.")
+            self._skip(name, f"Folders are followed {DEEPEST_FOLDER} deep, and no further.")
             return
         try:
             entries = sorted(os.listdir(path))
         except OSError as error:
-            self._tell(name or str(path), f"The folder cannot be read: {why(error)}.")
+            self._skip(name or str(path), f"The folder cannot be read: {why(error)}.")
             return
         for entry in entries:
             if _UNFINISHED.fullmatch(entry):
@@ -104,28 +103,28 @@ class Search:
             with path.open("rb") as file:
                 head = file.read(HEAD_SIZE)
         except OSError as error:
-            self._tell(name, unreadable(error))
+            self._skip(name, unreadable(error))
             return
         kind = is_archive(head)
         # Snapshots are many, and read where they are.
         if kind is None or snapshot_files.is_snapshot(head) or zookeeper_dumps.is_own(head):
             yield EvidenceFile(name, path, size, modified, head)
         elif nested >= DEEPEST_ARCHIVE:
-            self._tell(name, f"It is an archive in an archive, more than {DEEPEST_ARCHIVE} deep.")
+            self._skip(name, f"It is an archive in an archive, more than {DEEPEST_ARCHIVE} deep.")
         else:
-            for unpacked in unpack(path, name, kind, self._room, self._budget):
+            for unpacked in unpack(path, name, kind, self._folder, self._budget):
                 if isinstance(unpacked, Unasked):
                     self.unasked.append(unpacked)
                 else:
                     at, size = unpacked.modified or modified, unpacked.size
                     yield from self._open(unpacked.path, unpacked.name, at, size, nested + 1)
 
-    def _tell(self, name: str, reason: str) -> None:
+    def _skip(self, name: str, reason: str) -> None:
         self.unasked.append(Unasked("file", name, reason, source=name))
 
 
 def _milliseconds(seconds: float) -> Instant | None:
-    """Archives are made with times of zero, and clocks begin in 1970 and 1980: none of that is a time."""
+    """None for a time before Kafka: some tools write 0, and some clocks begin in 1980."""
     return int(seconds * 1000) if seconds > _EARLIEST else None
 
 

@@ -55,9 +55,9 @@ def read_evidence(
     Without a time zone among the hints, the log's own zone counts where it is known, else UTC. The budget
     limits how much is unpacked from archives.
     """
-    room = Path(tempfile.mkdtemp(prefix="kelpie-evidence-"))
+    unpacking_folder = Path(tempfile.mkdtemp(prefix="kelpie-evidence-"))
     try:
-        search = Search(room, unpacked or Budget())
+        search = Search(unpacking_folder, unpacked or Budget())
         gathered = _Gathered()
         for file in search.files(Path(path) for path in paths):
             _take(file, gathered, hints)
@@ -65,11 +65,11 @@ def read_evidence(
         observations.unasked[:0] = search.unasked
         return observations
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(unpacking_folder, ignore_errors=True)
 
 
 def _take(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> None:
-    """Finds out what a file is, and reads it. Whatever fails concerns this file alone."""
+    """Recognises a file and reads it. If that fails, the other files are still read."""
     gathered.modified[file.name] = file.modified
     try:
         reason = _read(file, gathered, hints)

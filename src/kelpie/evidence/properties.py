@@ -1,7 +1,7 @@
 """Configurations: server.properties and meta.properties, and what brokers and clients log at their start.
 
-Only settings on a list are taken over, so no password, key or token can be among them, whatever a plug-in
-calls its own.
+Only settings on a list are read, so that no password, key or token is among them, whatever name a plug-in
+gives it.
 """
 
 import re
@@ -47,7 +47,7 @@ _OF_A_GROUP = (
 
 
 def looks_like_broker(lines: Iterable[str]) -> bool:
-    """Whether these are the properties of a broker: one that only brokers have is among them."""
+    """Whether these are the properties of a broker: one of them is a property that only brokers have."""
     names = set()
     for line in lines:
         if line.strip() and not line.lstrip().startswith(("#", "!")):
@@ -59,7 +59,7 @@ def looks_like_broker(lines: Iterable[str]) -> bool:
 
 
 def read_properties(lines: Iterable[str]) -> dict[str, str]:
-    """Names and values, as they stand there."""
+    """Names and values, unchanged."""
     return {
         match[1]: match[2]
         for line in lines
@@ -76,7 +76,7 @@ def node_id(properties: Mapping[str, str]) -> int | None:
 
 
 def observe(properties: Mapping[str, str], source: str, *, release: str = "") -> Observations:
-    """The broker, if it says its number, and its settings."""
+    """The broker, if its id is given, and its settings."""
     observations = Observations()
     if "broker" not in properties.get("process.roles", "broker") and properties["process.roles"] != "[]":
         return observations  # A controller, and nothing else.
@@ -118,7 +118,7 @@ def common_settings(settings: Iterable[Setting]) -> Iterator[Setting]:
 
 
 def _address(properties: Mapping[str, str]) -> tuple[str, int]:
-    """What it announces to clients; the controller's listener is not for them."""
+    """The address that it announces to clients, so not that of the controller's listener."""
     controllers = set(re.split(r"\s*,\s*", properties.get("controller.listener.names", "")))
     for name in ("advertised.listeners", "listeners"):
         for listener in re.split(r"\s*,\s*", properties.get(name, "")):

@@ -1,4 +1,4 @@
-"""What a file is: by its content; names are hardly asked.
+"""Recognises what a file is by its content; its name is hardly used.
 
 A text may be two things at once: a transcript holds outputs of tools among lines of a log.
 """
@@ -22,7 +22,7 @@ from kelpie.evidence.zookeeper_dumps import is_dump
 _COMPANION = re.compile(
     r"(?:\.(?:index|timeindex|txnindex|snapshot|lock)|[.-]checkpoint|partition\.metadata|cleaned)\Z"
 )
-"""What lies beside segments on a broker's disk: nothing in it is of use here."""
+"""Names of files that lie beside segments on a broker's disk. They are not used."""
 _LOOKED_AT = 400
 
 
@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What a file is; nothing, for the reason given."""
+    """What a file is. Without a kind, `reason` says why it is of no use."""
 
     kinds: frozenset[Kind] = frozenset()
     reason: str = ""

@@ -2,9 +2,9 @@
 
     kafka_consumergroup_lag{consumergroup="billing-1",partition="0",topic="orders"} 12
 
-A line that is no line of the format is told, with its place, and costs only itself. KoP writes such lines: it
-puts names of groups between quotes as they are, with quotes, backslashes and ends of lines in them, and
-repeats TYPE lines; the latter are harmless.
+A line that does not follow the format is returned with its place, and the other lines are read. KoP writes
+such lines: it does not escape quotes, backslashes and ends of lines in names of groups. It also repeats TYPE
+lines, which is harmless.
 """
 
 import re
@@ -68,7 +68,7 @@ def looks_like_scrape(lines: Sequence[str]) -> bool:
 
 
 def read_scrape(lines: Iterable[str]) -> Iterator[Sample | MalformedLine]:
-    """All samples, and all lines that are none."""
+    """All samples, and all lines that do not follow the format."""
     types: dict[str, str] = {}
     position = 0
     for number, line in enumerate(lines, start=1):

@@ -1,12 +1,12 @@
 """Log segments off the disks of brokers, running or dead: commits, generations, and where logs end.
 
-Any layout will do in which a path names the partition: the folder that Kafka made ("__consumer_offsets-25"),
-or a flat name that carries it ("broker2-__consumer_offsets-25-00000000000000000000.log"). Of the offsets
-topic every record is read. Of other topics only the newest segment is gone through, batch by batch and
-without records, for where the log ends.
+The path must name the partition: by the folder that Kafka made ("__consumer_offsets-25"), or in the name of
+the file ("broker2-__consumer_offsets-25-00000000000000000000.log"). Of the offsets topic every record is
+read. Of other topics only the headers of the batches in the newest segment are read: they say where the log
+ends.
 
-The same record from several replicas counts once: same partition, offset and content. Where replicas differ,
-as after an unclean election, each tells its own.
+A record that several replicas have (same partition, offset and content) counts once. Where replicas differ,
+as after an unclean election, the records of each count.
 """
 
 import mmap
@@ -96,7 +96,7 @@ def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) ->
             observations.unasked.append(Unasked("file", segment.file.name, reason, source=segment.file.name))
             continue
         by_partition[TopicPartition(segment.topic, segment.partition)][segment.disk].append(segment)
-        meet(observations, segment)
+        add_broker(observations, segment)
     for name, disks in sorted(by_partition.items()):
         ordered = sorted(disks.values(), key=lambda disk: -sum(each.file.size for each in disk))
         for replica in ordered:
@@ -117,7 +117,7 @@ def log_ends(segments: Iterable[Segment]) -> Observations:
     for segment in segments:
         if segment.topic and segment.topic not in _NO_USE and segment.partition >= 0:
             replicas[segment.topic, segment.partition, segment.disk].append(segment)
-            meet(observations, segment)
+            add_broker(observations, segment)
     for (topic, partition, _), replica in sorted(replicas.items()):
         replica.sort(key=lambda segment: (segment.base_offset, segment.file.name))
         observations.ends.append(_end_of(TopicPartition(topic, partition), replica, observations))
@@ -159,7 +159,7 @@ def _skim(content: memoryview, partition: OffsetsPartition) -> int:
             partition.next_offset = batch.header.next_offset
             newest = max(newest, batch.header.max_timestamp)
     except Malformed:
-        pass  # The other replica has told.
+        pass  # The replica that was read in full has reported it.
     return newest
 
 
@@ -220,7 +220,7 @@ def _is_beginning_of(short: Segment, long: Segment) -> bool:
 
 
 def _content(file: EvidenceFile, observations: Observations) -> memoryview:
-    """The bytes of a file. Only very large ones are mapped: who shortens a mapped file ends its reader."""
+    """The bytes of a file. Only very large files are mapped: a reader dies if a mapped file is shortened."""
     try:
         with file.path.open("rb") as opened:
             if file.size > _LARGEST_READ:
@@ -244,7 +244,7 @@ def _holds_offsets(head: bytes) -> bool:
 
 
 def _broker_of(file: EvidenceFile, disks: Mapping[str, int]) -> int | None:
-    """Whose disk it is: meta.properties knows best, else the names on the path, the nearest first."""
+    """Whose disk it is, by meta.properties, or else by the names on the path, the nearest first."""
     folder = file.folder
     while folder:
         if folder in disks:
@@ -262,8 +262,8 @@ def _broker_of(file: EvidenceFile, disks: Mapping[str, int]) -> int | None:
     return None
 
 
-def meet(observations: Observations, segment: Segment) -> None:
-    """The broker of a disk is known, though not whether it is alive."""
+def add_broker(observations: Observations, segment: Segment) -> None:
+    """Adds the broker of a disk. Whether it is alive is not known."""
     if segment.broker is None or segment.topic in _NO_USE:
         return
     if all(broker.node_id != segment.broker for broker in observations.brokers):

@@ -1,15 +1,14 @@
-"""What Kafka keeps in ZooKeeper, dumped: brokers, partitions, and the groups of consumers of 0.8's kind.
+"""Dumps of what Kafka keeps in ZooKeeper: brokers, partitions, and the groups of consumers of 0.8.
 
 Three forms are read:
 
 - what `kelpie collect --zookeeper` writes: `{"format":"kelpie zookeeper",…,"nodes":{PATH:{"data":…},…}}`;
-- other JSON of the same sense: an object of paths, or a list of objects with `path` and `data` or `value`;
+- other JSON with the same content: an object of paths, or a list of objects with `path` and `data` (`value`);
 - sessions of `zkCli.sh`: `get` and `ls` behind its prompt, or behind `zkCli.sh` in a shell.
 
-Brokers live while their node below /brokers/ids is there; it is ephemeral. /brokers/topics/T has the
-replicas, …/partitions/P/state leader and ISR. Consumers of 0.8's kind have no coordinator: members are in
-/consumers/G/ids, who reads what in owners, committed offsets in offsets. Their groups are of kind
-"zookeeper".
+A broker is alive while its ephemeral node below /brokers/ids exists. /brokers/topics/T has the replicas,
+…/partitions/P/state leader and ISR. Consumers of 0.8 have no coordinator: /consumers/G/ids has the members,
+owners the partitions of each, offsets the committed offsets. Their groups are of kind "zookeeper".
 """
 
 import gzip
@@ -57,7 +56,7 @@ _OWNER_THREAD = re.compile(r"-\d+$")
 
 
 class NoDump(Exception):
-    """It is none, or a broken one."""
+    """The file is no dump of ZooKeeper, or a damaged one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def pack(dump: Dump, *, hosts: str, begun: Instant, ended: Instant) -> bytes:
 
 
 def is_own(head: bytes) -> bool:
-    """Whether a collector wrote what begins like this."""
+    """Whether `kelpie collect` wrote a file that begins like this."""
     return beginning(head).startswith(_OWN)
 
 
@@ -123,7 +122,7 @@ def read_dump(path: Path) -> Dump:
 
 
 def observe(dump: Dump, source: str, at: Instant | None = None) -> Observations:
-    """What a dump says, as rows. `at`: when it was made, if it does not say so itself."""
+    """The rows of a dump. `at`: when it was made, if it does not say so itself."""
     at = dump.at if dump.at is not None else at
     observations = Observations()
     tree = _Tree(dump.nodes)
@@ -185,7 +184,7 @@ def _brokers(
 
 
 def _address(registration: Mapping[str, Any]) -> tuple[str, int]:
-    """Host and port; since 0.9 also endpoints, and the others are empty where there is TLS only."""
+    """Host and port. They are empty where there is TLS only; since 0.9 there are endpoints, too."""
     host, port = registration.get("host"), registration.get("port")
     if isinstance(host, str) and host and isinstance(port, int) and port > 0:
         return host, port

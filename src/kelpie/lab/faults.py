@@ -112,7 +112,9 @@ class Action:
         return f"{text} after the work is done" if self.after else text
 
 
-class _OfRequests(Fault):
+class Circumstance(Fault):
+    """Strikes each request that concerns it, as a fault of a broker or a partition does."""
+
     def __init__(
         self, what: str, wanted: Filter, name_of: NamesOfTopics, undo: Callable[[], None] | None = None
     ) -> None:
@@ -124,7 +126,7 @@ class _OfRequests(Fault):
         return self._wanted.matches(node_id, header, message, self._name_of)
 
 
-class RequestFault(_OfRequests):
+class RequestFault(Circumstance):
     """Strikes requests that match a filter; `count` is how many at most."""
 
     def __init__(self, wanted: Filter, action: Action, count: int | None, name_of: NamesOfTopics) -> None:
@@ -177,7 +179,7 @@ class Observed:
     request: Any
 
 
-class Observation(_OfRequests):
+class Observation(Circumstance):
     """Collects the requests that match a filter, and lets them pass."""
 
     def __init__(self, wanted: Filter, name_of: NamesOfTopics) -> None:
@@ -189,10 +191,6 @@ class Observation(_OfRequests):
             del self.requests[: MOST_OBSERVED // 10]
         self.requests.append(observed)
         self.strike()
-
-
-class Circumstance(_OfRequests):
-    """A fault of a broker or a partition. It strikes each request that concerns it."""
 
 
 class Stall(Fault):
@@ -232,7 +230,7 @@ class Faults:
         self.name_of = name_of
         self.all: dict[int, Fault] = {}
         """By id, those that have ended too."""
-        self.watching: list[_OfRequests] = []
+        self.watching: list[Circumstance] = []
         self.stalls: list[Stall] = []
         self._by_error: list[tuple[int, Fault]] = []
         self._now = now
@@ -243,7 +241,7 @@ class Faults:
         fault.registry = self
         self._next_id += 1
         self.all[fault.id] = fault
-        if isinstance(fault, _OfRequests):
+        if isinstance(fault, Circumstance):
             self.watching.append(fault)
         elif isinstance(fault, Stall):
             self.stalls.append(fault)
@@ -285,10 +283,8 @@ class Faults:
                 fault.strike()
 
     def is_stalled(self, connection: Subject) -> bool:
-        held = [
-            stall for stall in self.stalls if stall.holds(connection)
-        ]  # Each stall counts the connection.
-        return bool(held)
+        # Every stall is asked, so that each counts the connections that it holds.
+        return sum(stall.holds(connection) for stall in self.stalls) > 0
 
     def close(self) -> None:
         for fault in self:

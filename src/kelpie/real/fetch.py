@@ -128,12 +128,12 @@ def _run(command: list[str], work: Path, what: str, limit_s: float) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         ) as ivy,
-        selectors.DefaultSelector() as ears,
+        selectors.DefaultSelector() as selector,
     ):
         assert ivy.stdout is not None
-        ears.register(ivy.stdout, selectors.EVENT_READ)
+        selector.register(ivy.stdout, selectors.EVENT_READ)
         try:
-            while ears.select(min(_SILENCE_LIMIT_S, deadline - time.monotonic())):
+            while selector.select(min(_SILENCE_LIMIT_S, deadline - time.monotonic())):
                 chunk = os.read(ivy.stdout.fileno(), 65_536)
                 if not chunk:
                     return output.decode(errors="replace")

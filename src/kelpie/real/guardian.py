@@ -25,7 +25,7 @@ import time
 
 from kelpie.real.identity import ProcessIdentity
 
-_LOOK_S = 0.5
+_CHECK_S = 0.5
 _END_LIMIT_S = 10.0
 
 
@@ -54,7 +54,7 @@ def _listen(parent: int, processes: set[ProcessIdentity], folders: set[str]) -> 
     """Follow orders until the last one. True: clean up now."""
     pending = b""
     while True:
-        ready, _, _ = select.select([0], [], [], _LOOK_S)
+        ready, _, _ = select.select([0], [], [], _CHECK_S)
         if not ready:
             if os.getppid() != parent:
                 return True

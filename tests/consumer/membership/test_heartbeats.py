@@ -127,7 +127,8 @@ def test_late_answer_of_an_old_generation_is_ignored() -> None:
     """A heartbeat's refusal may arrive when the member has joined anew."""
     stand = beating()
     old = stand.asked(AskHeartbeat)
-    stand._do(stand.consumer.rejoin(stand.now))
+    membership(stand).rejoin("rebalance enforced by user")
+    stand._do(stand.consumer.woken(stand.now))
     stand.run(AskRecords, AskHeartbeat)
     assert membership(stand).identity.generation == 2
     stand.settle_one(old, _E.UNKNOWN_MEMBER_ID)

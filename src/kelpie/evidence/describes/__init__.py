@@ -1,12 +1,12 @@
 """Outputs of Kafka's own tools, kept in files: kafka-topics, kafka-consumer-groups, kafka-get-offsets.
 
-Every age of them, 0.9 to 4.x, and also transcripts in which commands, several outputs, warnings and errors
-follow each other: each line is taken for what it is, and a line that is nothing is let pass. Rows have no
-time yet; `dating` works out when an output was made.
+Of every release from 0.9 to 4.x, and also transcripts with commands, several outputs, warnings and errors:
+each line is recognised by itself, and unknown lines are skipped. Rows have no time yet; `dating` finds out
+when an output was made.
 
-topics    partitions of kafka-topics --describe
-tables    tables of kafka-consumer-groups: offsets, members, states, lists
-failures  what the tools say when a coordinator cannot be asked
+topics       partitions of kafka-topics --describe
+tables       tables of kafka-consumer-groups: offsets, members, states, lists
+tool_errors  what the tools print when a coordinator does not answer
 """
 
 import re

@@ -7,7 +7,7 @@
 2.4          --all-groups: a table per group, each with GROUP; GROUP-INSTANCE-ID for static members
 4.x          epochs and target assignments of KIP-848 groups; --list --state and --type have headings
 
-"-" (0.9: "unknown") is none. A name with spaces in it is found by where its column begins.
+"-" (0.9: "unknown") is none. The position of its column shows where a name with spaces begins.
 """
 
 import re
@@ -70,7 +70,7 @@ class ToolTable:
             context.observations.listings.append(Listing(None, (), source=context.source(number)))
 
     def row(self, line: str, number: int) -> bool:
-        """Takes one row in. False: it is none."""
+        """Reads one row. False: the line is no row."""
         values = self._values(line) if len(line) <= _LONGEST_ROW else {}
         group = values.get("GROUP", self._context.group_or_name or "") if values else ""
         if not group:

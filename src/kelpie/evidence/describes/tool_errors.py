@@ -1,12 +1,12 @@
-"""What Kafka's tools print when they get no answer, and what they say on the side.
+"""What Kafka's tools print when they get no answer, and their remarks about groups.
 
 0.9 to 1.x   Error while executing consumer group command The group coordinator is not available.
 2.0          Error: Executing consumer group command failed due to …Exception: …
 4.x          the same with a TimeoutException: Call(callName=…(api=FIND_COORDINATOR), … tries=35607 …)
              timed out at 1794776373922 after 35607 attempt(s)
 
-In the last form the tool has asked thousands of times within its time limit. Answers that fast are error 15:
-FindCoordinator has no other retriable error. After few tries, no broker had answered at all.
+In the last form the tool has asked thousands of times within its time limit. Such fast answers are error 15:
+FindCoordinator has no other retriable error. After few tries, no broker has answered at all.
 """
 
 import re
@@ -82,7 +82,7 @@ def _failed(line: str, why: str, context: Context, number: int) -> None:
 
 
 def _said(group: str, what: str, line: str, context: Context, number: int) -> None:
-    """Said on the side, mostly on stderr: "Consumer group 'billing' has no active members."."""
+    """A remark, mostly on stderr: "Consumer group 'billing' has no active members."."""
     context.group = group
     context.know(group, number)
     if what.startswith("does not exist"):

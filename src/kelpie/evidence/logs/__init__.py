@@ -2,15 +2,15 @@
 
     lines ─► wrappers, layouts ─► entries ─► matching, by the tables of each writer ─► events
 
-lines          a file's lines, however long
+lines          the lines of a file, of any length
 wrappers       what Docker, Kubernetes and syslog put in front
 layouts        where time, level, logger and message are
-hints          layouts and zones that somebody describes
+hints          layouts and time zones that the user describes
 times          what a time means when its zone, year or date is missing
 entries        a line and the stack trace behind it
 matching       templates of messages; java_client, java_coordinator, java_broker, librdkafka and kafka_python
                hold them
-exceptions     Kafka's exceptions in an application's own words
+exceptions     Kafka's exceptions in messages of applications
 prefixes       the bracket before a message
 attribution    which group a line is about, when it does not say
 pauses         how long a client that polled too late had paused

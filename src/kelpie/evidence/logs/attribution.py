@@ -1,9 +1,9 @@
 """Which group a line is about.
 
-Best is the bracket before the message, or the message. Lines of Kafka 0.9, of librdkafka and of kafka-python
-often have neither. Then other lines of the same file tell: the same client elsewhere, or, if the file knows
-only one group, that one (a dump of the configuration names it). Last of all the file's name. What was not
-read off the line itself is told in details["group_from"].
+The bracket before the message names the group, or the message does. Lines of Kafka 0.9, of librdkafka and of
+kafka-python often have neither. Then other lines of the same file decide: those of the same client, or, if
+the file names only one group, that one (a dump of the configuration has it). The last resort is the name of
+the file. If the line itself does not name the group, details["group_from"] says what did.
 """
 
 import re
@@ -24,7 +24,7 @@ class Groups:
         self.sure: dict[str, str] = {}
         """Group → where it was named first."""
         self.guessed: tuple[str, str] | None = None
-        """The same of one that other words gave away, when none had been named yet."""
+        """Group and place, if a line hints at a group before any line names one."""
         self.of_client: dict[str, str] = {}
         self.instances: set[str] = set()
         """Clients of librdkafka whose group is known; their other lines are not searched."""

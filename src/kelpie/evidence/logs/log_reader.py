@@ -100,7 +100,7 @@ class LogReader:
         self.first: Stamp | None = None
         self.last_time = ""
         self.in_sequence = False
-        self.betrayed = False
+        self.times_completed = False
 
     def read(self, lines: Iterable[str], layout: LogLayout | None = None) -> LogReading:
         entries = Entries(layout)
@@ -134,15 +134,15 @@ class LogReader:
         if not entry.time:
             return None
         self.last_time = entry.time
-        betrays = not self.betrayed and "TimeMs" in entry.head.message
-        if not (needed or betrays or self.in_sequence or self.first is None):
+        has_moment = not self.times_completed and "TimeMs" in entry.head.message
+        if not (needed or has_moment or self.in_sequence or self.first is None):
             return None
         stamp = self.clock.read(entry.time)
         if stamp is not None:
             self.first = self.first or stamp
             self.in_sequence = self.in_sequence or stamp.float in (Float.YEAR, Float.DATE)
-            if betrays:
-                self.betrayed = self.clock.betray(stamp, entry.head.message)
+            if has_moment:
+                self.times_completed = self.clock.complete_from(stamp, entry.head.message)
         return stamp
 
     def _other(self, entry: LogEntry, message: Message) -> Sequence[Meaning] | None:

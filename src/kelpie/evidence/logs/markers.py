@@ -1,11 +1,11 @@
 """What a line must contain to mean anything: words to search in bytes, before the line is parsed.
 
-Few lines of a log mean anything. A line without any of these words changes nothing of what `reading` tells:
+Few lines of a log mean anything. A line without any of these words does not change what `log_reader` returns:
 no template fits it, and it names no group, no version, no settings. Some words matter only until something is
-known (`Why`); whoever looks for them asks again at the line itself.
+known (`Why`), which the caller checks again for each line.
 
-Texts in JSON may be written with escapes, so that a word is not to be seen in them: a line that begins with
-"{" and contains a backslash has to be read. And so has a line that is too long to be read as a whole.
+JSON may hide a word behind escapes: a line that begins with "{" and contains a backslash must be read. A
+line that is too long to be read as a whole must be read, too.
 """
 
 from enum import IntFlag

@@ -1,7 +1,8 @@
 """How long a client had paused when it polled too late.
 
-The line comes from another thread, at the moment when the limit has passed; the application is still busy
-then. When it comes back, it finds its partitions gone, and says so: the time in between belongs to the pause.
+Another thread logs the line, at the moment when the limit has passed; the application is still busy then.
+When the application polls again, it logs that its partitions are gone. The time in between is part of the
+pause.
 """
 
 import re
@@ -26,7 +27,7 @@ def with_pauses(
 ) -> list[Event]:
     """Events of one file, with limit_ms and pause_ms among the details where they can be known.
 
-    `limits` by group. `later`: who is back first in what follows these events.
+    `limits` by group. `later`: when clients come back after these events.
     """
     completed: list[Event] = []
     back = dict(later or {})

@@ -1,9 +1,9 @@
 """When a line was written, from whatever its layout says.
 
-Many layouts do not say it all: no zone, no year, or only a time of day. Such times are *floating*: right
-among themselves, and off by a constant that is found later, by what the file itself betrays. Kafka's clients
-print moments in milliseconds since 1970 (startTimeMs, receivedTimeMs) beside the time of the line, so one
-such line tells zone and date of a whole file. Without any hint, zones are taken for UTC.
+Many layouts lack the zone, the year, or the whole date. Such times are *floating*: their differences are
+right, and all are off by the same amount. Kafka's clients print moments in milliseconds since 1970
+(startTimeMs, receivedTimeMs) beside the time of the line, so one such line shows that amount for the whole
+file. Without such a line, zones are taken for UTC.
 """
 
 import re
@@ -26,7 +26,7 @@ _NO_YEAR = re.compile(r"([A-Z][a-z]{2}) +(\d\d?)(?: (\d{4}))? (\d\d):(\d\d):(\d\
 _TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
 _EPOCH = re.compile(r"(\d{10})(?:\.(\d{1,9})|(\d{3}))$")
 MOMENTS = ("receivedTimeMs", "sendTimeMs", "createdTimeMs", "startTimeMs")
-_BETRAYED = re.compile(rf"(?:{'|'.join(MOMENTS)})(?: ?: |=)(\d{{13}})\b")
+_MOMENT = re.compile(rf"(?:{'|'.join(MOMENTS)})(?: ?: |=)(\d{{13}})\b")
 _EXACT = len("2026-11-15 20:56:40,123")
 _MONTHS = {
     name: number
@@ -40,7 +40,7 @@ _DAY_MS = 86_400_000
 _YEAR_MS = 365 * _DAY_MS
 _ZONE_STEP_MS = 15 * 60 * 1000
 _FURTHEST_ZONE_MS = 15 * 3600 * 1000
-_LATEST_BETRAYAL_MS = 60_000
+_LATEST_MOMENT_MS = 60_000
 
 
 class Float(IntEnum):
@@ -65,7 +65,7 @@ class Clock:
         self._zone = zone
         self._seen: dict[str, Stamp | None] = {}
         self._last: dict[Float, Instant] = {}
-        self._turns: dict[Float, int] = {}
+        self._wraps: dict[Float, int] = {}
         self.offset: dict[Float, int] = {}
         """What must be added to floating times of each kind, once known."""
 
@@ -74,25 +74,25 @@ class Clock:
         if stamp is None or stamp.float in (Float.FIXED, Float.ZONE):
             return stamp
         # Lines follow each other: a time of day that goes far back is of the next day; and so with years.
-        turn = _DAY_MS if stamp.float is Float.DATE else _YEAR_MS
-        at = stamp.at + self._turns.get(stamp.float, 0) * turn
-        if at < self._last.get(stamp.float, at) - turn // 2:
-            self._turns[stamp.float] = self._turns.get(stamp.float, 0) + 1
-            at += turn
+        period = _DAY_MS if stamp.float is Float.DATE else _YEAR_MS
+        at = stamp.at + self._wraps.get(stamp.float, 0) * period
+        if at < self._last.get(stamp.float, at) - period // 2:
+            self._wraps[stamp.float] = self._wraps.get(stamp.float, 0) + 1
+            at += period
         self._last[stamp.float] = at
         return Stamp(at, stamp.float)
 
-    def betray(self, stamp: Stamp, message: str) -> bool:
+    def complete_from(self, stamp: Stamp, message: str) -> bool:
         """Whether a message names a full time, and so completes the times of the log."""
         if stamp.float is Float.FIXED:
             return False
-        match = _BETRAYED.search(message)
+        match = _MOMENT.search(message)
         if match is None:
             return False
         exact = int(match[1]) - stamp.at
         offset = round(exact / _ZONE_STEP_MS) * _ZONE_STEP_MS
         plausible = stamp.float is not Float.ZONE or abs(offset) <= _FURTHEST_ZONE_MS
-        if not plausible or abs(exact - offset) > _LATEST_BETRAYAL_MS:
+        if not plausible or abs(exact - offset) > _LATEST_MOMENT_MS:
             return False
         self.offset.setdefault(stamp.float, offset)
         return True

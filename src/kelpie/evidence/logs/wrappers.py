@@ -1,7 +1,6 @@
 """What containers and system logs put before a line: Docker, Kubernetes, Compose, syslog, journald.
 
-They know the time, mostly with its zone, so it is kept: for lines without one of their own, and because it is
-the surer one.
+Their time mostly has a zone. So it counts, also for lines that have a time of their own.
 """
 
 import json

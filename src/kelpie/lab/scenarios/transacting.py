@@ -22,11 +22,8 @@ from kelpie.wire.structs import NamedTopicPartitions
 
 
 class TransactionalProducer:
-    def __init__(
-        self, stage: Stage, cluster: Cluster, transactional_id: str, timeout_ms: int = 60_000
-    ) -> None:
+    def __init__(self, stage: Stage, cluster: Cluster, transactional_id: str) -> None:
         self.transactional_id = transactional_id
-        self.timeout_ms = timeout_ms
         self.producer_id = -1
         self.epoch = -1
         self._stage, self._cluster = stage, cluster
@@ -34,9 +31,7 @@ class TransactionalProducer:
 
     async def start(self) -> None:
         """Gets its producer id. The coordinator aborts what it has left open."""
-        request = InitProducerIdRequest(
-            transactional_id=self.transactional_id, transaction_timeout_ms=self.timeout_ms
-        )
+        request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=60_000)
         answer = await self._ask_coordinator(request, 1, retried=True)
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 

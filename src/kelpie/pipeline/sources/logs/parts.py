@@ -44,7 +44,7 @@ class Part:
     first: Stamp | None
     last: Stamp | None
     has_times: bool
-    betrayed: bool
+    times_completed: bool
     offset: Mapping[Float, int]
     groups: Groups
     settings: Sequence[Setting]
@@ -109,7 +109,7 @@ def part_of(reader: RowReader) -> Part:
         reader.first,
         reader.last(),
         bool(reader.last_time),
-        reader.betrayed,
+        reader.times_completed,
         reader.clock.offset,
         reader.groups,
         reader.settings,
@@ -167,7 +167,7 @@ def folded(parts: Sequence[Part]) -> Part:
         reader.first,
         reader.last_stamp,
         any(part.has_times for part in parts),
-        reader.betrayed,
+        reader.times_completed,
         reader.clock.offset,
         reader.groups,
         list(dict.fromkeys(reader.settings)),
@@ -268,8 +268,8 @@ class _Joined(LogReader):
         self.first = self.first or part.first
         if part.has_times:
             self.last_stamp = part.last
-        if not self.betrayed and part.betrayed:
-            self.betrayed = True
+        if not self.times_completed and part.times_completed:
+            self.times_completed = True
             self.clock.offset = dict(part.offset)
         for node, is_gone in part.brokers.items():
             (self.gone.add if is_gone else self.gone.discard)(node)

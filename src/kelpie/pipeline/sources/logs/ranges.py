@@ -105,7 +105,7 @@ class _Region:
         why, reader = line.why, self._reader
         if why == 0 or why & _MEANS:
             return True
-        if why & _MOMENT and not reader.betrayed:
+        if why & _MOMENT and not reader.times_completed:
             return True
         if why & _GUESS and reader.groups.are_unknown:
             return True
@@ -145,8 +145,8 @@ class _Region:
         self._last_time = entry.time
         reader = self._reader
         reader.entry(entry)
-        known_by_now = (0 if reader.groups.are_unknown else _GUESS) | (_MOMENT if reader.betrayed else 0)
-        self._known.ignored = known_by_now
+        ignored = 0 if reader.groups.are_unknown else _GUESS
+        self._known.ignored = ignored | (_MOMENT if reader.times_completed else 0)
         if head is not None and not head.facility and BRACKETED in head.message:
             self._note_bracket(head)
 

@@ -14,7 +14,7 @@ from kelpie.evidence.dating import Dated, settle_dates, without_time
 from kelpie.evidence.describes import read_output
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.recognition import Kind
-from kelpie.evidence.segments import Segment, log_ends, meet
+from kelpie.evidence.segments import Segment, add_broker, log_ends
 from kelpie.evidence.snapshot_choice import failed_row
 from kelpie.evidence.unreadable import unreadable
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
@@ -111,7 +111,7 @@ def ends_of(
     seen = Observations()
     for of_log in replicas.values():
         of_log.sort(key=lambda segment: (segment.base_offset, segment.file.name))
-        meet(seen, of_log[0])
+        add_broker(seen, of_log[0])
         known = progress.get(of_log[-1].file.name)
         if of_log[0].topic != OFFSETS_TOPIC:
             todo.append(
