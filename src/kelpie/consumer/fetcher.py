@@ -86,18 +86,14 @@ class Fetcher:
             except Malformed as malformed:
                 del self._kept[partition]
                 self._broken(effects, partition, kept.next_offset, malformed)
-            state.consumed(
-                FetchPosition(kept.next_offset, self._epoch(kept, state.position), state.position.leader)
-            )
+            before = state.position
+            epoch = kept.epoch if kept.next_offset > before.offset else before.epoch
+            state.consumed(FetchPosition(kept.next_offset, epoch, before.leader))
             if kept.is_done:
                 self._kept.pop(partition, None)
                 if kept.is_cut_off:
                     self._too_large(effects, partition, kept.next_offset)
         return taken
-
-    @staticmethod
-    def _epoch(kept: CompletedFetch, before: FetchPosition) -> int | None:
-        return kept.epoch if kept.next_offset > before.offset else before.epoch
 
     # Requests.
 
@@ -149,10 +145,7 @@ class Fetcher:
         )
 
     def _on_answer(
-        self,
-        effects: Effects,
-        wanted: Mapping[TopicPartition, tuple[int, int | None]],
-        fetched: FetchAnswer,
+        self, effects: Effects, wanted: Mapping[TopicPartition, tuple[int, int | None]], fetched: FetchAnswer
     ) -> str | Failed:
         if fetched.error:
             self._later(effects, wanted)
@@ -187,11 +180,7 @@ class Fetcher:
     def _keep(self, partition: TopicPartition, offset: int, row: FetchedPartition) -> None:
         config = self._requests.config
         self._kept[partition] = CompletedFetch(
-            partition,
-            row,
-            offset,
-            only_committed=bool(config.isolation_level),
-            check_crcs=config.check_crcs,
+            partition, row, offset, only_committed=bool(config.isolation_level), check_crcs=config.check_crcs
         )
 
     def _refused(

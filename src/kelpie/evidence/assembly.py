@@ -68,7 +68,7 @@ def _join_states(outputs: Iterable[Dated]) -> None:
             rows.setdefault((dated.batch, state.group), []).append((dated, state))
     for same in rows.values():
         while same:
-            first = max(same, key=lambda pair: _worth(pair[1]))
+            first = max(same, key=lambda pair: (pair[1].coordinator >= 0, bool(pair[1].members)))
             together = [pair for pair in same if _near(pair[0], first[0])]
             same[:] = [pair for pair in same if pair not in together]
             for dated, state in together:
@@ -77,10 +77,6 @@ def _join_states(outputs: Iterable[Dated]) -> None:
             for _, state in together:
                 joined = _joined(joined, state)
             first[0].output.observations.states.append(joined)
-
-
-def _worth(state: GroupState) -> tuple[bool, bool]:
-    return state.coordinator >= 0, bool(state.members)
 
 
 def _near(one: Dated, other: Dated) -> bool:

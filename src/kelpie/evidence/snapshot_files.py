@@ -58,7 +58,7 @@ class Header:
 
 def pack(header: Header, survey: Observations) -> bytes:
     """A whole file. `rows` of the header is counted here."""
-    lines = [_line(kind, encode(row)) for kind, row in rows_of(survey)]
+    lines = [json.dumps([kind, encode(row)], separators=(",", ":")) + "\n" for kind, row in rows_of(survey)]
     text = "".join([header_line(replace(header, rows=len(lines))), "\n", *lines])
     return gzip.compress(text.encode("ascii"), 6, mtime=0)
 
@@ -117,10 +117,6 @@ def read_plain(
         raise Torn(f"It is damaged behind line {count + 1}: {error or type(error).__name__}.") from None
     if count != header.rows:
         raise Torn(f"It has {count:,} rows, and says that it has {header.rows:,}.")
-
-
-def _line(kind: str, data: object) -> str:
-    return json.dumps([kind, data], separators=(",", ":")) + "\n"
 
 
 def parse_header(line: bytes) -> Header:

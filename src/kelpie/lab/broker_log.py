@@ -72,10 +72,11 @@ class BrokerLogs:
     def _put(self, node_id: int, lines: Iterable[str], now: Instant) -> None:
         file = self._files.get(node_id)
         if file is not None:
-            file.writelines(f"[{_time(now)}] {line}\n" for line in lines)
+            file.writelines(f"[{log_time(now)}] {line}\n" for line in lines)
 
 
-def _time(now: Instant) -> str:
+def log_time(now: Instant) -> str:
+    """A time as Kafka's own layout of logs has it."""
     return datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") + f",{now % 1000:03}"
 
 

@@ -278,7 +278,12 @@ class BrokerConnection(asyncio.Protocol):
             response = refusal(call.header, call.message, code)
             if call.header.api_key == _METADATA:
                 # Without brokers in it, clients would drop the answer before they see the error.
-                response.brokers = [_introduced(broker) for broker in self._broker.neighbours()]
+                response.brokers = [
+                    MetadataResponseBroker(
+                        node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack
+                    )
+                    for broker in self._broker.neighbours()
+                ]
             call.answer(response)
 
     def _answer(self, serial: int, header: RequestHeader, response: Any) -> None:
@@ -329,12 +334,6 @@ class BrokerConnection(asyncio.Protocol):
         self._waiting.clear()
         self._waiting_bytes = 0
         self._held.clear()
-
-
-def _introduced(broker: Endpoint) -> MetadataResponseBroker:
-    return MetadataResponseBroker(
-        node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack
-    )
 
 
 def _named(header: RequestHeader) -> str:

@@ -20,7 +20,7 @@ the leader, and owned_partitions.py gives partitions up and takes them on.
 from collections.abc import Sequence
 from enum import Enum
 
-from kelpie.assignors import subscription
+from kelpie.assignors import ASSIGNORS, subscription
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
 from kelpie.consumer.effects import BrokerNode, Effects, Failure, FailureKind, Problem, ProblemKind
 from kelpie.consumer.membership import refusals
@@ -230,7 +230,7 @@ class ClassicMembership(GroupMembership):
             self._counted = self._metadata.partition_counts(task.topics)
             self._sync(effects, node, joined.protocol)
             return f"It is member {joined.member_id} and leads; the assignment stands."
-        if not task.is_possible:
+        if task.protocol not in ASSIGNORS:
             text = f"The coordinator chose the assignor {task.protocol!r}, which this consumer did not offer."
             return self._raise(effects, Problem(ProblemKind.UNEXPECTED, text))
         self._task = task
@@ -338,10 +338,7 @@ class ClassicMembership(GroupMembership):
         return Failed(f"{problem.text} The consumer gives up.")
 
     def _on_failure(self, effects: Effects, node: BrokerNode, failure: Failure) -> str | Failed:
-        if self.state not in (
-            JoinState.PREPARING_REBALANCE,
-            JoinState.COMPLETING_REBALANCE,
-        ):
+        if self.state not in (JoinState.PREPARING_REBALANCE, JoinState.COMPLETING_REBALANCE):
             return "It no longer matters."
         if failure.kind is FailureKind.UNSUPPORTED:
             return self._raise(effects, Problem(ProblemKind.UNSUPPORTED, failure.text))
@@ -379,10 +376,7 @@ class ClassicMembership(GroupMembership):
             on_failure=self._left,
         )
 
-    def _left(self, effects: Effects, answer: object) -> str | Failed:
-        del (
-            effects,
-            answer,
-        )  # If the request failed, the coordinator removes the member when the session ends.
+    def _left(self, _effects: Effects, _answer: object) -> str | Failed:
+        """If the request failed, the coordinator removes the member when the session ends."""
         self._leaving = None
         return "The group goes on without it."

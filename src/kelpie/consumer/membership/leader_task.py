@@ -28,10 +28,6 @@ class LeaderTask:
         topics = frozenset(topic for member in members for topic in member.topics)
         return cls(protocol, tuple(members), topics)
 
-    @property
-    def is_possible(self) -> bool:
-        return self.protocol in ASSIGNORS
-
     def done(self, partition_counts: dict[str, int]) -> tuple[tuple[str, bytes], ...]:
         """The assignment of each member."""
         plan = ASSIGNORS[self.protocol].assign(self.members, partition_counts)

@@ -26,12 +26,9 @@ class LogEntry:
 
     def add(self, line: str) -> None:
         """Adds a line without a head that belongs to the entry; beyond a limit, such lines are dropped."""
-        length = len(self.trace)
-        if length < _LONGEST_TRACE or (length < _LONGEST_DUMP and self._is_dump()):
+        is_dump = self.head.message.rstrip().endswith("values:")
+        if len(self.trace) < (_LONGEST_DUMP if is_dump else _LONGEST_TRACE):
             self.trace.append(line)
-
-    def _is_dump(self) -> bool:
-        return self.head.message.rstrip().endswith("values:")
 
 
 def begin(number: int, line: str, head: Head, time: str) -> LogEntry:

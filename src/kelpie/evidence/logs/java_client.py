@@ -30,7 +30,7 @@ _ADDED = re.compile(r"Added partitions \(assigned - owned\): *(\[.*?\])")
 _LOOKUP_ERROR_NONE = 0
 
 
-def _refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+def _refused(meaning: Meaning, message: Message) -> Sequence[Meaning]:
     """The fatal errors of joining, each with its own meaning."""
     reason = str(meaning.fields.get("reason", ""))
     if "incompatible" in reason or "supported protocols" in reason:
@@ -41,7 +41,7 @@ def _refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
         return [replace(meaning, kind=Kind.GROUP_FULL, fields=full)]
     if meaning.fields.get("error") == ErrorCode.UNRELEASED_INSTANCE_ID:
         return [replace(meaning, kind=Kind.FENCED)]
-    return refused(meaning)
+    return refused(meaning, message)
 
 
 def _leaving(meaning: Meaning, _: Message) -> Sequence[Meaning]:

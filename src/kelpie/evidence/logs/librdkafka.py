@@ -19,13 +19,13 @@ def _paused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     return [replace(meaning, details={**meaning.details, "pause_ms": str(pause)})]
 
 
-def _joined(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+def _joined(meaning: Meaning, message: Message) -> Sequence[Meaning]:
     """The answer to JoinGroup, good or bad."""
     outcome = str(meaning.fields.get("reason", ""))
     if outcome in ("(no error)", "Success"):
         fields = {name: value for name, value in meaning.fields.items() if name not in ("reason", "error")}
         return [replace(meaning, fields=fields)]
-    return refused(meaning)
+    return refused(meaning, message)
 
 
 def _unless_success(meaning: Meaning, _: Message) -> Sequence[Meaning]:
@@ -45,10 +45,6 @@ def _reset(meaning: Meaning, message: Message) -> Sequence[Meaning]:
     return [meaning]
 
 
-def _refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
-    return refused(meaning)
-
-
 def _connection(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """The broker is called "127.0.0.1:9092/2", or "GroupCoordinator"."""
     node = node_in(meaning.details.get("broker", "").rpartition("/")[2])
@@ -58,7 +54,7 @@ def _connection(meaning: Meaning, _: Message) -> Sequence[Meaning]:
 TABLES: dict[str, TemplateTable] = {
     tag: TemplateTable(patterns)
     for tag, patterns in read_templates(
-        "librdkafka", (_connection, _joined, _paused, _refused, _reset, _unless_closing, _unless_success)
+        "librdkafka", (_connection, _joined, _paused, refused, _reset, _unless_closing, _unless_success)
     ).items()
 }
 TABLES["ERROR"], TABLES["OFFSETRESET"] = TABLES["GRPAUTH"], TABLES["OFFSET"]

@@ -265,7 +265,7 @@ class TemplateTable:
         return None
 
 
-def refused(meaning: Meaning) -> Sequence[Meaning]:
+def refused(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """A join that a coordinator refused, if its error is one that ends a consumer."""
     kind = _REFUSALS.get(meaning.fields.get("error"))
     return [] if kind is None else [replace(meaning, kind=kind)]

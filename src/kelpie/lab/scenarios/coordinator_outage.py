@@ -145,9 +145,10 @@ async def _join_and_commit(stage: Stage, cluster: Cluster, group: _Group) -> Non
     application.start()
     await application.until_at(_PARTITION, _RECORDS)
     committed = await application.commit(group.offset)
+    replicas = " and ".join(map(str, group.replicas))
     stage.expect(
         application.is_joined and committed == 0,
-        f"{group.name} (partition {group.partition}, replicas {_listed(group.replicas)}): coordinator is "
+        f"{group.name} (partition {group.partition}, replicas {replicas}): coordinator is "
         f"broker {application.coordinator}, offset {group.offset} committed",
     )
 
@@ -219,7 +220,3 @@ async def _offset(stage: Stage, cluster: Cluster, node_id: int, group: _Group) -
     async with await stage.connect_to(cluster, node_id) as connection:
         offsets = await connection.put(AskCommitted(group.name, (_PARTITION,)))
     return -1 if offsets.error else offsets.partitions[_PARTITION].offset
-
-
-def _listed(replicas: tuple[int, ...]) -> str:
-    return " and ".join(map(str, replicas))

@@ -3,12 +3,12 @@
 The log follows the requests, answers and events of the consumer (`ConsumerTrace`); evidence/logs/ reads it.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kelpie.consumer.effects import Event, OutgoingRequest, PartitionsAssigned, PartitionsRevoked
 from kelpie.errors import ErrorCode
+from kelpie.lab.broker_log import log_time
 from kelpie.model.time import Instant
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
 from kelpie.questions.heartbeat import AskHeartbeat
@@ -151,9 +151,8 @@ class JavaLog:
         return f"Generation{{generationId={generation}, memberId='{member_id}', protocol='{self._protocol}'}}"
 
     def _write(self, text: str, now: Instant, level: str = "INFO") -> None:
-        at = datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(f"[{at},{now % 1000:03}] {level} {self._start}{text} ({_LOGGER})\n")
+            file.write(f"[{log_time(now)}] {level} {self._start}{text} ({_LOGGER})\n")
 
 
 def _node(coordinator: FoundCoordinator) -> str:
