@@ -6,6 +6,7 @@ One pass over each kind of row. Rows of a group are ordered by time, those witho
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from kelpie.cluster.picture import build_cluster, newest_listings
@@ -15,12 +16,7 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
-from kelpie.observations import (
-    Commit,
-    Committed,
-    Listing,
-    Observations,
-)
+from kelpie.observations import Commit, Committed, Listing, Observations
 from kelpie.observations.ordering import by_time, grouped, time_of
 
 _DEAD = "Dead"
@@ -29,6 +25,7 @@ _LISTED, _DESCRIBED, _HISTORY = "listed by", "described by", "records of the off
 _MOST_SOURCES = 8
 _LIST_MEMBERS_ONLY = {"0.9", "0.10.0"}
 """Releases whose brokers list no group that has no members: not to be listed means nothing there."""
+_group = attrgetter("group")
 
 
 def build(
@@ -59,7 +56,7 @@ def build_case(
 ) -> Case:
     """The case of one group, from its rows and the listings that may name it, on a given cluster.
 
-    For who has more groups than fit into memory: it is the case that `build` makes of all rows together.
+    For callers with more groups than fit into memory: it is the case that `build` makes of all rows together.
     `history_from`: since when records of the group's offsets partition are known.
     """
     material = _Material(rows, listings, cluster)
@@ -70,12 +67,7 @@ def build_case(
 class _Material:
     """All rows, by group."""
 
-    def __init__(
-        self,
-        observations: Observations,
-        listings: Iterable[Listing],
-        cluster: ClusterView,
-    ) -> None:
+    def __init__(self, observations: Observations, listings: Iterable[Listing], cluster: ClusterView) -> None:
         self.cluster = cluster
         self.known = observations.known_groups
         self.answers = grouped(observations.answers, _group)
@@ -84,47 +76,33 @@ class _Material:
         self.removals = grouped(observations.removals, _group)
         self.events = grouped((row for row in observations.events if row.group is not None), _group)
         names: dict[tuple[str, int], TopicPartition] = {}
-        self.commits: dict[str, dict[TopicPartition, list[Commit]]] = {}
-        _gather_positions(observations.commits, names, self.commits)
-        self.committed: dict[str, dict[TopicPartition, list[Committed]]] = {}
-        _gather_positions(observations.committed, names, self.committed)
+        self.commits = _by_position(observations.commits, names)
+        self.committed = _by_position(observations.committed, names)
         self.listed_by: defaultdict[str, list[Listing]] = defaultdict(list)
         newest = newest_listings(listings)
         for listing in newest.values():
             for group in listing.groups:
                 self.listed_by[group].append(listing)
-        self.asked = {
-            teller
-            for teller, listing in newest.items()
-            if listing.error is ErrorCode.NONE and teller is not None
-        }
-        self.tool_listed = None in newest and newest[None].error is ErrorCode.NONE
+        self.answered = {told_by for told_by, row in newest.items() if row.error is ErrorCode.NONE}
+        """The brokers that listed their groups; None: a tool did."""
         self.lists_members_only = any(
             broker.release in _LIST_MEMBERS_ONLY for broker in cluster.brokers.values()
         )
         self.history_from = _history_from(observations, cluster.offsets_partitions)
 
     def all_groups(self) -> set[str]:
-        return {
-            *self.known,
-            *self.listed_by,
-            *self.answers,
-            *self.states,
-            *self.generations,
-            *self.commits,
-            *self.committed,
-            *self.events,
-        }
+        by_group = (self.listed_by, self.answers, self.states, self.generations, self.commits, self.committed)
+        return set(self.known).union(*by_group, self.events)
 
     def case(self, group: str, unasked: tuple[Any, ...]) -> Case:
         commits = {name: by_time(rows) for name, rows in self.commits.get(group, {}).items()}
-        said = {name: by_time(rows) for name, rows in self.committed.get(group, {}).items()}
-        told = self._told_at(group)
-        committed = {name: rows[-1] for name, rows in said.items() if time_of(rows[-1]) >= told}
+        over_time = {name: by_time(rows) for name, rows in self.committed.get(group, {}).items()}
+        asked_at = self._asked_at(group)
+        committed = {name: rows[-1] for name, rows in over_time.items() if time_of(rows[-1]) >= asked_at}
         for name, rows in commits.items():
             if name in committed and rows[-1].removed and time_of(rows[-1]) > time_of(committed[name]):
-                del committed[name]  # It was there when somebody looked, and was removed since.
-            if name not in committed and (rows[-1].removed or time_of(rows[-1]) > told):
+                del committed[name]  # The survey saw it, and it was removed since.
+            if name not in committed and (rows[-1].removed or time_of(rows[-1]) > asked_at):
                 committed[name] = _as_committed(rows[-1])
         return Case(
             group=group,
@@ -137,16 +115,16 @@ class _Material:
             removals=self.removals.get(group, ()),
             commits=commits,
             committed=committed,
-            committed_over_time=said,
+            committed_over_time=over_time,
             events=self.events.get(group, ()),
             unasked=unasked,
             history_from=self._history(group),
         )
 
-    def _told_at(self, group: str) -> Instant:
+    def _asked_at(self, group: str) -> Instant:
         """When the coordinator listed all committed offsets: what it left out did not exist then."""
-        told = (row.at for row in self.answers.get(group, ()) if row.asked == "OffsetFetch" and not row.error)
-        return max((at for at in told if at is not None), default=-1)
+        answers = [row for row in self.answers.get(group, ()) if row.asked == "OffsetFetch" and not row.error]
+        return max(map(time_of, answers), default=-1)
 
     def _known_from(self, group: str) -> tuple[str, ...]:
         sources: dict[str, None] = {}
@@ -171,24 +149,15 @@ class _Material:
             return True
         if self.lists_members_only:
             return None
-        if self.cluster.listing_complete or self.tool_listed:
+        if self.cluster.listing_complete or None in self.answered:
             return False
         home = self.cluster.home_of(group)
         view = self.cluster.view(home) if home is not None else None
-        if view is not None and view.leader in self.asked:
-            return False
-        return None
+        return False if view is not None and view.leader in self.answered else None
 
     def _history(self, group: str) -> Instant | None:
         count = self.cluster.offsets_partitions
-        if not count:
-            return self.history_from.get(group)
-        return self.history_from.get(partition_for(group, count))
-
-
-def _group(row: Any) -> str:
-    group: str = row.group
-    return group
+        return self.history_from.get(partition_for(group, count) if count else group)
 
 
 def _place(source: str) -> str:
@@ -197,25 +166,18 @@ def _place(source: str) -> str:
     return place if colon and line.isdigit() and not place.rpartition(" ")[2].startswith("(") else source
 
 
-def _gather_positions(
-    rows: Iterable[Any],
-    names: dict[tuple[str, int], TopicPartition],
-    into: dict[str, dict[TopicPartition, list[Any]]],
-) -> None:
+def _by_position(
+    rows: Iterable[Any], names: dict[tuple[str, int], TopicPartition]
+) -> dict[str, dict[TopicPartition, list[Any]]]:
     """By group and partition; partitions that many groups share are named once."""
+    by_group: defaultdict[str, dict[TopicPartition, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         place = (row.topic, row.partition)
         name = names.get(place)
         if name is None:
             name = names[place] = TopicPartition(*place)
-        own = into.get(row.group)
-        if own is None:
-            own = into[row.group] = {}
-        before = own.get(name)
-        if before is None:
-            own[name] = [row]
-        else:
-            before.append(row)
+        by_group[row.group][name].append(row)
+    return by_group
 
 
 def _as_committed(row: Commit) -> Committed:

@@ -21,6 +21,10 @@ class Open:
     missing: tuple[str, ...]
 
 
+def groups_of(findings: Iterable[Finding]) -> tuple[str, ...]:
+    return tuple(sorted({finding.group for finding in findings if finding.group is not None}))
+
+
 @dataclass(frozen=True, slots=True)
 class Incident:
     """Findings with the same code and cause."""
@@ -36,7 +40,7 @@ class Incident:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return tuple(sorted({finding.group for finding in self.findings if finding.group is not None}))
+        return groups_of(self.findings)
 
 
 @dataclass(frozen=True, slots=True)

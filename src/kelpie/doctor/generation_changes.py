@@ -14,9 +14,6 @@ from kelpie.model.time import Instant
 from kelpie.model.words import counted
 from kelpie.observations import Event, EventKind, Generation
 
-_COMING = (EventKind.MEMBER_JOINED,)
-_GOING = (EventKind.MEMBER_LEFT, EventKind.MEMBER_EXPIRED)
-
 
 class GenerationChange(NamedTuple):
     """A new generation, or the moment at which the group became empty."""
@@ -24,7 +21,7 @@ class GenerationChange(NamedTuple):
     at: Instant
     generation: int
     came: tuple[str, ...] = ()
-    """By name (see membership.person)."""
+    """By name (see membership.person_of)."""
     went: tuple[str, ...] = ()
     members: int | None = None
     began: Instant | None = None
@@ -74,27 +71,19 @@ def _by_broker(case: Case) -> list[GenerationChange]:
     for event in _once(case.events):
         if event.at is None:
             continue
-        if event.kind is EventKind.REBALANCE_STARTED:
-            began = began or event
-        elif event.kind in _COMING:
-            came.append(person_in(event))
-        elif event.kind in _GOING:
-            went.append(person_in(event))
-        elif event.kind in (EventKind.GENERATION_JOINED, EventKind.GROUP_EMPTY):
-            changes.append(
-                GenerationChange(
-                    event.at,
-                    -1 if event.generation is None else event.generation,
-                    tuple(came),
-                    tuple(went),
-                    _members(event),
-                    None if began is None else began.at,
-                    "" if began is None else began.reason,
-                    event.text,
-                    event.source,
-                )
-            )
-            came, went, began = [], [], None
+        match event.kind:
+            case EventKind.REBALANCE_STARTED:
+                began = began or event
+            case EventKind.MEMBER_JOINED:
+                came.append(person_in(event))
+            case EventKind.MEMBER_LEFT | EventKind.MEMBER_EXPIRED:
+                went.append(person_in(event))
+            case EventKind.GENERATION_JOINED | EventKind.GROUP_EMPTY:
+                generation = -1 if event.generation is None else event.generation
+                since, reason = (began.at, began.reason) if began is not None else (None, "")
+                about = (tuple(came), tuple(went), _members(event), since, reason, event.text, event.source)
+                changes.append(GenerationChange(event.at, generation, *about))
+                came, went, began = [], [], None
     return changes
 
 
@@ -118,22 +107,20 @@ def _members(event: Event) -> int | None:
 
 def _once(events: Iterable[Event]) -> Iterable[Event]:
     """Without the lines that come a second time, from a copy of the same log."""
-    seen: set[tuple[object, ...]] = set()
+    once: dict[tuple[object, ...], Event] = {}
     for event in events:
-        key = (event.kind, event.at, event.text)
-        if key not in seen:
-            seen.add(key)
-            yield event
+        once.setdefault((event.kind, event.at, event.text), event)
+    return once.values()
 
 
-def runs(found: Sequence[GenerationChange], gap_ms: int) -> list[list[GenerationChange]]:
-    """Turnovers that follow each other within this time."""
+def runs(changes: Sequence[GenerationChange], gap_ms: int) -> list[list[GenerationChange]]:
+    """Changes that follow each other within this time."""
     together: list[list[GenerationChange]] = []
-    for turnover in found:
-        if together and turnover.at - together[-1][-1].at <= gap_ms:
-            together[-1].append(turnover)
+    for change in changes:
+        if together and change.at - together[-1][-1].at <= gap_ms:
+            together[-1].append(change)
         else:
-            together.append([turnover])
+            together.append([change])
     return together
 
 
@@ -142,14 +129,14 @@ def unassigned_ms(case: Case, since: Instant, until: Instant) -> int | None:
 
     None when no log of the coordinator tells.
     """
-    total, began, told = 0, None, False
+    total, began, is_known = 0, None, False
     for event in _once(case.events):
         if event.at is None or not since <= event.at <= until:
             continue
         if event.kind is EventKind.REBALANCE_STARTED:
             began = event.at if began is None else began
         elif event.kind is EventKind.ASSIGNMENT_RECEIVED and began is not None:
-            total, began, told = total + event.at - began, None, True
+            total, began, is_known = total + event.at - began, None, True
         elif event.kind is EventKind.GROUP_EMPTY:
             began = None
-    return total if told else None
+    return total if is_known else None

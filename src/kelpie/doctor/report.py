@@ -1,17 +1,13 @@
 """What all renderers say alike of a diagnosis: the verdict, the blast radius, what belongs together."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kelpie.cluster import ClusterView
-from kelpie.doctor.diagnosis import Diagnosis, Incident, Open
+from kelpie.doctor.diagnosis import Diagnosis, Open, groups_of
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.rule import Presentation
 from kelpie.doctor.rules import rules
-from kelpie.model.names import TopicPartition
-from kelpie.model.words import counted, listed, ranges
-from kelpie.observations import OFFSETS_TOPIC
+from kelpie.model.words import counted, first_of, listed, numbered, ranges
 
 _MANY = 5
 
@@ -30,24 +26,27 @@ class BlastRadius:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """All incidents of one code: reports show them together."""
+    """All findings of one code: reports show them together."""
 
     code: str
     name: str
-    severity: Severity
-    incidents: tuple[Incident, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> Severity:
+        return max(finding.severity for finding in self.findings)
 
     @property
     def presentation(self) -> Presentation:
         return presentation_of(self.code)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        return tuple(finding for incident in self.incidents for finding in incident.findings)
+    def groups(self) -> tuple[str, ...]:
+        return groups_of(self.findings)
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        return tuple(sorted({finding.group for finding in self.findings if finding.group is not None}))
+    def is_over(self) -> bool:
+        return all(finding.until is not None for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +71,17 @@ def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
 
     What is over, and what is but a risk, comes after what is wrong now.
     """
-    by_code: defaultdict[tuple[str, bool], list[Incident]] = defaultdict(list)
+    by_code: defaultdict[tuple[str, str, bool], list[Finding]] = defaultdict(list)
     for incident in diagnosis.incidents:
-        over = all(finding.until is not None for finding in incident.findings)
-        by_code[incident.code, over].append(incident)
-    by_code_and_state = [
-        Chapter(code, own[0].name, max(row.severity for row in own), tuple(own))
-        for (code, _), own in by_code.items()
-    ]
-    return tuple(
-        sorted(by_code_and_state, key=lambda row: (-row.severity, _is_over(row), _is_a_risk(row), row.code))
-    )
+        is_over = all(finding.until is not None for finding in incident.findings)
+        by_code[incident.code, incident.name, is_over] += incident.findings
+    of_all = [Chapter(code, name, tuple(findings)) for (code, name, _), findings in by_code.items()]
+    return tuple(sorted(of_all, key=_order))
 
 
-def _is_over(chapter: Chapter) -> bool:
-    return all(finding.until is not None for finding in chapter.findings)
-
-
-def _is_a_risk(chapter: Chapter) -> bool:
-    return chapter.presentation.is_risk_alone and not chapter.groups
+def _order(chapter: Chapter) -> tuple[int, bool, bool, str]:
+    is_a_risk = chapter.presentation.is_risk_alone and not chapter.groups
+    return -chapter.severity, chapter.is_over, is_a_risk, chapter.code
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -100,25 +91,22 @@ def verdict(diagnosis: Diagnosis) -> str:
         return _unheard_of(diagnosis)
     if worst is None:
         return _all_well(diagnosis)
-    told = chapters(diagnosis)
-    first = told[0]
+    first = chapters(diagnosis)[0]
     sentence = f"{worst.name}: {_said(first, len(diagnosis.groups))}"
-    dead = dead_brokers(diagnosis.cluster)
+    dead = diagnosis.cluster.dead_brokers
     if dead and worst is Severity.CRITICAL and first.presentation.names_dead_brokers:
-        sentence += f" ({brokers(dead)} {'is' if len(dead) == 1 else 'are'} dead)"
+        brokers = numbered("broker", dead) if len(dead) < _MANY else f"brokers {ranges(dead)}"
+        sentence += f" ({brokers} {'is' if len(dead) == 1 else 'are'} dead)"
     return sentence + "."
 
 
 def _unheard_of(diagnosis: Diagnosis) -> str:
     names = diagnosis.unheard_of
-    some = (
-        listed(names) if len(names) <= _MANY else f"{', '.join(names[:_MANY])} and {len(names) - _MANY} more"
-    )
     rest = len(diagnosis.groups) - len(names)
     well = f"; nothing wrong was found with the other {counted(rest, 'group')}" if rest else ""
     return (
-        f"UNDETERMINED: no broker knows the {'group' if len(names) == 1 else 'groups'} {some} (misspelt, or "
-        f"without members and commits){well}."
+        f"UNDETERMINED: no broker knows the {'group' if len(names) == 1 else 'groups'} "
+        f"{first_of(names, _MANY)} (misspelt, or without members and commits){well}."
     )
 
 
@@ -149,54 +137,37 @@ def unjudged(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _said(chapter: Chapter, total: int) -> str:
-    groups = chapter.groups
+    groups, presentation = chapter.groups, chapter.presentation
     if not groups:
         return chapter.findings[0].summary.rstrip(".")
-    if _is_over(chapter):
-        what = chapter.presentation.when_over or chapter.name
-        return f"{_of(len(groups), total)} had {what}, which is over"
-    one, many = chapter.presentation.of_one, chapter.presentation.of_many
-    if not one:
-        return f"{_of(len(groups), total)}: {chapter.name.replace('-', ' ')}"
-    return f"{_of(len(groups), total)} {one if len(groups) == 1 else many}"
-
-
-def _of(number: int, total: int) -> str:
-    return f"{number:,} of {counted(total, 'group')}"
+    hit = f"{len(groups):,} of {counted(total, 'group')}"
+    if chapter.is_over:
+        return f"{hit} had {presentation.when_over or chapter.name}, which is over"
+    if not presentation.of_one:
+        return f"{hit}: {chapter.name.replace('-', ' ')}"
+    return f"{hit} {presentation.of_one if len(groups) == 1 else presentation.of_many}"
 
 
 def others(diagnosis: Diagnosis) -> str:
     """What there is besides the worst, as a sentence; empty if that is all."""
-    rest = chapters(diagnosis)[1:]
-    counts = {
-        severity: sum(finding.severity is severity for finding in rest) for severity in reversed(Severity)
-    }
+    severities = [chapter.severity for chapter in chapters(diagnosis)[1:]]
     words = {Severity.CRITICAL: "critical finding", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
-    parts = [counted(number, words[severity]) for severity, number in counts.items() if number]
+    counts = [(severities.count(severity), word) for severity, word in words.items()]
+    parts = [counted(number, word) for number, word in counts if number]
     return f"Also {listed(parts)}." if parts else ""
 
 
 def blast_radius(diagnosis: Diagnosis) -> BlastRadius:
     worst = diagnosis.worst
     hit = [finding for finding in diagnosis.findings if finding.severity is worst and worst > Severity.NOTICE]
-    cluster = diagnosis.cluster
-    dead = dead_brokers(cluster)
+    dead = diagnosis.cluster.dead_brokers
     return BlastRadius(
-        groups=tuple(sorted({finding.group for finding in hit if finding.group is not None})),
+        groups=groups_of(hit),
         partitions=tuple(sorted({name for finding in hit for name in finding.partitions}, key=_by_number)),
         brokers=tuple(sorted({node for finding in hit for node in finding.brokers} | set(dead))),
         dead_brokers=dead,
-        leaderless=leaderless(cluster),
+        leaderless=tuple(name.partition for name in diagnosis.cluster.leaderless),
     )
-
-
-def leaderless(cluster: ClusterView) -> tuple[int, ...]:
-    names = (TopicPartition(OFFSETS_TOPIC, number) for number in range(cluster.offsets_partitions or 0))
-    return tuple(name.partition for name in names if cluster.has_leader(name) is False)
-
-
-def dead_brokers(cluster: ClusterView) -> tuple[int, ...]:
-    return tuple(sorted(node for node, broker in cluster.brokers.items() if broker.alive is False))
 
 
 def open_questions(diagnosis: Diagnosis) -> tuple[OpenQuestion, ...]:
@@ -210,13 +181,6 @@ def open_questions(diagnosis: Diagnosis) -> tuple[OpenQuestion, ...]:
         )
         for (code, missing), rows in sorted(by_missing.items())
     )
-
-
-def brokers(nodes: Sequence[int]) -> str:
-    """In words; of many, in short: "brokers 0-7, 17"."""
-    if len(nodes) == 1:
-        return f"broker {nodes[0]}"
-    return f"brokers {listed(nodes) if len(nodes) < _MANY else ranges(nodes)}"
 
 
 def _by_number(name: str) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.diagnosis import Diagnosis, groups_of
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.report import Chapter, chapters
 from kelpie.model.time import Instant
@@ -30,20 +30,14 @@ def timeline_of(diagnosis: Diagnosis) -> Timeline:
     entries = _losses(diagnosis)
     began = min((entry.at for entry in entries), default=None)
     entries += [entry for chapter in chapters(diagnosis) for entry in _entries(chapter)]
-    before: dict[str, set[str]] = {}
+    dated = [(finding.since, finding) for finding in diagnosis.findings if finding.since is not None]
     if began is None:
-        began = min(
-            (
-                finding.since
-                for finding in diagnosis.findings
-                if finding.severity is Severity.CRITICAL and finding.since is not None
-            ),
-            default=None,
-        )
-    if began is not None:
-        for finding in diagnosis.findings:
-            if finding.group is not None and finding.since is not None and finding.since < began:
-                before.setdefault(finding.group, set()).add(finding.code)
+        critical = [since for since, finding in dated if finding.severity is Severity.CRITICAL]
+        began = min(critical, default=None)
+    before: dict[str, set[str]] = {}
+    for since, finding in dated:
+        if finding.group is not None and began is not None and since < began:
+            before.setdefault(finding.group, set()).add(finding.code)
     return Timeline(
         tuple(sorted(entries, key=lambda entry: entry.at)),
         began,
@@ -60,7 +54,7 @@ def _entries(chapter: Chapter) -> list[TimelineEntry]:
             beginnings.setdefault(finding.since, []).append(finding)
     entries = []
     for at, findings in beginnings.items():
-        groups = tuple(sorted({finding.group for finding in findings if finding.group is not None}))
+        groups = groups_of(findings)
         source = findings[0].evidence[0].source if findings[0].evidence else ""
         entries.append(TimelineEntry(at, title, source, groups))
         ends = [finding.until for finding in findings if finding.until is not None]
