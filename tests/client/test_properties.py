@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kelpie.client import jaas, java_properties
+from kelpie.client import java_properties
 from kelpie.client.address import Address
 from kelpie.client.client_errors import BadSettings
+from kelpie.client.login import parse_jaas
 from kelpie.client.properties import read_settings, settings_of
 from kelpie.client.security import PLAINTEXT, Protocol, Secret
 from kelpie.real import properties as written
@@ -63,7 +64,7 @@ def test_what_brokers_are_configured_with_is_read_back(values: dict[str, str]) -
 
 def test_a_jaas_line_is_taken_apart() -> None:
     """Quotes of both kinds, escapes, words without quotes, comments: as Kafka's JaasConfig reads them."""
-    login = jaas.parse(f"""{PLAIN} required // who we are
+    login = parse_jaas(f"""{PLAIN} required // who we are
         username='a"b' password="c\\"d\\\\e;=" /* a flag */ tokenauth=true;""")
     assert login.module == "PlainLoginModule"
     assert login.options == {"username": 'a"b', "password": 'c"d\\e;=', "tokenauth": "true"}
@@ -84,7 +85,7 @@ def test_a_jaas_line_is_taken_apart() -> None:
 def test_a_wrong_jaas_line_is_explained_without_its_secrets(text: str, complaint: str) -> None:
     """The line holds passwords: the error may end up in a ticket."""
     with pytest.raises(BadSettings, match=complaint) as caught:
-        jaas.parse(text)
+        parse_jaas(text)
     assert SECRET not in caught.value.reason
 
 

@@ -170,7 +170,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_somebody_holds_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locked for longer than we wait: this once the past is left out."""
-    monkeypatch.setattr("kelpie.store.store._PATIENCE_S", 0.01)
+    monkeypatch.setattr("kelpie.store._PATIENCE_S", 0.01)
     store = Store(tmp_path)
     store.remember("cluster", a_survey(NOW), NOW)
     holder = sqlite3.connect(store.path, isolation_level=None)

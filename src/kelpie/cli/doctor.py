@@ -180,11 +180,8 @@ def _print(arguments: argparse.Namespace, diagnosis: Diagnosis) -> None:
     if arguments.json:
         print(as_json.render(diagnosis))
     else:
-        print(terminal.render(diagnosis, colour=_wants_colour()), end="")
-
-
-def _wants_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        print(terminal.render(diagnosis, colour=sys.stdout.isatty() and not plain), end="")
 
 
 async def _watch(arguments: argparse.Namespace, examination: Examination, codes: set[str]) -> int:

@@ -117,11 +117,13 @@ def _add_verbose(parser: argparse.ArgumentParser) -> None:
 
 def _up(arguments: argparse.Namespace) -> int:
     _log(arguments.verbose)
+    if arguments.port is not None and not 0 < arguments.port < 65_536:
+        raise CommandError(f"Port {arguments.port} does not exist; ports go from 1 to 65535.")
     cluster = Cluster(
         arguments.brokers,
         config=dict(map(setting, arguments.config)),
         persona=arguments.persona,
-        port=_port(arguments.port),
+        port=arguments.port,
         control_port=arguments.control_port,
         log_folder=arguments.log,
     )
@@ -226,12 +228,6 @@ async def _enter(limit_s: float) -> None:
             await asyncio.wait_for(pressed.wait(), limit_s)
     finally:
         loop.remove_reader(sys.stdin)
-
-
-def _port(port: int | None) -> int | None:
-    if port is not None and not 0 < port < 65_536:
-        raise CommandError(f"Port {port} does not exist; ports go from 1 to 65535.")
-    return port
 
 
 def _log(verbose: int) -> None:

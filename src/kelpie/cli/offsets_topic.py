@@ -37,15 +37,12 @@ def add_topic_options(parser: argparse.ArgumentParser) -> None:
 def topic_of(arguments: argparse.Namespace) -> ClusterView | None:
     """The cluster as the options let it be seen; None if they name none. Raises CommandError."""
     online = arguments.bootstrap_server is not None or arguments.command_config is not None
-    chosen = [
-        option
-        for option, is_there in (
-            ("--partitions", arguments.partitions is not None),
-            ("--describe", arguments.describe is not None),
-            ("-b", online),
-        )
-        if is_there
-    ]
+    given = {
+        "--partitions": arguments.partitions is not None,
+        "--describe": arguments.describe is not None,
+        "-b": online,
+    }
+    chosen = [option for option, is_given in given.items() if is_given]
     if len(chosen) > 1:
         raise CommandError(f"{' and '.join(chosen)} contradict each other; choose one.")
     if arguments.partitions is not None:

@@ -9,7 +9,7 @@ From the outside in:
 - `opening`: how a connection comes about: TCP (`dialling`), TLS (`tls`), versions (`negotiation`,
   `versions`), SASL (`sasl`). `memory`: what one connection finds out for the next.
 - `settings`, `address`, `security`: what must be known before. `properties`: read from a file as Kafka's own
-  tools take it with --command-config (`java_properties`, `jaas`, `login`, `stores`: parts of it).
+  tools take it with --command-config (`java_properties`, `login`, `stores`: parts of it).
 - `client_errors`: everything that can go wrong.
 
 Nothing here changes a cluster: no topic is created, no group joined, nothing committed, unless the caller

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from kelpie.client import jaas, java_properties
+from kelpie.client import java_properties
 from kelpie.client.address import Address
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.java_properties import Properties
-from kelpie.client.login import sasl_of
+from kelpie.client.login import parse_jaas, sasl_of
 from kelpie.client.security import Protocol, Security, Tls
 from kelpie.client.settings import Settings
 from kelpie.client.stores import OwnKey, own_key, own_key_of_pem, trusted_certificates
@@ -65,7 +65,7 @@ def _security(left: Properties) -> Security:
                 'username="…" password="…";'
             )
         mechanism = left.take("sasl.mechanism") or "GSSAPI"
-        sasl = sasl_of(mechanism.strip().upper(), jaas.parse(config), left)
+        sasl = sasl_of(mechanism.strip().upper(), parse_jaas(config), left)
     return Security(protocol, tls, sasl)
 
 

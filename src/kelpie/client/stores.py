@@ -29,20 +29,26 @@ class OwnKey:
     """Whether the key needs a password still."""
 
 
-def trusted_certificates(path: str, password: Secret | None, setting: str = "ssl.truststore") -> bytes:
+def trusted_certificates(path: str, password: Secret | None) -> bytes:
     """The certificates of a trust store, as PEM. Raises BadSettings."""
+    setting = "ssl.truststore"
     raw = _read(path, setting)
     if b"-----BEGIN" in raw:
         certificates = _CERTIFICATE.findall(raw)
     else:
-        certificates = _certificates_of_pkcs12(raw, path, password, setting)
+        from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415
+
+        store = _pkcs12(raw, path, password, setting)
+        entries = [*([store.cert] if store.cert is not None else []), *store.additional_certs]
+        certificates = [entry.certificate.public_bytes(Encoding.PEM) for entry in entries]
     if not certificates:
         raise BadSettings(f"{setting}.location: {path} holds no certificate.")
     return b"\n".join(certificates) + b"\n"
 
 
-def own_key(path: str, password: Secret | None, setting: str = "ssl.keystore") -> OwnKey:
+def own_key(path: str, password: Secret | None) -> OwnKey:
     """Certificate and key of a key store. Raises BadSettings."""
+    setting = "ssl.keystore"
     raw = _read(path, setting)
     if b"-----BEGIN" in raw:
         return own_key_of_pem(raw, f"{setting}.location: {path}")
@@ -91,14 +97,6 @@ def _read(path: str, setting: str) -> bytes:
 
 def _renamed(path: str) -> str:
     return f"{path.removesuffix('.jks')}.p12"
-
-
-def _certificates_of_pkcs12(raw: bytes, path: str, password: Secret | None, setting: str) -> list[bytes]:
-    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415
-
-    store = _pkcs12(raw, path, password, setting)
-    entries = [*([store.cert] if store.cert is not None else []), *store.additional_certs]
-    return [entry.certificate.public_bytes(Encoding.PEM) for entry in entries]
 
 
 def _pkcs12(raw: bytes, path: str, password: Secret | None, setting: str) -> "PKCS12KeyAndCertificates":

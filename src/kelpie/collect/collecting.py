@@ -111,7 +111,9 @@ class Collector:
         self._open(cluster)
         rows = surveyed.rows
         report.cluster = cluster
-        report.groups = len(_groups(rows))
+        groups = {group for listing in rows.listings for group in listing.groups}
+        groups |= {row.group for row in rows.states if not row.error} | rows.known_groups.keys()
+        report.groups = len(groups)
         report.partitions = len({(row.topic, row.partition) for row in rows.partitions if row.partition >= 0})
         report.unasked = len(rows.unasked)
         has_settings = self._settle(rows) if surveyed.answered else False
@@ -243,11 +245,6 @@ class Collector:
 
 
 _TELL_GROUPS = ('["listing",', '["known",', '["committed",', '["state",')
-
-
-def _groups(rows: Observations) -> set[str]:
-    groups = {group for listing in rows.listings for group in listing.groups}
-    return groups | {row.group for row in rows.states if not row.error} | rows.known_groups.keys()
 
 
 def _other_cluster(where: str, now: str, before: str) -> str:

@@ -95,7 +95,8 @@ class Landing:
         deleted = self._make_room(len(data))
         # A clock may go back; the order of names does not.
         stamp = max(at, self.newest + 1)
-        path = self.folder / f"{kind}-{self._name}-{_stamp(stamp)}{_ENDINGS[kind]}"
+        moment = f"{datetime.fromtimestamp(stamp / 1000, UTC):%Y%m%dT%H%M%S}.{stamp % 1000:03}Z"
+        path = self.folder / f"{kind}-{self._name}-{moment}{_ENDINGS[kind]}"
         unfinished = path.with_name(f".{path.name}.tmp")
         try:
             with unfinished.open("wb") as file:
@@ -201,11 +202,6 @@ def instant_of(stamp: str) -> Instant:
     except ValueError:
         return 0
     return round(moment.timestamp() * 1000)
-
-
-def _stamp(at: Instant) -> str:
-    moment = datetime.fromtimestamp(at / 1000, UTC)
-    return f"{moment:%Y%m%dT%H%M%S}.{at % 1000:03}Z"
 
 
 def _entries(folder: Path) -> Iterator[tuple["os.DirEntry[str]", "re.Match[str]"]]:

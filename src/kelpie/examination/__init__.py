@@ -12,7 +12,6 @@ An examination surveys the cluster, recalls earlier surveys from the store, judg
 of evidence, and remembers the survey. `changes` compares two diagnoses.
 """
 
-from kelpie.examination.changes import Changes, changes
-from kelpie.examination.examination import Examination, Examined
+from kelpie.examination.examination import Changes, Examination, Examined, changes
 
 __all__ = ["Changes", "Examination", "Examined", "changes"]

@@ -1,4 +1,4 @@
-"""One examination of a cluster: survey it, recall earlier surveys, judge, remember."""
+"""One examination of a cluster: survey it, recall earlier surveys, judge, remember; and what has changed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +11,7 @@ from kelpie.client.settings import Settings
 from kelpie.client.survey import survey, unreachable, wall_clock
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
+from kelpie.doctor.finding import Finding
 from kelpie.model.time import Instant
 from kelpie.observations import Observations
 from kelpie.store import Store
@@ -99,3 +100,24 @@ def _gone(diagnosis: Diagnosis) -> list[str]:
     """Groups that no broker lists, and that have no finding: they were deleted, or have expired."""
     with_findings = {finding.group for finding in diagnosis.findings}
     return [group for group, _ in diagnosis.unlisted if group not in with_findings]
+
+
+class Changes(NamedTuple):
+    new: tuple[Finding, ...]
+    """Findings that the diagnosis before did not have."""
+    gone: tuple[Finding, ...]
+    """Findings that only the diagnosis before had."""
+
+
+def changes(before: Diagnosis, after: Diagnosis) -> Changes:
+    """Findings of the same code, group and cause are the same finding, whatever their texts say."""
+    old = {_identity(finding): finding for finding in before.findings}
+    new = {_identity(finding): finding for finding in after.findings}
+    return Changes(
+        tuple(finding for identity, finding in new.items() if identity not in old),
+        tuple(finding for identity, finding in old.items() if identity not in new),
+    )
+
+
+def _identity(finding: Finding) -> tuple[str, str | None, str]:
+    return finding.code, finding.group, finding.cause

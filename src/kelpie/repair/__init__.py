@@ -6,10 +6,10 @@ One file for each repair: `rehome`, `reset`, `reassign`, `elect`; the words of a
 their own (`group_move`, `reassignment_plan`, `election_plan`). What they share:
 
 - `plan`: what a plan is. `rendering`: how it is printed. `applying`: how it is carried out, step by step.
-- Decisions without input or output: `group_names` (where a group can live), `occupancy` (whether a name is
-  free), `claims` (which offsets a group had committed), `reset_targets` (the offsets that a reset commits),
-  `replica_placement` (which replicas go where), `losses` (what an unclean election loses), `offsets_file`
-  (the CSV of Kafka's own tool).
+- Decisions without input or output: `group_names` (where a group can live, whether a name is free), `claims`
+  (which offsets a group had committed), `reset_targets` (the offsets that a reset commits), `losses` (what an
+  unclean election loses), `replica_placement` (which replicas go where), `offsets_file` (the CSV of Kafka's
+  own tool).
 - Questions: `picture` (the cluster), `coordinators` (groups and offsets), `log_ends`, `replica_copies`
   (copies on living brokers that do not lead), `offset_sources` (all places where offsets are still known).
 - Changes: `coordinators` commits and deletes, `controller` moves replicas, `zookeeper` does so on old

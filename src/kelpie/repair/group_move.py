@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.health import Health, health_of, living_in_sync
@@ -12,8 +13,8 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import GroupState
 from kelpie.repair.claims import Certainty, Claim, SettledOffset
+from kelpie.repair.group_names import Occupant, Use
 from kelpie.repair.log_ends import Ends
-from kelpie.repair.occupancy import Occupant, Use
 from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, PlanTable, Step
 
 EXPIRES = (
@@ -146,17 +147,14 @@ def settled_table(title: str, settled: Sequence[SettledOffset]) -> PlanTable:
     for offset in settled:
         claim = offset.claim
         note = f"{claim.source.rpartition('@')[0] or claim.source} ({offset.certainty.word}: {offset.why})"
-        letter = letters.setdefault(note, _letter(len(letters)))
+        number = len(letters)
+        letter = letters.setdefault(note, ascii_lowercase[number] if number < 26 else f"a{number}")
         at = "-" if claim.at is None else moment(claim.at).removesuffix(" UTC")
         rows.append((claim.partition.topic, str(claim.partition.partition), str(claim.offset), at, letter))
     columns = ("TOPIC", "PARTITION", "OFFSET", "SEEN", "FROM")
     return PlanTable(
         title, columns, tuple(rows), tuple(f"{letter}: {note}" for note, letter in letters.items())
     )
-
-
-def _letter(number: int) -> str:
-    return chr(ord("a") + number) if number < 26 else f"a{number}"
 
 
 def _warnings(offsets: MovedOffsets) -> list[str]:

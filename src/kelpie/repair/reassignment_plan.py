@@ -99,13 +99,11 @@ def _leaderless(placement: Placement, topic: OffsetsTopicState) -> str:
 
 
 def _table(moves: Sequence[ReplicaMove]) -> PlanTable:
-    rows = [(str(move.partition), _nodes(move.before), _nodes(move.after), _change(move)) for move in moves]
+    rows = []
+    for move in moves:
+        change = " ".join([f"+{node}" for node in move.added] + [f"−{node}" for node in move.removed])
+        rows.append((str(move.partition), _nodes(move.before), _nodes(move.after), change or "order"))
     return PlanTable(f"Replicas of {OFFSETS_TOPIC}", ("PARTITION", "NOW", "NEW", "CHANGE"), tuple(rows))
-
-
-def _change(move: ReplicaMove) -> str:
-    words = [f"+{node}" for node in move.added] + [f"−{node}" for node in move.removed]
-    return " ".join(words) or "order"
 
 
 def ongoing_table(moves: Iterable[Reassignment]) -> PlanTable:

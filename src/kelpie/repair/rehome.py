@@ -26,9 +26,8 @@ from kelpie.repair.group_move import (
     offset_data,
     plan_move,
 )
-from kelpie.repair.group_names import healthy_names, is_candidate
+from kelpie.repair.group_names import Occupant, Use, healthy_names, is_candidate
 from kelpie.repair.log_ends import ends_of
-from kelpie.repair.occupancy import Occupant, Use
 from kelpie.repair.offset_sources import Sources, gather, home_of
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, ManualStep, Plan, PlanTable, Step

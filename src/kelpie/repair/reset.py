@@ -91,6 +91,11 @@ async def reset(
         )
     changing = [offset for offset in offsets if offset.changes]
     steps, actions = _steps(coordinators, group, changing) if changing else ((), ())
+    tables = [_table(offsets)]
+    if known is not None:
+        wanted = {offset.partition for offset in offsets}
+        commits = [commit for commit in known.commits if commit.partition in wanted]
+        tables.append(settled_table("Where they were last seen (times in UTC)", commits))
     plan = Plan(
         "reset",
         f"Reset {counted(len(changing), 'offset')} of group {group} {target.words}."
@@ -98,7 +103,7 @@ async def reset(
         else f"Nothing to reset: group {group} is there already.",
         steps,
         seen=(*_seen(coordinators, group, state, offsets), *(known.reports if known is not None else ())),
-        tables=(_table(offsets), *([_origin(known, offsets)] if known is not None else [])),
+        tables=tuple(tables),
         warnings=tuple(f"{partition.partition} stays as it is: {partition.reason}." for partition in skipped),
         obstacles=tuple(members_obstacle(state)),
         details=_details(group, offsets, skipped),
@@ -206,12 +211,6 @@ def _seen(
     if same:
         seen.append(f"{counted(same, 'partition')} {'is' if same == 1 else 'are'} there already.")
     return tuple(seen)
-
-
-def _origin(known: LastKnown, offsets: Sequence[NewOffset]) -> PlanTable:
-    wanted = {offset.partition for offset in offsets}
-    commits = [commit for commit in known.commits if commit.partition in wanted]
-    return settled_table("Where they were last seen (times in UTC)", commits)
 
 
 def _table(offsets: Sequence[NewOffset]) -> PlanTable:

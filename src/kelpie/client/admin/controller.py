@@ -76,20 +76,14 @@ async def elect(
         timeout_ms=_TIMEOUT_MS,
     )
     response: ElectLeadersResponse = await nodes.ask(node, request, version, limit_s=LIMIT_S)
-    source = nodes.name_of(node)
+    results = [
+        (row.topic, result.partition_id, result.error_code, result.error_message)
+        for row in response.replica_election_results
+        for result in row.partition_result
+    ]
     return Rows(
-        [
-            PartitionChange(
-                row.topic,
-                result.partition_id,
-                _unless(ErrorCode.ELECTION_NOT_NEEDED, result.error_code),
-                result.error_message or "",
-                source=source,
-            )
-            for row in response.replica_election_results
-            for result in row.partition_result
-        ],
-        _refusal("ElectLeaders", response.error_code, None, node, source),
+        _changes(results, ErrorCode.ELECTION_NOT_NEEDED, nodes.name_of(node)),
+        _refusal("ElectLeaders", response.error_code, None, node, nodes),
     )
 
 
@@ -101,13 +95,16 @@ async def reassign(
     NO_REASSIGNMENT_IN_PROGRESS is no error: there is nothing to cancel.
     """
     node = await controller_of(nodes)
+    targets = {name: goal if goal is None else list(goal) for name, goal in replicas.items()}
     request = AlterPartitionReassignmentsRequest(
         timeout_ms=_TIMEOUT_MS,
         topics=[
             ReassignableTopic(
                 name=topic,
                 partitions=[
-                    ReassignablePartition(partition_index=number, replicas=_listed(replicas, topic, number))
+                    ReassignablePartition(
+                        partition_index=number, replicas=targets[TopicPartition(topic, number)]
+                    )
                     for number in numbers
                 ],
             )
@@ -115,20 +112,14 @@ async def reassign(
         ],
     )
     response: AlterPartitionReassignmentsResponse = await nodes.ask(node, request, limit_s=LIMIT_S)
-    source = nodes.name_of(node)
+    results = [
+        (topic.name, row.partition_index, row.error_code, row.error_message)
+        for topic in response.responses
+        for row in topic.partitions
+    ]
     return Rows(
-        [
-            PartitionChange(
-                topic.name,
-                row.partition_index,
-                _unless(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, row.error_code),
-                row.error_message or "",
-                source=source,
-            )
-            for topic in response.responses
-            for row in topic.partitions
-        ],
-        _refusal("AlterPartitionReassignments", response.error_code, response.error_message, node, source),
+        _changes(results, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, nodes.name_of(node)),
+        _refusal("AlterPartitionReassignments", response.error_code, response.error_message, node, nodes),
     )
 
 
@@ -145,7 +136,6 @@ async def list_reassignments(
         ]
     request = ListPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=topics)
     response: ListPartitionReassignmentsResponse = await nodes.ask(node, request)
-    api = "ListPartitionReassignments"
     return Rows(
         [
             Reassignment(
@@ -158,22 +148,22 @@ async def list_reassignments(
             for topic in response.topics
             for row in topic.partitions
         ],
-        _refusal(api, response.error_code, response.error_message, node, nodes.name_of(node)),
+        _refusal("ListPartitionReassignments", response.error_code, response.error_message, node, nodes),
     )
 
 
-def _listed(
-    replicas: Mapping[TopicPartition, Sequence[int] | None], topic: str, number: int
-) -> list[int] | None:
-    target = replicas[TopicPartition(topic, number)]
-    return None if target is None else list(target)
+def _changes(
+    results: Iterable[tuple[str, int, int, str | None]], harmless: ErrorCode, source: str
+) -> list[PartitionChange]:
+    return [
+        PartitionChange(topic, partition, 0 if code == harmless else code, message or "", source=source)
+        for topic, partition, code, message in results
+    ]
 
 
-def _unless(harmless: ErrorCode, code: int) -> int:
-    return 0 if code == harmless else code
-
-
-def _refusal(api: str, code: int, message: str | None, node: int, source: str) -> list[CoordinatorAnswer]:
+def _refusal(api: str, code: int, message: str | None, node: int, nodes: Nodes) -> list[CoordinatorAnswer]:
+    """The error of the whole request, if there is one."""
     if not code:
         return []
+    source = nodes.name_of(node)
     return [CoordinatorAnswer("", api, error_of(code), node, message=message or "", source=source)]

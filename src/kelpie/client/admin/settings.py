@@ -1,7 +1,6 @@
 """Settings that matter to groups: each broker's own, and those of the topics that groups read."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kelpie.client.admin.asking import Asking, chunks, each
 from kelpie.client.client_errors import ClientError, Unsupported
@@ -40,18 +39,12 @@ OF_TOPICS = (
 )
 
 
-class _Kind(NamedTuple):
-    resource: int
-    prefix: str
-    keys: tuple[str, ...]
-
-
-_OF_BROKER = _Kind(4, "broker ", OF_BROKERS)
-_OF_TOPIC = _Kind(2, "topic ", OF_TOPICS)
+_KEYS = {"broker": (4, OF_BROKERS), "topic": (2, OF_TOPICS)}
+"""The type of each kind of resource, and the settings to ask for."""
 
 
 async def ask_broker_settings(asking: Asking, node: int) -> None:
-    await _ask(asking, node, _OF_BROKER, [str(node)])
+    await _ask(asking, node, "broker", [str(node)])
 
 
 async def ask_topic_settings(asking: Asking, topics: Sequence[str]) -> None:
@@ -59,17 +52,18 @@ async def ask_topic_settings(asking: Asking, topics: Sequence[str]) -> None:
 
     async def ask(part: Sequence[str]) -> None:
         for node in asking.reached:
-            if await _ask(asking, node, _OF_TOPIC, part):
+            if await _ask(asking, node, "topic", part):
                 return
 
     await each(chunks(topics, _TOPICS_PER_REQUEST), ask)
 
 
-async def _ask(asking: Asking, node: int, kind: _Kind, names: Sequence[str]) -> bool:
+async def _ask(asking: Asking, node: int, kind: str, names: Sequence[str]) -> bool:
     source = asking.source(node)
+    resource_type, keys = _KEYS[kind]
     resources = [
         DescribeConfigsResource(
-            resource_type=kind.resource, resource_name=name, configuration_keys=list(kind.keys)
+            resource_type=resource_type, resource_name=name, configuration_keys=list(keys)
         )
         for name in names
     ]
@@ -81,10 +75,10 @@ async def _ask(asking: Asking, node: int, kind: _Kind, names: Sequence[str]) -> 
             asking.unasked("settings", ["all"], error.reason, source)
         return True
     except ClientError as error:
-        asking.unasked("settings", [f"{kind.prefix}{name}" for name in names], error.reason, source)
+        asking.unasked("settings", [f"{kind} {name}" for name in names], error.reason, source)
         return False
     for result in response.results:
-        of = f"{kind.prefix}{result.resource_name}"
+        of = f"{kind} {result.resource_name}"
         if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             continue  # The views of topics say already that there is no such topic.
         if result.error_code:

@@ -26,7 +26,7 @@ def _blocking(
 
     @wraps(method)
     def call(self: "SyncAdmin", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._run(lambda admin: method(admin, *args, **kwargs))
+        return self._thread.run(lambda: method(self._admin, *args, **kwargs))
 
     return call
 
@@ -74,6 +74,3 @@ class SyncAdmin:
     elect = _blocking(Admin.elect)
     reassign = _blocking(Admin.reassign)
     reassignments = _blocking(Admin.reassignments)
-
-    def _run(self, work: Callable[[Admin], Awaitable[T]]) -> T:
-        return self._thread.run(lambda: work(self._admin))

@@ -110,7 +110,9 @@ class Consumer:
         if self._polled is not None:
             raise RuntimeError("A consumer can be polled by one caller at a time.")
         if self._unclaimed:
-            return self._claim()
+            records, self._unclaimed = self._unclaimed, []
+            owned = set(self.assignment)  # It may have lost partitions since.
+            return [record for record in records if TopicPartition(record.topic, record.partition) in owned]
         polled: asyncio.Future[list[effects.ConsumedRecord]] = asyncio.get_running_loop().create_future()
         self._polled = polled
         try:
@@ -214,12 +216,6 @@ class Consumer:
         return self.machine.steps
 
     # The driver.
-
-    def _claim(self) -> list[effects.ConsumedRecord]:
-        """Records that were left over, without those of partitions that it has lost since."""
-        records, self._unclaimed = self._unclaimed, []
-        owned = set(self.assignment)
-        return [record for record in records if TopicPartition(record.topic, record.partition) in owned]
 
     def _running(self) -> MachineDriver:
         if self._broken is not None:

@@ -83,7 +83,10 @@ class MachineDriver:
         try:
             effects = event(self.now())
             if self._trace is not None:
-                self._follow(self._trace, effects)
+                for each in effects.events:
+                    self._trace.happened(each, effects.now)
+                for request in effects.requests:
+                    self._trace.sent(request, effects.now)
             for request in effects.requests:
                 task = asyncio.create_task(self._send(request))
                 self._sending.add(task)
@@ -105,13 +108,6 @@ class MachineDriver:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(connection.close() for connection in connections))
         self._opening.clear()
-
-    @staticmethod
-    def _follow(trace: ConsumerTrace, effects: Effects) -> None:
-        for event in effects.events:
-            trace.happened(event, effects.now)
-        for request in effects.requests:
-            trace.sent(request, effects.now)
 
     def _wake_at(self, at: Instant | None) -> None:
         if self._timer is not None:

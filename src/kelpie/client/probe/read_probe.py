@@ -57,7 +57,11 @@ class ReadProbe:
                 left_s = deadline - asyncio.get_running_loop().time()
                 if left_s <= 0:
                     break
-                await self._poll(min(_POLL_S, left_s))
+                try:
+                    await self._consumer.poll(min(_POLL_S, left_s))
+                except ConsumerError as raised:
+                    if raised.problem.kind is not ProblemKind.TOO_LARGE:  # A record exists; that is enough.
+                        self._problem = raised.problem
         finally:
             await self._consumer.crash()  # It is in no group, so it leaves none.
         positions = self._tell_positions()
@@ -76,13 +80,6 @@ class ReadProbe:
                     PartitionStart(partition, offset, origin.value, state.high_watermark, state.unusable)
                 )
         return tuple(sorted(rows, key=lambda start: start.partition))
-
-    async def _poll(self, limit_s: float) -> None:
-        try:
-            await self._consumer.poll(limit_s)
-        except ConsumerError as raised:
-            if raised.problem.kind is not ProblemKind.TOO_LARGE:  # A record exists; that is enough here.
-                self._problem = raised.problem
 
     def _fetched(self) -> set[TopicPartition]:
         return {

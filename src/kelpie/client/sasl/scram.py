@@ -41,15 +41,17 @@ class Scram:
         self._hash = _HASHES[mechanism]
         self._password = password.encode()
         self._nonce = nonce or secrets.token_urlsafe(24)
+        name = username.replace("=", "=3D").replace(",", "=2C")
         extension = ",tokenauth=true" if from_token else ""
-        self._first = f"n={_escaped(username)},r={self._nonce}{extension}"
+        self._first = f"n={name},r={self._nonce}{extension}"
         self._signature = b""
 
     def begin(self) -> bytes:
         return (_HEADER + self._first).encode()
 
     def answer(self, challenge: bytes) -> bytes | None:
-        said = _attributes(challenge)
+        parts = challenge.decode("utf-8", "replace").split(",")
+        said = {part[0]: part[2:] for part in parts if len(part) >= 2 and part[1] == "="}
         if "e" in said:
             raise Rejected(f"it says {said['e']!r}")
         if not self._signature:
@@ -81,15 +83,6 @@ class Scram:
 
     def _hmac(self, key: bytes, message: bytes) -> bytes:
         return hmac.digest(key, message, self._hash)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("=", "=3D").replace(",", "=2C")
-
-
-def _attributes(message: bytes) -> dict[str, str]:
-    parts = message.decode("utf-8", "replace").split(",")
-    return {part[0]: part[2:] for part in parts if len(part) >= 2 and part[1] == "="}
 
 
 def _decoded(said: dict[str, str], key: str) -> bytes:

@@ -1,7 +1,13 @@
-"""The file of earlier surveys: SQLite, so that several doctors may use it at once.
+"""What earlier surveys saw, kept in one small file, so that the next one can see what has changed.
 
-Every use is one short transaction. A file that cannot be read is set aside under another name and begun anew;
-one that is locked, or a folder that cannot be written, is left alone. `words` says what was wrong.
+Kafka forgets: no broker lists a group whose coordinator is dead. The store keeps, for each cluster, the names
+of all groups that were seen, where each stood when it could last be asked, and a few earlier surveys (states,
+committed offsets, ends of logs). `observations.earlier` says what is kept of a survey, and encodes it.
+
+The store is a convenience, never a condition: whatever is wrong with the file, the doctor goes on without it,
+and says so. The file is SQLite, so that several doctors may use it at once. Every use is one short
+transaction. A file that cannot be read is set aside under another name and begun anew; one that is locked, or
+a folder that cannot be written, is left alone. `words` says what was wrong.
 """
 
 import os
