@@ -14,7 +14,7 @@ from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
     OFFSETS_TOPIC,
-    Broker,
+    BrokerView,
     Committed,
     CoordinatorAnswer,
     GroupState,
@@ -45,7 +45,7 @@ def snapshot(cluster: str, groups: Sequence[Group], disks: Disks, at: int, befor
     is_first = before is None
     found = Observations()
     found.brokers = [
-        Broker(node, f"10.0.1.{node}", 9092, alive=True, release="4.x", at=at, source=_broker(node))
+        BrokerView(node, f"10.0.1.{node}", 9092, alive=True, release="4.x", at=at, source=_broker(node))
         for node in BROKERS
     ]
     for node in BROKERS:

@@ -5,7 +5,7 @@ from typing import Any
 from kelpie.cluster import ClusterView, Outage
 from kelpie.cluster.leadership import leaderless_periods, leaders
 from kelpie.model.names import TopicPartition
-from kelpie.observations import OFFSETS_TOPIC, Broker, Event, EventKind, PartitionView
+from kelpie.observations import OFFSETS_TOPIC, BrokerView, Event, EventKind, PartitionView
 
 HOME = TopicPartition(OFFSETS_TOPIC, 0)
 
@@ -15,7 +15,7 @@ def seen(at: int, leader: int, told_by: int | None = None) -> PartitionView:
 
 
 def cluster(now: int = 1000, **more: Any) -> ClusterView:
-    brokers = {node: Broker(node, alive=True) for node in (1, 2)}
+    brokers = {node: BrokerView(node, alive=True) for node in (1, 2)}
     return ClusterView(now=now, offsets_partitions=1, **{"brokers": brokers, **more})
 
 
@@ -70,7 +70,7 @@ def test_the_log_of_a_controller_counts() -> None:
 
 
 def test_a_period_that_goes_on_has_no_end() -> None:
-    dead = {node: Broker(node, alive=False) for node in (1, 2)}
+    dead = {node: BrokerView(node, alive=False) for node in (1, 2)}
     away = {1: (Outage(1, 120, text="1 is gone"),), 2: (Outage(2, 150, text="2 is gone"),)}
     view = cluster(
         earlier_views={HOME: (seen(100, 1),)}, views={HOME: (seen(200, -1),)}, outages=away, brokers=dead

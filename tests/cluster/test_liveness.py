@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kelpie.cluster import ClusterView, build_cluster
-from kelpie.observations import Broker, Event, EventKind, Observations, PartitionView
+from kelpie.observations import BrokerView, Event, EventKind, Observations, PartitionView
 from tests.doctor.building import MINUTE, NOW, SECOND, a_broker, a_view, an_event
 
 
@@ -20,7 +20,7 @@ def _nodes(text: str) -> tuple[int, ...]:
 
 
 def cluster_of(
-    partitions: Iterable[PartitionView] = (), events: Iterable[Event] = (), brokers: Iterable[Broker] = ()
+    partitions: Iterable[PartitionView] = (), events: Iterable[Event] = (), brokers: Iterable[BrokerView] = ()
 ) -> ClusterView:
     seen = Observations(brokers=list(brokers), partitions=list(partitions), events=list(events))
     return build_cluster(seen, now=NOW)

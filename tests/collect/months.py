@@ -6,7 +6,7 @@ from kelpie.errors import ErrorCode
 from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.observations import (
     OFFSETS_TOPIC,
-    Broker,
+    BrokerView,
     Committed,
     CoordinatorAnswer,
     GroupState,
@@ -43,8 +43,8 @@ def _write(folder: Path, after: int) -> None:
     groups = [FINE, *([] if is_lost else [LOST]), *([] if hour > 48 else [DELETED])]
     found = Observations(
         brokers=[
-            Broker(1, "h", 1, alive=True, at=at, source="broker 1"),
-            Broker(2, "h", 2, alive=not is_lost, at=at),
+            BrokerView(1, "h", 1, alive=True, at=at, source="broker 1"),
+            BrokerView(2, "h", 2, alive=not is_lost, at=at),
         ],
         partitions=[
             PartitionView(

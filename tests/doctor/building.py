@@ -14,7 +14,7 @@ from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import (
     OFFSETS_TOPIC,
-    Broker,
+    BrokerView,
     Commit,
     Committed,
     CoordinatorAnswer,
@@ -34,9 +34,9 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
-def a_broker(node_id: int, alive: bool | None = True, reason: str = "", **fields: Any) -> Broker:
+def a_broker(node_id: int, alive: bool | None = True, reason: str = "", **fields: Any) -> BrokerView:
     reason = reason or ("connection refused" if alive is False else "")
-    return Broker(node_id, f"kafka-{node_id}", 9092, alive=alive, reason=reason, at=NOW, **fields)
+    return BrokerView(node_id, f"kafka-{node_id}", 9092, alive=alive, reason=reason, at=NOW, **fields)
 
 
 def a_view(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kelpie.evidence import read_evidence
 from kelpie.evidence.snapshot_files import Header, Torn, header_of, is_snapshot, pack, read_snapshot
-from kelpie.observations import Broker, Committed, Listing, Observations, Setting, Unasked
+from kelpie.observations import BrokerView, Committed, Listing, Observations, Setting, Unasked
 from kelpie.observations.encoding import gathered
 
 NAMES = [
@@ -29,7 +29,7 @@ _HEADER = Header("c", 1, 2, "h:1", answered=1)
 
 def survey(groups: list[str]) -> Observations:
     return Observations(
-        brokers=[Broker(1, "h", 1, alive=True, at=2)],
+        brokers=[BrokerView(1, "h", 1, alive=True, at=2)],
         listings=[Listing(1, tuple(groups), at=2)],
         committed=[Committed(group, group, 0, 7, metadata=group, at=2) for group in groups],
         settings=[Setting("topic t", "retention.ms", "1")],

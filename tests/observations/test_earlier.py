@@ -4,7 +4,7 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
     OFFSETS_TOPIC,
-    Broker,
+    BrokerView,
     Committed,
     GroupState,
     Listing,
@@ -52,10 +52,10 @@ def test_only_answers_without_error_count() -> None:
 def test_a_broker_is_kept_with_its_address_and_not_as_alive() -> None:
     """Each survey finds out anew who is alive."""
     ((kind, broker),) = earlier_rows(
-        "broker", Broker(1, "h", 9092, alive=True, reason="r", at=AT, source="s")
+        "broker", BrokerView(1, "h", 9092, alive=True, reason="r", at=AT, source="s")
     )
-    assert (kind, broker) == ("broker", Broker(1, "h", 9092, at=AT, source="s"))
-    assert not list(earlier_rows("broker", Broker(1, alive=False)))
+    assert (kind, broker) == ("broker", BrokerView(1, "h", 9092, at=AT, source="s"))
+    assert not list(earlier_rows("broker", BrokerView(1, alive=False)))
 
 
 def test_listed_groups_are_known_from_the_survey() -> None:
@@ -77,7 +77,7 @@ def test_rows_of_the_surveys_before_are_left_out() -> None:
 def test_packed_rows_come_back_with_the_time_of_their_survey() -> None:
     """All of a row is kept, but its own source."""
     survey = Observations(
-        brokers=[Broker(1, "h", 9092)],
+        brokers=[BrokerView(1, "h", 9092)],
         partitions=[PartitionView(OFFSETS_TOPIC, 0, 1, (1, 2), (1,), leader_epoch=4)],
         states=[GroupState("g\ud800", "Stable", members=(_MEMBER,), coordinator=1)],
         committed=[Committed("g", "t", 0, 5, leader_epoch=2, metadata="m", source="broker 1")],

@@ -9,7 +9,7 @@ from kelpie.cluster import ClusterView
 from kelpie.cluster.health import Health, health_of
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
-from kelpie.observations import OFFSETS_TOPIC, Broker, PartitionView
+from kelpie.observations import OFFSETS_TOPIC, BrokerView, PartitionView
 from kelpie.repair.group_names import candidates, healthy_names, is_candidate
 
 States = list[tuple[int, tuple[int, ...]]]
@@ -20,7 +20,7 @@ def a_view(states: States, alive: set[int]) -> ClusterView:
     nodes = alive | {node for leader, isr in states for node in (leader, *isr)} - {-1}
     return ClusterView(
         now=0,
-        brokers={node: Broker(node, alive=node in alive) for node in nodes},
+        brokers={node: BrokerView(node, alive=node in alive) for node in nodes},
         views={
             TopicPartition(OFFSETS_TOPIC, at): (PartitionView(OFFSETS_TOPIC, at, leader, isr, isr),)
             for at, (leader, isr) in enumerate(states)

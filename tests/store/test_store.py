@@ -10,7 +10,7 @@ import pytest
 
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
-    Broker,
+    BrokerView,
     Commit,
     Committed,
     GroupState,
@@ -86,7 +86,7 @@ def test_groups_that_only_their_commits_betray_are_kept(tmp_path: Path) -> None:
 def test_who_held_the_offsets_topic_is_kept(tmp_path: Path) -> None:
     """Kafka 0.9 forgets dead replicas, and nobody forgets where to look for them."""
     seen = Observations(
-        brokers=[Broker(2, "kafka-2", 9092, alive=True, at=NOW)],
+        brokers=[BrokerView(2, "kafka-2", 9092, alive=True, at=NOW)],
         partitions=[
             PartitionView("__consumer_offsets", 0, 2, (2, 3), (2, 3), told_by=2, at=NOW),
             PartitionView("orders", 0, 2, (2, 3), (2, 3), told_by=2, at=NOW),

@@ -29,7 +29,7 @@ from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import listed, numbered
-from kelpie.observations import Broker, Event, EventKind, Observations, PartitionView
+from kelpie.observations import BrokerView, Event, EventKind, Observations, PartitionView
 
 _END_OF_CLUSTER_MS = 60_000
 """Shutdowns that follow each other within this are one."""
@@ -43,7 +43,7 @@ _UP = {EventKind.BROKER_UNFENCED, EventKind.BROKER_STARTED}
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    brokers: dict[int, Broker]
+    brokers: dict[int, BrokerView]
     outages: dict[int, tuple[Outage, ...]]
     ended_at: Instant | None = None
     """When the whole cluster was shut down."""
@@ -87,7 +87,7 @@ def liveness(
         if ended_at is not None:
             reports = [report for report in reports if report.at < ended_at]
         verdict = _verdict(reports, undated.get(node))
-        row = rows.get(node) or Broker(node)
+        row = rows.get(node) or BrokerView(node)
         brokers[node] = replace(
             row,
             alive=verdict.alive if verdict else None,
@@ -153,7 +153,7 @@ def _by_survey(
 ) -> Iterator[tuple[int, _Report]]:
     asked = [view for view in newest if view.told_by is not None]
     at = max((view.at for view in asked if view.at is not None), default=now)
-    rows_by_node: defaultdict[int, list[Broker]] = defaultdict(list)
+    rows_by_node: defaultdict[int, list[BrokerView]] = defaultdict(list)
     for row in observations.brokers:
         says_something = row.alive is not None or row.reason  # Else it only has the address.
         if says_something and (not asked or (row.at is not None and row.at >= at - ONE_SURVEY_MS)):
@@ -258,16 +258,16 @@ def _last_outage(reports: Sequence[_Report]) -> list[_Report]:
     return [report for report in reports[last_up + 1 :] if report.alive is False]
 
 
-def _newest_rows(rows: Iterable[Broker]) -> dict[int, Broker]:
+def _newest_rows(rows: Iterable[BrokerView]) -> dict[int, BrokerView]:
     """The newest host, port, rack and release of each broker; a later row may leave some of them empty."""
-    newest: dict[int, Broker] = {}
+    newest: dict[int, BrokerView] = {}
     for row in sorted(rows, key=lambda row: row.at or 0):
         before = newest.get(row.node_id)
         newest[row.node_id] = row if before is None else _filled(row, before)
     return newest
 
 
-def _filled(row: Broker, before: Broker) -> Broker:
+def _filled(row: BrokerView, before: BrokerView) -> BrokerView:
     return replace(
         row,
         host=row.host or before.host,

@@ -13,7 +13,7 @@ from kelpie.cluster.view import ClusterView
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import OFFSETS_TOPIC, Broker, Listing, Observations, PartitionView, Setting
+from kelpie.observations import OFFSETS_TOPIC, BrokerView, Listing, Observations, PartitionView, Setting
 from kelpie.observations.ordering import by_time, grouped
 
 _MOST_ADDRESSES = 3
@@ -77,7 +77,7 @@ def newest_listings(rows: Iterable[Listing]) -> dict[int | None, Listing]:
     return {row.told_by: row for row in by_time(list(rows))}
 
 
-def _addresses(brokers: Iterable[Broker]) -> str:
+def _addresses(brokers: Iterable[BrokerView]) -> str:
     """Those of living brokers: where to send commands when nobody gave an address."""
     living = [broker.address for broker in brokers if broker.alive and broker.address]
     return ",".join(living[:_MOST_ADDRESSES])
@@ -127,7 +127,7 @@ def _settings(rows: Iterable[Setting]) -> dict[tuple[str, str], str]:
     return values
 
 
-def _listing_complete(listings: Mapping[int | None, Listing], brokers: Mapping[int, Broker]) -> bool:
+def _listing_complete(listings: Mapping[int | None, Listing], brokers: Mapping[int, BrokerView]) -> bool:
     answered = {node for node, listing in listings.items() if listing.error is ErrorCode.NONE}
     possible = {node for node, broker in brokers.items() if broker.alive is not False}
     return bool(possible) and possible <= answered

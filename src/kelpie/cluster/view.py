@@ -11,10 +11,10 @@ from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import (
     OFFSETS_TOPIC,
-    Broker,
-    EpochEnd,
+    BrokerView,
     Event,
     EventKind,
+    LeaderEpochEnd,
     LogEnds,
     OpenTransaction,
     PartitionView,
@@ -31,7 +31,7 @@ class ClusterView:
     """The cluster as far as it is known. `now` is the time of the picture: the end of what is known."""
 
     now: Instant
-    brokers: Mapping[int, Broker] = field(default_factory=dict)
+    brokers: Mapping[int, BrokerView] = field(default_factory=dict)
     """Every broker that is named anywhere; `liveness` has decided which of them are alive."""
     views: Mapping[TopicPartition, tuple[PartitionView, ...]] = field(default_factory=dict)
     """The newest view of each witness, for each partition."""
@@ -44,7 +44,7 @@ class ClusterView:
     ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)
     """By time: the last one is the newest."""
     transactions: Mapping[TopicPartition, tuple[OpenTransaction, ...]] = field(default_factory=dict)
-    epoch_ends: Mapping[TopicPartition, tuple[EpochEnd, ...]] = field(default_factory=dict)
+    epoch_ends: Mapping[TopicPartition, tuple[LeaderEpochEnd, ...]] = field(default_factory=dict)
     """Where leader epochs of commits end in the log of the present leader."""
     settings: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(of, name) → value; see observations.Setting."""
@@ -151,7 +151,7 @@ class ClusterView:
         return int(value) if value.isdecimal() else None
 
     def broker_name(self, node_id: int) -> str:
-        return str(self.brokers.get(node_id) or Broker(node_id))
+        return str(self.brokers.get(node_id) or BrokerView(node_id))
 
 
 def are_of_one_survey(one: PartitionView, other: PartitionView) -> bool:

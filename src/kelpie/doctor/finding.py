@@ -29,7 +29,7 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-class Observed(Protocol):
+class ObservedRow(Protocol):
     """A row of observations."""
 
     @property
@@ -47,7 +47,7 @@ class Evidence:
     at: Instant | None = None
 
     @classmethod
-    def of(cls, row: Observed, text: str) -> "Evidence":
+    def of(cls, row: ObservedRow, text: str) -> "Evidence":
         """What a row says, with its time and source."""
         return cls(text, row.source, row.at)
 

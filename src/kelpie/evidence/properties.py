@@ -7,7 +7,7 @@ gives it.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from kelpie.observations import Broker, Observations, Setting
+from kelpie.observations import BrokerView, Observations, Setting
 
 _WANTED = re.compile(
     r"^(?:"
@@ -88,7 +88,7 @@ def observe(properties: Mapping[str, str], source: str, *, release: str = "") ->
     if node is not None:
         host, port = _address(properties)
         observations.brokers.append(
-            Broker(node, host, port, properties.get("broker.rack"), release=release, source=source)
+            BrokerView(node, host, port, properties.get("broker.rack"), release=release, source=source)
         )
     return observations
 

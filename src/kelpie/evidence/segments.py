@@ -19,7 +19,7 @@ from itertools import islice
 from kelpie.evidence.files import EvidenceFile
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.names import TopicPartition
-from kelpie.observations import OFFSETS_TOPIC, Broker, Commit, Generation, LogEnds, Observations, Unasked
+from kelpie.observations import OFFSETS_TOPIC, BrokerView, Commit, Generation, LogEnds, Observations, Unasked
 from kelpie.observations.offsets_topic import OffsetsPartition, Placed, add_row
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import OtherKey, decode_key
@@ -267,4 +267,4 @@ def add_broker(observations: Observations, segment: Segment) -> None:
     if segment.broker is None or segment.topic in _NO_USE:
         return
     if all(broker.node_id != segment.broker for broker in observations.brokers):
-        observations.brokers.append(Broker(segment.broker, source=segment.disk))
+        observations.brokers.append(BrokerView(segment.broker, source=segment.disk))

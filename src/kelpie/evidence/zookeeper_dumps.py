@@ -26,7 +26,7 @@ from typing import Any
 from kelpie.evidence.snapshot_files import beginning
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import Broker, Committed, GroupState, Member, Observations, PartitionView
+from kelpie.observations import BrokerView, Committed, GroupState, Member, Observations, PartitionView
 from kelpie.observations.groups import ZOOKEEPER
 
 FORMAT = "kelpie zookeeper"
@@ -170,17 +170,19 @@ class _Tree:
 
 def _brokers(
     tree: _Tree, partitions: Iterable[PartitionView], at: Instant | None, source: str
-) -> Iterator[Broker]:
+) -> Iterator[BrokerView]:
     if not tree.has("/brokers/ids"):
         return
     living = {int(node) for node in tree.children("/brokers/ids") if node.isdecimal()}
     for node in sorted(living):
         host, port = _address(tree.json(f"/brokers/ids/{node}"))
         rack = tree.json(f"/brokers/ids/{node}").get("rack")
-        yield Broker(node, host, port, rack if isinstance(rack, str) else None, True, at=at, source=source)
+        yield BrokerView(
+            node, host, port, rack if isinstance(rack, str) else None, True, at=at, source=source
+        )
     for node in sorted({node for view in partitions for node in view.replicas} - living):
         reason = "it has no node below /brokers/ids in ZooKeeper"
-        yield Broker(node, alive=False, reason=reason, at=at, source=source)
+        yield BrokerView(node, alive=False, reason=reason, at=at, source=source)
 
 
 def _address(registration: Mapping[str, Any]) -> tuple[str, int]:

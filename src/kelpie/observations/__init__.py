@@ -10,7 +10,7 @@ Rows that come by the hundred thousand are tuples, the others dataclasses. All a
 
 from kelpie.observations.cluster import (
     OFFSETS_TOPIC,
-    Broker,
+    BrokerView,
     CoordinatorAnswer,
     PartitionView,
     Setting,
@@ -19,20 +19,20 @@ from kelpie.observations.cluster import (
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event, EventKind
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing, Member
-from kelpie.observations.positions import Commit, Committed, EpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 
 __all__ = [
     "OFFSETS_TOPIC",
-    "Broker",
+    "BrokerView",
     "Commit",
     "Committed",
     "CoordinatorAnswer",
-    "EpochEnd",
     "Event",
     "EventKind",
     "Generation",
     "GroupRemoved",
     "GroupState",
+    "LeaderEpochEnd",
     "Listing",
     "LogEnds",
     "Member",

@@ -12,7 +12,7 @@ NO_LEADER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class BrokerView:
     """A broker, and whether it is alive; `alive` is None if that is unknown."""
 
     node_id: int

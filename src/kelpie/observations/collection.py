@@ -3,17 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
-from kelpie.observations.cluster import Broker, CoordinatorAnswer, PartitionView, Setting, Unasked
+from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing
-from kelpie.observations.positions import Commit, Committed, EpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 
 
 @dataclass(slots=True)
 class Observations:
     """One list per kind of row. Rows are in the order in which they were seen, as far as that is known."""
 
-    brokers: list[Broker] = field(default_factory=list)
+    brokers: list[BrokerView] = field(default_factory=list)
     partitions: list[PartitionView] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
     answers: list[CoordinatorAnswer] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Observations:
     committed: list[Committed] = field(default_factory=list)
     ends: list[LogEnds] = field(default_factory=list)
     transactions: list[OpenTransaction] = field(default_factory=list)
-    epoch_ends: list[EpochEnd] = field(default_factory=list)
+    epoch_ends: list[LeaderEpochEnd] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     unasked: list[Unasked] = field(default_factory=list)

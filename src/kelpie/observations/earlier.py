@@ -20,7 +20,7 @@ from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.observations.cluster import OFFSETS_TOPIC, Broker, PartitionView
+from kelpie.observations.cluster import OFFSETS_TOPIC, BrokerView, PartitionView
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import KINDS, KNOWN, add, column, fields_of, read_column, rows_of
 from kelpie.observations.groups import KnownGroup
@@ -61,7 +61,7 @@ def kept(surveyed_at: Iterable[Instant], now: Instant) -> set[Instant]:
 def earlier_rows(kind: str, row: Any) -> Iterator[tuple[str, Any]]:
     """What counts of one row of an earlier survey."""
     if kind == "broker" and row.host:
-        yield kind, Broker(row.node_id, row.host, row.port, at=row.at, source=row.source)
+        yield kind, BrokerView(row.node_id, row.host, row.port, at=row.at, source=row.source)
     elif kind == "listing":
         yield from ((KNOWN, KnownGroup(group, seen_in_survey(row.at))) for group in row.groups)
     elif (

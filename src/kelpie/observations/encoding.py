@@ -15,15 +15,15 @@ from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from kelpie.observations.cluster import Broker, CoordinatorAnswer, PartitionView, Setting, Unasked
+from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, KnownGroup, Listing
-from kelpie.observations.positions import Commit, Committed, EpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 
 KNOWN = "known"
 KINDS: dict[str, type] = {
-    "broker": Broker,
+    "broker": BrokerView,
     "partition": PartitionView,
     "listing": Listing,
     "answer": CoordinatorAnswer,
@@ -34,7 +34,7 @@ KINDS: dict[str, type] = {
     "committed": Committed,
     "ends": LogEnds,
     "transaction": OpenTransaction,
-    "epoch-end": EpochEnd,
+    "epoch-end": LeaderEpochEnd,
     "setting": Setting,
     "event": Event,
     "unasked": Unasked,

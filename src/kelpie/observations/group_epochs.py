@@ -22,7 +22,7 @@ from kelpie.wire.offsets_topic import RecordType
 from kelpie.wire.offsets_topic.consumer_group import ConsumerGroupMemberMetadataValue
 
 
-class Entry(NamedTuple):
+class OffsetsRecord(NamedTuple):
     """A record of the offsets topic, decoded."""
 
     record_type: int
@@ -85,7 +85,7 @@ class GroupEpochs:
             for member_id in group.members
         )
 
-    def record(self, entry: Entry) -> GroupRemoved | None:
+    def record(self, entry: OffsetsRecord) -> GroupRemoved | None:
         """Takes in one record; types that are not of KIP-848 groups are let pass."""
         record_type, key, value, offset, at, where = entry
         match record_type:

@@ -19,7 +19,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations.cluster import Unasked
 from kelpie.observations.collection import Observations
-from kelpie.observations.group_epochs import Entry, GroupEpochs
+from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord
 from kelpie.observations.groups import Generation, GroupRemoved, Member
 from kelpie.observations.positions import NO_OFFSET, Commit
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
@@ -128,7 +128,7 @@ class OffsetsPartition:
             if value is None:
                 return GroupRemoved(key.group, at, where)
             return _generation(key.group, value, at, where)
-        return self._epochs.record(Entry(record_type, key, value, record.offset, at, where))
+        return self._epochs.record(OffsetsRecord(record_type, key, value, record.offset, at, where))
 
     def _time(self, record: Record, value: Any) -> Instant | None:
         at = record.timestamp

@@ -91,7 +91,7 @@ class OpenTransaction(NamedTuple):
     source: str = ""
 
 
-class EpochEnd(NamedTuple):
+class LeaderEpochEnd(NamedTuple):
     """Where a leader epoch ends in a partition's log, as its leader says (OffsetForLeaderEpoch)."""
 
     topic: str

@@ -6,7 +6,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.epoch_diverged import judge
 from kelpie.model.names import TopicPartition
-from kelpie.observations import EpochEnd, EventKind
+from kelpie.observations import EventKind, LeaderEpochEnd
 from tests.doctor.building import (
     NOW,
     a_case,
@@ -26,7 +26,7 @@ from tests.doctor.building import (
 ORDERS = TopicPartition("orders", 0)
 
 
-def _case(committed_epoch: int, epoch: int, end: EpochEnd | None = None, latest: int = 5000) -> Case:
+def _case(committed_epoch: int, epoch: int, end: LeaderEpochEnd | None = None, latest: int = 5000) -> Case:
     fields: dict[str, Any] = {"epoch_ends": {ORDERS: (end,)} if end else {}}
     cluster = a_cluster(
         a_view(0, 1, topic="orders", leader_epoch=epoch), ends=[an_end(latest, leader_epoch=epoch)], **fields
@@ -37,7 +37,7 @@ def _case(committed_epoch: int, epoch: int, end: EpochEnd | None = None, latest:
 
 def test_an_epoch_that_ends_before_the_offset_has_been_cut_off() -> None:
     """An unclean election; the log has grown past the offset since, so nothing else shows it."""
-    finding = found(judge(_case(4, 6, EpochEnd("orders", 0, 4, 4, 800, at=NOW, source="broker 1"))))
+    finding = found(judge(_case(4, 6, LeaderEpochEnd("orders", 0, 4, 4, 800, at=NOW, source="broker 1"))))
     assert finding.severity is Severity.CRITICAL
     assert finding.summary == (
         "Group billing stands on records that it has not read up to: its offset 1000 in orders-0 was "
@@ -55,13 +55,13 @@ def test_an_epoch_from_the_future_shows_a_new_topic() -> None:
 
 def test_an_epoch_that_reaches_the_offset_is_well() -> None:
     """Near miss: an ordinary change of leaders."""
-    assert judge(_case(4, 6, EpochEnd("orders", 0, 4, 4, 1000, at=NOW))) is ABSENT
+    assert judge(_case(4, 6, LeaderEpochEnd("orders", 0, 4, 4, 1000, at=NOW))) is ABSENT
     assert judge(_case(6, 6)) is ABSENT
 
 
 def test_what_lies_behind_the_end_is_left_to_the_rule_for_that() -> None:
     """KLP304 says it already."""
-    assert judge(_case(4, 6, EpochEnd("orders", 0, 4, 4, 800, at=NOW), latest=900)) is ABSENT
+    assert judge(_case(4, 6, LeaderEpochEnd("orders", 0, 4, 4, 800, at=NOW), latest=900)) is ABSENT
 
 
 def test_too_little_is_known_without_epochs() -> None:

@@ -2,7 +2,7 @@
 
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
-from kelpie.observations import OFFSETS_TOPIC, Broker, PartitionView
+from kelpie.observations import OFFSETS_TOPIC, BrokerView, PartitionView
 from kelpie.pipeline.diagnosis.coordinators import outages, timeline
 from kelpie.pipeline.tables.moments import moment
 
@@ -23,7 +23,7 @@ def test_a_period_without_a_leader_is_a_row_of_both() -> None:
     ]
     view = ClusterView(
         now=1000,
-        brokers={node: Broker(node, alive=True) for node in (1, 2)},
+        brokers={node: BrokerView(node, alive=True) for node in (1, 2)},
         offsets_partitions=1,
         earlier_views={home: tuple(views[:2])},
         views={home: (views[2],)},

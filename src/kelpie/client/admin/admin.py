@@ -31,7 +31,7 @@ from kelpie.client.settings import Settings
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
-    Broker,
+    BrokerView,
     Committed,
     CoordinatorAnswer,
     GroupState,
@@ -84,14 +84,14 @@ class Admin:
 
     # The cluster
 
-    async def brokers(self) -> Rows[Broker]:
+    async def brokers(self) -> Rows[BrokerView]:
         """All brokers that the cluster lists, and whether each can be reached from here."""
         asking = await self._rounds.begin()
         at = self._rounds.clock()
         rows = []
         for node, broker in asking.nodes.brokers.items():
             why, source = asking.why_not(node), asking.source(node)
-            rows.append(Broker(node, *broker.address, broker.rack, not why, why, "", at, source))
+            rows.append(BrokerView(node, *broker.address, broker.rack, not why, why, "", at, source))
         return Rows(rows)
 
     async def topics(self, names: Sequence[str] | None = None) -> Rows[PartitionView]:

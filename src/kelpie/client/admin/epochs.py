@@ -12,7 +12,7 @@ from kelpie.client.admin.asking import Asking, chunks, each, together
 from kelpie.client.admin.topics import by_leader
 from kelpie.client.client_errors import Unsupported
 from kelpie.model.names import TopicPartition
-from kelpie.observations import EpochEnd, PartitionView
+from kelpie.observations import LeaderEpochEnd, PartitionView
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
 
 _FOR_CLIENTS = 2
@@ -52,7 +52,7 @@ async def _ask_leader(
         answer, at = await asking.put(node, question)
         epochs = dict(asked)
         asking.seen.epoch_ends += [
-            EpochEnd(*name, epochs[name], end.epoch, end.end_offset, end.error, at, source)
+            LeaderEpochEnd(*name, epochs[name], end.epoch, end.end_offset, end.error, at, source)
             for name, end in answer.items()
         ]
 

@@ -8,7 +8,7 @@ from kelpie.client.admin.topics import ask_offsets_topic
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import AnnouncedBroker
 from kelpie.client.versions import BrokerVersions
-from kelpie.observations import Broker, Listing
+from kelpie.observations import BrokerView, Listing
 from kelpie.wire.api.list_groups import ListedGroup, ListGroupsRequest
 from kelpie.wire.api.metadata import MetadataResponse
 
@@ -95,11 +95,11 @@ async def _listing(asking: Asking, node: int) -> TimedAnswer | ClientError:
         return error
 
 
-def _broker_row(asking: Asking, node: int, *, reason: str = "", release: str = "") -> Broker:
+def _broker_row(asking: Asking, node: int, *, reason: str = "", release: str = "") -> BrokerView:
     """`reason`: why the broker could not be reached."""
     broker = asking.nodes.brokers[node]
     at, source = asking.clock(), asking.source(node)
-    return Broker(node, *broker.address, broker.rack, not reason, reason, release, at, source)
+    return BrokerView(node, *broker.address, broker.rack, not reason, reason, release, at, source)
 
 
 def _release_of(versions: BrokerVersions) -> str:
@@ -126,7 +126,7 @@ def _doubtful(asking: Asking, metadata: dict[int, MetadataResponse]) -> None:
     for node, response in metadata.items():
         source = asking.source(node)
         asking.seen.brokers += [
-            Broker(
+            BrokerView(
                 broker.node_id,
                 broker.host,
                 broker.port,

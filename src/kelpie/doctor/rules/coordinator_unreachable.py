@@ -41,7 +41,7 @@ from kelpie.doctor.finding import (
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.quoting import quoted
 from kelpie.model.words import moment
-from kelpie.observations import Broker, Event, EventKind, PartitionView
+from kelpie.observations import BrokerView, Event, EventKind, PartitionView
 
 _LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
 _ATTEMPTS = 2
@@ -63,13 +63,13 @@ def judge(case: Case) -> Judgement:
     if broker is not None and broker.alive is None and _was_tried(case, broker):
         return _found(case, view, broker, failures)
     if len(failures) >= _ATTEMPTS:
-        return _found(case, view, broker or Broker(view.leader), failures)
+        return _found(case, view, broker or BrokerView(view.leader), failures)
     if broker is None or broker.alive is None:
         return undetermined(f"whether {case.cluster.broker_name(view.leader)} can be reached")
     return ABSENT
 
 
-def _was_tried(case: Case, broker: Broker) -> bool:
+def _was_tried(case: Case, broker: BrokerView) -> bool:
     names = (str(broker.node_id), str(broker))
     return any(row.kind == "broker" and row.name in names for row in case.cluster.unasked)
 
@@ -86,7 +86,7 @@ def _failures(case: Case, leader: int) -> Sequence[Event]:
     ]
 
 
-def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[Event]) -> Finding:
+def _found(case: Case, view: PartitionView, broker: BrokerView, failures: Sequence[Event]) -> Finding:
     evidence = [Evidence.of(view, f"{view.name}: leader {view.leader}")]
     if broker.alive is None and broker.reason:
         evidence.append(Evidence.of(broker, f"{broker}: {broker.reason}"))
@@ -113,7 +113,7 @@ def _found(case: Case, view: PartitionView, broker: Broker, failures: Sequence[E
     )
 
 
-def _advice(case: Case, broker: Broker) -> list[Remedy]:
+def _advice(case: Case, broker: BrokerView) -> list[Remedy]:
     if not broker.host:
         return []
     # Where the cluster was asked on this very machine, such an address is right.

@@ -32,7 +32,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.rule import Rule
 from kelpie.model.names import TopicPartition
-from kelpie.observations import Committed, EpochEnd, EventKind
+from kelpie.observations import Committed, EventKind, LeaderEpochEnd
 
 
 class _Diverged(NamedTuple):
@@ -93,7 +93,7 @@ def _judge(case: Case, row: Committed) -> _Diverged | str:
     return ""
 
 
-def _epoch_end(case: Case, row: Committed) -> EpochEnd | None:
+def _epoch_end(case: Case, row: Committed) -> LeaderEpochEnd | None:
     rows = case.cluster.epoch_ends.get(row.name, ())
     return next((end for end in reversed(rows) if end.asked == row.leader_epoch and not end.error), None)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations.group_epochs import Entry, GroupEpochs
+from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord
 from kelpie.observations.groups import Generation, GroupRemoved, Member
 from kelpie.pipeline.tables.bronze import ASSIGNOR, SESSION_TIMEOUT, TOPIC_REGEX, UNREAD
 from kelpie.pipeline.tables.moments import instant
@@ -89,7 +89,7 @@ def coordinator_writes(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
         yield batch
 
 
-def entry_of(row: Row, at: Instant | None = None, where: str = "") -> Entry | None:
+def entry_of(row: Row, at: Instant | None = None, where: str = "") -> OffsetsRecord | None:
     """A record of a KIP-848 group. None for other records, and for one whose value could not be decoded."""
     key_type, details = row["key_type"], dict(row["details"] or ())
     if key_type not in CONSUMER_GROUP_TYPES or UNREAD in details:
@@ -97,7 +97,7 @@ def entry_of(row: Row, at: Instant | None = None, where: str = "") -> Entry | No
     member = row["members"][0] if row["members"] else {}
     value = None if row["is_removal"] else _value(key_type, row["generation"], member, details)
     key = _Key(row["group"], member.get("member_id", ""))
-    return Entry(key_type, key, value, row["log_offset"], at, where)
+    return OffsetsRecord(key_type, key, value, row["log_offset"], at, where)
 
 
 def _observed(row: Row, epochs: GroupEpochs) -> Generation | GroupRemoved | None:
