@@ -53,13 +53,8 @@ def looks_like_scrape(lines: Sequence[str]) -> bool:
     named = [line for line in lines if line.strip()]
     if not named:
         return False
-    notes = samples = 0
-    for line in named:
-        note = _NOTE.match(line)
-        if note is not None:
-            notes += 1
-        elif _read(line) is not None:
-            samples += 1
+    notes = sum(_NOTE.match(line) is not None for line in named)
+    samples = sum(_read(line) is not None for line in named)
     if notes + samples < 0.8 * len(named):
         return False
     if any(line.startswith("# TYPE ") for line in named[:_MOST_NOTES]):

@@ -13,7 +13,7 @@ from kelpie.lab.connection import BrokerConnection, ServedBroker
 from kelpie.lab.driver import FabricDriver, log
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.metrics import exposition
-from kelpie.lab.network import Network, Port, Server
+from kelpie.lab.network import BrokerNetwork, Port, Server
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
@@ -75,7 +75,7 @@ class Brokers:
         self,
         driver: FabricDriver,
         listeners: Mapping[int, Listener],
-        network: Network,
+        network: BrokerNetwork,
         logs: BrokerLogs | None,
     ) -> None:
         self.driver = driver

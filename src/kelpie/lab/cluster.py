@@ -29,7 +29,7 @@ from kelpie.lab.driver import ClusterClock, FabricDriver
 from kelpie.lab.faults import Faults
 from kelpie.lab.injection import Injection
 from kelpie.lab.lab_errors import LabDefect, LabError
-from kelpie.lab.network import LOOPBACK, Network
+from kelpie.lab.network import BrokerNetwork, Loopback
 from kelpie.model.time import Instant
 from kelpie.wire.framing import LARGEST_FRAME
 
@@ -74,7 +74,7 @@ class ClusterOptions(TypedDict, total=False):
     control_port: int | None
     first_node_id: int
     log_folder: Path | None
-    network: Network | None
+    network: BrokerNetwork | None
     wall: Callable[[], float]
     rng: random.Random | None
 
@@ -111,7 +111,7 @@ class Cluster:
         control_port: int | None = None,
         first_node_id: int = 1,
         log_folder: Path | None = None,
-        network: Network | None = None,
+        network: BrokerNetwork | None = None,
         wall: Callable[[], float] = time.time,
         rng: random.Random | None = None,
     ) -> None:
@@ -139,7 +139,7 @@ class Cluster:
         self.log_folder = log_folder
         self._wall = wall
         self._rng = rng or random.Random()
-        self._network = network or LOOPBACK
+        self._network = network or Loopback()
         self._driver: FabricDriver | None = None
         self._brokers: Brokers | None = None
         self._injection: Injection | None = None

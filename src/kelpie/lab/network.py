@@ -50,7 +50,7 @@ class Port(Protocol):
         """Release the port."""
 
 
-class Network(Protocol):
+class BrokerNetwork(Protocol):
     def bind(self, number: int) -> Port:
         """Raises LabError when the port cannot be had."""
 
@@ -148,9 +148,6 @@ class Loopback:
                     raise LabError(f"Port {port} of {HOST} cannot be had ({error.strerror}).") from None
             undo.pop_all()
         return [LoopbackPort(bound) for bound in sockets]
-
-
-LOOPBACK = Loopback()
 
 
 def bind_socket(port: int) -> socket.socket:

@@ -6,7 +6,7 @@ Every method has the name and the arguments of its twin. It runs on the loop, an
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, cast, overload
 
 from kelpie.client.loop_thread import LoopThread
 from kelpie.lab.cluster import Cluster, ClusterOptions
@@ -80,13 +80,8 @@ def _plain(method: "Callable[Concatenate[Cluster, P], T]") -> "Callable[Concaten
 def _awaited(
     method: "Callable[Concatenate[Cluster, P], Awaitable[T]]",
 ) -> "Callable[Concatenate[SyncCluster, P], T]":
-    """A coroutine that returns plain data."""
-
-    @wraps(method)
-    def synchronous(self: "SyncCluster", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.call(lambda: method(self.twin, *args, **kwargs))
-
-    return synchronous
+    """A coroutine that returns plain data: `call` awaits it."""
+    return _plain(cast("Callable[Concatenate[Cluster, P], T]", method))
 
 
 def _fault(

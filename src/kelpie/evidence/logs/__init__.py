@@ -8,10 +8,9 @@ layouts        where time, level, logger and message are
 hints          layouts and time zones that the user describes
 times          what a time means when its zone, year or date is missing
 entries        a line and the stack trace behind it
-matching       templates of messages; java_client, java_coordinator, java_broker, librdkafka and kafka_python
-               hold them
+matching       templates of messages, and the bracket before a message
+java_client, java_coordinator, java_broker, librdkafka, kafka_python    the templates of each writer
 exceptions     Kafka's exceptions in messages of applications
-prefixes       the bracket before a message
 attribution    which group a line is about, when it does not say
 pauses         how long a client that polled too late had paused
 log_reader     all of that, for one file

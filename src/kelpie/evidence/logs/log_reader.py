@@ -12,9 +12,16 @@ from kelpie.evidence.logs.attribution import Groups
 from kelpie.evidence.logs.entries import Entries, LogEntry
 from kelpie.evidence.logs.exceptions import find_exception
 from kelpie.evidence.logs.hints import NO_HINTS, Hints, LogLayout
-from kelpie.evidence.logs.matching import Fields, Meaning, Message, TemplateTable, pattern, split_prefix
+from kelpie.evidence.logs.matching import (
+    Fields,
+    Meaning,
+    Message,
+    TemplateTable,
+    facts_of,
+    pattern,
+    split_prefix,
+)
 from kelpie.evidence.logs.pauses import limits_of, with_pauses
-from kelpie.evidence.logs.prefixes import facts_of
 from kelpie.evidence.logs.times import Clock, Float, Stamp
 from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, Observations, Setting, Unasked

@@ -17,6 +17,7 @@ compared with the fixed parts of the templates, and only then a regular expressi
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -54,6 +55,16 @@ _PARTITION_PARTS = re.compile(
 _OPTIONAL = re.compile(r"^(?:Optional\[|Some\()(.*)[\])]$")
 _OFFSET = re.compile(r"offset=(-?\d{1,19})|^(-?\d{1,19})$")
 _PREFIX = re.compile(r"\[(?P<who>[^\]]*(?:\][^\]\s:,]+)*)\](?::|,)?\s+")
+_CLIENT_PREFIX = re.compile(
+    r"(?:Consumer|Producer|AdminClient|ShareConsumer) (?:instanceId=(?P<instance_id>.*?), )?"
+    r"clientId=(?P<client_id>.*?)(?:, groupId=(?P<group>.*?))?(?:, transactionalId=.*)?$"
+)
+_BROKER_PREFIX = re.compile(
+    r"(?:Kafka ?Server|BrokerServer|BrokerLifecycleManager|Broker|KafkaApi|GroupCoordinator"
+    r"|GroupMetadataManager|Group Metadata Manager on Broker)[ -]?(?:id=|brokerId=|nodeId=)?(?P<node>\d{1,9})"
+    r"(?: topic=(?P<topic>\S+) partition=(?P<partition>\d{1,9}))?$"
+)
+_PARTITION_PREFIX = re.compile(r"Partition (?P<tp>\S+) (?:broker=|on broker )(?P<node>\d{1,9})")
 _LARGEST_INT = 2**31 - 1
 _REFUSALS: dict[object, EventKind] = {
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: EventKind.PROTOCOL_REFUSED,
@@ -277,6 +288,23 @@ def split_prefix(text: str) -> tuple[str, str]:
         return "", text
     match = _PREFIX.match(text)
     return ("", text) if match is None else (match["who"], text[match.end() :])
+
+
+@lru_cache(maxsize=4096)
+def facts_of(who: str) -> Fields:
+    """Fields of an event that are in the bracket. Do not change what comes back."""
+    facts: Fields = {}
+    if match := _CLIENT_PREFIX.match(who):
+        for name in ("instance_id", "client_id", "group"):
+            if match[name] and match[name] != "null":
+                facts[name] = match[name]
+    elif match := _BROKER_PREFIX.match(who):
+        facts["node"] = int(match["node"])
+        if match["topic"]:
+            facts |= {"topic": match["topic"], "partition": int(match["partition"])}
+    elif match := _PARTITION_PREFIX.match(who):
+        facts |= {**partition_in(match["tp"]), "node": int(match["node"])}
+    return facts
 
 
 def node_in(text: str) -> int | None:

@@ -8,6 +8,7 @@ file. Without such a line, zones are taken for UTC.
 
 import re
 from calendar import timegm
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import IntEnum
 from functools import lru_cache
@@ -15,15 +16,19 @@ from typing import NamedTuple
 
 from kelpie.model.time import Instant
 
-_ISO = re.compile(
-    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?$"
+_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_MONTH = r"(?P<month>[A-Z][a-z]{2})"
+_LAYOUTS = tuple(
+    re.compile(pattern + "$")
+    for pattern in (
+        rf"(?P<year>\d{{4}})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T ]{_CLOCK}\s?"
+        r"(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?",
+        _CLOCK,
+        rf"(?P<year>\d\d)/(?P<month>\d\d)/(?P<day>\d\d) {_CLOCK}",
+        rf"(?P<day>\d\d?)[ /-]{_MONTH}[ /-](?P<year>\d{{4}})[ :T]{_CLOCK}(?: ?(?P<zone>[+-]\d{{4}}))?",
+        rf"{_MONTH} +(?P<day>\d\d?)(?: (?P<year>\d{{4}}))? {_CLOCK}",
+    )
 )
-_SHORT_YEAR = re.compile(r"(\d\d)/(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
-_DAY_FIRST = re.compile(
-    r"(\d\d?)[ /-]([A-Z][a-z]{2})[ /-](\d{4})[ :T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?: ?([+-]\d{4}))?$"
-)
-_NO_YEAR = re.compile(r"([A-Z][a-z]{2}) +(\d\d?)(?: (\d{4}))? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
-_TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?$")
 _EPOCH = re.compile(r"(\d{10})(?:\.(\d{1,9})|(\d{3}))$")
 MOMENTS = ("receivedTimeMs", "sendTimeMs", "createdTimeMs", "startTimeMs")
 _MOMENT = re.compile(rf"(?:{'|'.join(MOMENTS)})(?: ?: |=)(\d{{13}})\b")
@@ -131,29 +136,26 @@ class Clock:
         return seen[text]
 
     def _parse(self, text: str) -> Stamp | None:
-        if match := _ISO.match(text):
-            year, month, day, hour, minute, second, fraction, zone = match.groups()
-            moment = _moment(year, month, day, (hour, minute, second), fraction)
-            if zone is not None:
-                return Stamp(moment - _zone_ms(zone), Float.FIXED)
-            return self._local(moment)
         if match := _EPOCH.match(text):
             return Stamp(int(match[1]) * 1000 + _fraction_ms(match[2] or match[3]), Float.FIXED)
-        if match := _TIME_OF_DAY.match(text):
-            hour, minute, second, fraction = match.groups()
-            return Stamp(_moment(1970, 1, 1, (hour, minute, second), fraction), Float.DATE)
-        if match := _SHORT_YEAR.match(text):
-            year, month, day, hour, minute, second, fraction = match.groups()
-            return self._local(_moment(2000 + int(year), month, day, (hour, minute, second), fraction))
-        if match := _DAY_FIRST.match(text):
-            day, name, year, hour, minute, second, fraction, zone = match.groups()
-            moment = _moment(year, _MONTHS[name], day, (hour, minute, second), fraction)
-            return self._local(moment) if zone is None else Stamp(moment - _zone_ms(zone), Float.FIXED)
-        if match := _NO_YEAR.match(text):
-            name, day, year, hour, minute, second, fraction = match.groups()
-            moment = _moment(year or _SOME_YEAR, _MONTHS[name], day, (hour, minute, second), fraction)
-            return self._local(moment) if year else Stamp(moment, Float.YEAR)
-        return None
+        match = next(filter(None, (layout.match(text) for layout in _LAYOUTS)), None)
+        if match is None:
+            return None
+        parts = match.groupdict()
+        clock_ms = _clock_ms(parts)
+        if "day" not in parts:
+            return Stamp(clock_ms, Float.DATE)
+        month = parts["month"]
+        year = parts["year"] or str(_SOME_YEAR)
+        moment = clock_ms + 1000 * _midnight(
+            int(year) if len(year) == 4 else 2000 + int(year),
+            int(month) if month.isdecimal() else _MONTHS[month],
+            int(parts["day"]),
+        )
+        if parts["year"] is None:
+            return Stamp(moment, Float.YEAR)
+        zone = parts.get("zone")
+        return self._local(moment) if zone is None else Stamp(moment - _zone_ms(zone), Float.FIXED)
 
     def _local(self, moment: int) -> Stamp:
         if self._zone is None:
@@ -163,14 +165,11 @@ class Clock:
         return Stamp(moment - round(shift.total_seconds() * 1000), Float.FIXED)
 
 
-def _moment(
-    year: int | str, month: int | str, day: int | str, time: tuple[str, str, str], fraction: str | None
-) -> int:
-    hour, minute, second = map(int, time)
+def _clock_ms(parts: Mapping[str, str | None]) -> int:
+    hour, minute, second = (int(parts[name] or "") for name in ("hour", "minute", "second"))
     if hour > 24 or minute > 59 or second > 60:
         raise ValueError(f"{hour}:{minute}:{second} is no time of day")
-    midnight = _midnight(int(year), int(month), int(day))
-    return (midnight + hour * 3600 + minute * 60 + second) * 1000 + _fraction_ms(fraction)
+    return (hour * 3600 + minute * 60 + second) * 1000 + _fraction_ms(parts["fraction"])
 
 
 @lru_cache(maxsize=64)

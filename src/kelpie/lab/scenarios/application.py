@@ -1,8 +1,8 @@
 """An application of a scenario: it reads with Kelpie's own consumer, in the background.
 
 It polls, and its consumer commits what was read every 100 ms, at the close, or only when the scenario says so
-(`Commits`). What the consumer does is logged in the words of Java's client (java_log.py). What can go wrong
-with a consumer is a method:
+(`CommitPolicy`). What the consumer does is logged in the words of Java's client (java_log.py). Each thing
+that can go wrong with a consumer is a method:
 
     await app.stop_polling()      the application is busy: heartbeats go on, and nothing calls poll()
     await app.hang()              the process stands still: neither polls nor heartbeats
@@ -36,7 +36,7 @@ _POLL_S = 0.1
 _HOUR_MS = 3_600_000
 
 
-class Commits(Enum):
+class CommitPolicy(Enum):
     """How often the consumer commits: the interval of automatic commits in ms; None: they are off."""
 
     ALWAYS = 100
@@ -55,7 +55,7 @@ class Application:
         topics: Sequence[str],
         *,
         name: str = "",
-        commits: Commits = Commits.ALWAYS,
+        commits: CommitPolicy = CommitPolicy.ALWAYS,
         **options: Any,
     ) -> None:
         self.group, self.name = group, name or f"{group}-1"
@@ -72,7 +72,7 @@ class Application:
             "max_poll_interval_ms": 3_000,
             "max_poll_records": 10,
             "fetch_max_wait_ms": 100,
-            "enable_auto_commit": commits is not Commits.ON_DEMAND,
+            "enable_auto_commit": commits is not CommitPolicy.ON_DEMAND,
             "auto_commit_interval_ms": commits.value or _HOUR_MS,
             **options,
         }

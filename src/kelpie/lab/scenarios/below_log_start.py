@@ -7,7 +7,7 @@ the broker refuses the offset, and the reset policy decides where to go on.
 """
 
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, Commits
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, CommitPolicy
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
@@ -25,7 +25,7 @@ async def run(stage: Stage) -> None:
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 100)
     stage.step(f"Group {_GROUP} reads the 100 records of {_PARTITION}.")
-    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=Commits.ON_CLOSE).start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=CommitPolicy.ON_CLOSE).start()
     await reader.until_at(_PARTITION, 100)
     await stage.calm(cluster)
 

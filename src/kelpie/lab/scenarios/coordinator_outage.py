@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios import administering
-from kelpie.lab.scenarios.application import Application, Commits
+from kelpie.lab.scenarios.application import Application, CommitPolicy
 from kelpie.lab.scenarios.coordinated_groups import OFFSETS_TOPIC, lookup
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
@@ -38,7 +38,7 @@ _SURVIVOR = 0
 
 
 @dataclass(slots=True)
-class _Group:
+class _OutageGroup:
     name: str
     partition: int
     replicas: tuple[int, ...]
@@ -113,9 +113,9 @@ def _spread(partitions: int, first: int) -> dict[int, tuple[int, int]]:
     return rows
 
 
-def _choose(replicas: dict[int, tuple[int, ...]], dead: set[int]) -> list[_Group]:
+def _choose(replicas: dict[int, tuple[int, ...]], dead: set[int]) -> list[_OutageGroup]:
     """Two groups whose partition loses all replicas, one whose coordinator stays, and one whose moves."""
-    chosen: dict[str, _Group] = {}
+    chosen: dict[str, _OutageGroup] = {}
     for number in range(10_000):
         name = f"billing-{number}"
         partition = partition_for(name, _PARTITIONS)
@@ -125,19 +125,19 @@ def _choose(replicas: dict[int, tuple[int, ...]], dead: set[int]) -> list[_Group
             kind = "hit" if "hit" not in chosen else "hit too"
         else:
             kind = "moves" if nodes[0] in dead else "stays"
-        chosen.setdefault(kind, _Group(name, partition, nodes, is_hit, 100 + number))
+        chosen.setdefault(kind, _OutageGroup(name, partition, nodes, is_hit, 100 + number))
         if len(chosen) == 4:
             break
     return sorted(chosen.values(), key=lambda group: (group.is_hit, group.name))
 
 
-async def _join_and_commit(stage: Stage, cluster: Cluster, group: _Group) -> None:
+async def _join_and_commit(stage: Stage, cluster: Cluster, group: _OutageGroup) -> None:
     application = group.application = Application(
         stage,
         cluster,
         group.name,
         [_TOPIC],
-        commits=Commits.ON_DEMAND,
+        commits=CommitPolicy.ON_DEMAND,
         session_timeout_ms=_SESSION_MS,
         heartbeat_interval_ms=3_000,
         max_poll_interval_ms=_SESSION_MS,
@@ -153,7 +153,7 @@ async def _join_and_commit(stage: Stage, cluster: Cluster, group: _Group) -> Non
     )
 
 
-async def _look_for_coordinator(stage: Stage, cluster: Cluster, group: _Group) -> None:
+async def _look_for_coordinator(stage: Stage, cluster: Cluster, group: _OutageGroup) -> None:
     unavailable = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def is_settled(answer: FoundCoordinator) -> bool:
@@ -168,7 +168,7 @@ async def _look_for_coordinator(stage: Stage, cluster: Cluster, group: _Group) -
     stage.expect(is_settled(answer), f"{group.name}: {text}")
 
 
-async def _go_on(stage: Stage, cluster: Cluster, group: _Group) -> None:
+async def _go_on(stage: Stage, cluster: Cluster, group: _OutageGroup) -> None:
     application = group.application
     assert application is not None
     heartbeat = AskHeartbeat(group.name, application.generation, application.member_id, None)
@@ -184,7 +184,7 @@ async def _go_on(stage: Stage, cluster: Cluster, group: _Group) -> None:
 
 
 async def _rename(
-    stage: Stage, cluster: Cluster, group: _Group, replicas: dict[int, tuple[int, ...]]
+    stage: Stage, cluster: Cluster, group: _OutageGroup, replicas: dict[int, tuple[int, ...]]
 ) -> None:
     """As the people of the incident found out: under another name the same consumers are well."""
     names = (f"{group.name}-v{number}" for number in range(2, 1000))
@@ -197,7 +197,7 @@ async def _rename(
     )
 
 
-async def _recover(stage: Stage, cluster: Cluster, group: _Group) -> None:
+async def _recover(stage: Stage, cluster: Cluster, group: _OutageGroup) -> None:
     async def offset_now() -> int:
         answer = await _find(stage, cluster, group.name)
         return await _offset(stage, cluster, answer.node_id, group) if answer.error == 0 else -1
@@ -215,7 +215,7 @@ async def _replicas(stage: Stage, cluster: Cluster) -> dict[int, tuple[int, ...]
         return {view.partition: view.replicas for view in await admin.topics([OFFSETS_TOPIC])}
 
 
-async def _offset(stage: Stage, cluster: Cluster, node_id: int, group: _Group) -> int:
+async def _offset(stage: Stage, cluster: Cluster, node_id: int, group: _OutageGroup) -> int:
     """The committed offset; −1: the coordinator does not tell."""
     async with await stage.connect_to(cluster, node_id) as connection:
         offsets = await connection.put(AskCommitted(group.name, (_PARTITION,)))

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.scenarios.application import QUICK, Application, Commits
+from kelpie.lab.scenarios.application import QUICK, Application, CommitPolicy
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
 
@@ -36,7 +36,7 @@ def new_member(
     **options: Any,
 ) -> Application:
     """A member that commits when it has read everything, and not before."""
-    return Application(stage, cluster, group, topics, name=name, commits=Commits.ON_DEMAND, **options)
+    return Application(stage, cluster, group, topics, name=name, commits=CommitPolicy.ON_DEMAND, **options)
 
 
 def new_members(

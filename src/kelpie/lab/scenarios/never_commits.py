@@ -5,7 +5,7 @@ runs, nothing is missing. When it restarts, it begins where its reset policy
 says: here at the beginning, so that everything is read again.
 """
 
-from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, Commits
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, CommitPolicy
 from kelpie.lab.scenarios.group_pair import AFFECTED, HEALTHY, PARTITION, TOPIC, produce_steadily
 from kelpie.lab.scenarios.stage import Stage
 
@@ -24,7 +24,7 @@ async def run(stage: Stage) -> None:
 
     stage.step(f"Group {AFFECTED} reads it, too, and commits nothing.")
     reader = Application(
-        stage, cluster, AFFECTED, [TOPIC], commits=Commits.ON_DEMAND, session_timeout_ms=500
+        stage, cluster, AFFECTED, [TOPIC], commits=CommitPolicy.ON_DEMAND, session_timeout_ms=500
     ).start()
     await reader.until_at(PARTITION, 50)
     traffic.cancel()

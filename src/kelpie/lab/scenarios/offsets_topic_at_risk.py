@@ -5,9 +5,6 @@ alone has all of a partition. Nothing is wrong yet. When that broker dies, the
 groups on the partition have no coordinator, while all others go on.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from kelpie.lab.scenarios.coordinated_groups import OFFSETS_TOPIC, lookup, two_groups
 from kelpie.lab.scenarios.stage import Stage
 
@@ -21,17 +18,12 @@ async def run(stage: Stage) -> None:
 
     stage.step("Brokers 2 and 3 stop following partition 0, and fall out of its ISR.")
     lag = cluster.shrink_isr(OFFSETS_TOPIC, 0, [1])
-    await cluster.wait_until(lambda state: _isr(state, 0) == [1])
+    await cluster.wait_until(lambda state: state["topics"][OFFSETS_TOPIC][0]["isr"] == [1])
     named = await lookup(stage, cluster, 2, at_risk)
     stage.expect(named.node_id == 1, f"{at_risk} has its coordinator, broker {named.node_id}, as before")
     await stage.incident(cluster, finds={"KLP106": []})
 
     stage.step("They catch up.")
     lag.lift()
-    await cluster.wait_until(lambda state: len(_isr(state, 0)) == 3)
+    await cluster.wait_until(lambda state: len(state["topics"][OFFSETS_TOPIC][0]["isr"]) == 3)
     stage.say("Three replicas are in sync again.")
-
-
-def _isr(state: Mapping[str, Any], partition: int) -> list[int]:
-    isr: list[int] = state["topics"][OFFSETS_TOPIC][partition]["isr"]
-    return isr

@@ -28,9 +28,8 @@ async def run(stage: Stage) -> None:
     cluster = groups.cluster
 
     async def lag() -> int:
-        return (await administering.log_ends(stage, cluster, PARTITION)).latest - groups.affected.position(
-            PARTITION
-        )
+        ends = await administering.log_ends(stage, cluster, PARTITION)
+        return ends.latest - groups.affected.position(PARTITION)
 
     stage.step(f"{AFFECTED} becomes slow: it reads one record where ten are written. They are kept for 6 s.")
     groups.affected.seconds_per_record = _SECONDS_PER_RECORD

@@ -7,7 +7,7 @@ start, they read everything once more.
 """
 
 from kelpie.lab.scenarios import administering
-from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, Commits
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, CommitPolicy
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
@@ -24,7 +24,7 @@ async def run(stage: Stage) -> None:
     cluster.create_topic(_TOPIC)
     await produce(stage, cluster, _TOPIC, 200)
     stage.step(f"Groups {_GROUP} and {_OTHER} read the 200 records of {_PARTITION}.")
-    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=Commits.ON_CLOSE).start()
+    reader = Application(stage, cluster, _GROUP, [_TOPIC], commits=CommitPolicy.ON_CLOSE).start()
     other = Application(stage, cluster, _OTHER, [_TOPIC]).start()
     await reader.until_at(_PARTITION, 200)
     await other.until_at(_PARTITION, 200)

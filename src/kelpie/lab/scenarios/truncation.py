@@ -1,11 +1,8 @@
 """A log that is truncated: what the scenarios beyond-log-end and epoch-diverged share."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios import administering
-from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, Commits
+from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application, CommitPolicy
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
@@ -20,7 +17,7 @@ async def cut_off(stage: Stage) -> Cluster:
     cluster.create_topic(TOPIC, assignment={0: (1, 2)})
     await produce(stage, cluster, TOPIC, 50)
     stage.step(f"Group {GROUP} reads the 50 records of {PARTITION}, which is on brokers 1 and 2.")
-    reader = Application(stage, cluster, GROUP, [TOPIC], commits=Commits.ON_CLOSE).start()
+    reader = Application(stage, cluster, GROUP, [TOPIC], commits=CommitPolicy.ON_CLOSE).start()
     await reader.until_at(PARTITION, 50)
     await stage.calm(cluster)
 
@@ -34,14 +31,8 @@ async def cut_off(stage: Stage) -> Cluster:
 
     stage.step("Broker 1 dies, and somebody elects broker 2, which was not in sync.")
     await cluster.kill(1)
-    await cluster.wait_until(_is_leaderless)
+    await cluster.wait_until(lambda state: state["topics"][TOPIC][0]["leader"] < 0)
     cluster.elect(TOPIC, 0, unclean=True)
     end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     stage.expect(end == 50, f"the log of {PARTITION} ends at {end}")
     return cluster
-
-
-def _is_leaderless(state: Mapping[str, Any]) -> bool:
-    """The other brokers notice after a moment that a broker is dead."""
-    leader: int = state["topics"][TOPIC][0]["leader"]
-    return leader < 0

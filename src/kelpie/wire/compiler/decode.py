@@ -22,10 +22,10 @@ Decoder = Callable[[bytes, int], tuple[Any, int]]
 
 
 def compile_decoder(layout: Layout) -> Decoder:
-    return _Writer(layout.version, layout.flexible).whole(layout)
+    return _DecoderWriter(layout.version, layout.flexible).whole(layout)
 
 
-class _Writer:
+class _DecoderWriter:
     def __init__(self, version: int, flexible: bool) -> None:
         self._version = version
         self._flexible = flexible

@@ -21,10 +21,10 @@ _INT32 = Struct(">i").pack
 
 
 def compile_encoder(layout: Layout) -> Encoder:
-    return _Writer(layout.version, layout.flexible).whole(layout)
+    return _EncoderWriter(layout.version, layout.flexible).whole(layout)
 
 
-class _Writer:
+class _EncoderWriter:
     def __init__(self, version: int, flexible: bool) -> None:
         self._version = version
         self._flexible = flexible

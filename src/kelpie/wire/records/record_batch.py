@@ -101,7 +101,7 @@ def _read_in_python(
     header: BatchHeader, batch: memoryview, inflated: memoryview | None, *, skip: int, position: int
 ) -> Iterator[Record]:
     payload = batch[HEADER_SIZE:] if inflated is None else inflated
-    reader = _Reader(header, payload, inflated is not None, position + HEADER_SIZE)
+    reader = _RecordReader(header, payload, inflated is not None, position + HEADER_SIZE)
     for index in range(header.record_count):
         try:
             record = reader.read(index)
@@ -114,7 +114,7 @@ def _read_in_python(
         raise reader.malformed(f"{left} bytes after the last record", header.record_count, reader.position)
 
 
-class _Reader:
+class _RecordReader:
     def __init__(self, header: BatchHeader, payload: memoryview, inflated: bool, where: int) -> None:
         self._header = header
         self._payload = payload
