@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.cli.amounts import duration, size
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.client_errors import BadSettings
 from kelpie.collect.collecting import Collector, CollectPlan, Round
@@ -34,37 +34,35 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "changes nothing in the cluster. Ctrl-C ends it after the round that is under way.",
     )
     parser.set_defaults(run=_run)
-    parser.add_argument("--into", required=True, type=Path, metavar="DIR", help="where the files go")
-    parser.add_argument(
-        "--every",
+    option(parser, "--into DIR", "where the files go", required=True, type=Path)
+    option(
+        parser,
+        "--every TIME",
+        f"from the start of a round to the next: 10s, 5m; {_EVERY_S:g}s if left out",
         type=duration,
         default=_EVERY_S,
-        metavar="TIME",
-        help=f"from the start of a round to the next: 10s, 5m; {_EVERY_S:g}s if left out",
     )
-    parser.add_argument(
-        "--for", dest="lasts", type=duration, metavar="TIME", help="end after so long: 2h; else it goes on"
-    )
-    parser.add_argument(
-        "--most-disk",
+    option(parser, "--for TIME", "end after so long: 2h; else it goes on", dest="lasts", type=duration)
+    option(
+        parser,
+        "--most-disk SIZE",
+        "what the files of this cluster may take, 500MB; 1GB if left out. The oldest go first",
         type=size,
         default=_MOST_DISK,
-        metavar="SIZE",
-        help="what the files of this cluster may take, 500MB; 1GB if left out. The oldest go first",
     )
-    parser.add_argument(
-        "--round-limit",
+    option(
+        parser,
+        "--round-limit TIME",
+        f"a round that takes longer is broken off; {_LIMIT_S:g}s if left out",
         type=duration,
         default=_LIMIT_S,
-        metavar="TIME",
-        help=f"a round that takes longer is broken off; {_LIMIT_S:g}s if left out",
     )
-    parser.add_argument(
-        "--zookeeper",
-        metavar="HOST:PORT[/PATH]",
-        help="what Kafka keeps in ZooKeeper as well, or, without -b, that alone",
+    option(
+        parser,
+        "--zookeeper HOST:PORT[/PATH]",
+        "what Kafka keeps in ZooKeeper as well, or, without -b, that alone",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="only what a person should know")
+    option(parser, "-q --quiet", "only what a person should know")
     add_connection_options(parser)
 
 

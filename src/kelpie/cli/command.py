@@ -1,4 +1,4 @@
-"""What all commands share: their parser, their errors, settings that users write as NAME=VALUE."""
+"""What all commands share: their parser and options, their errors, settings written as NAME=VALUE."""
 
 import argparse
 import sys
@@ -34,6 +34,18 @@ class CommandError(Exception):
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
         self.status = status
+
+
+def option(parser: "argparse._ActionsContainer", usage: str, text: str, **named: Any) -> None:
+    """Adds an option as users write it: "--store DIR" takes a value, "-q --quiet" is a switch.
+
+    `text` is its help; the rest goes to argparse.
+    """
+    *flags, last = usage.split()
+    if last.startswith("-"):
+        parser.add_argument(*flags, last, help=text, **{"action": "store_true", **named})
+    else:
+        parser.add_argument(*flags, metavar=last, help=text, **named)
 
 
 def folded(text: str, command: str) -> str:

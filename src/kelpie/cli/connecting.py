@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
@@ -12,22 +12,19 @@ from kelpie.client.settings import Settings
 
 def add_connection_options(parser: argparse.ArgumentParser) -> None:
     options = parser.add_argument_group("connection")
-    options.add_argument(
-        "-b",
-        "--bootstrap-server",
-        metavar="HOST:PORT[,…]",
-        help="brokers to begin with; one that answers is enough",
+    option(
+        options, "-b --bootstrap-server HOST:PORT[,…]", "brokers to begin with; one that answers is enough"
     )
-    options.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="client properties, as Kafka's own tools take them: security, and bootstrap.servers for -b",
+    option(
+        options,
+        "--command-config FILE",
+        "client properties, as Kafka's own tools take them: security, and bootstrap.servers for -b",
     )
-    options.add_argument(
-        "--timeout",
+    option(
+        options,
+        "--timeout S",
+        "seconds that one answer may take; 5, or the file's request.timeout.ms, if left out",
         type=seconds,
-        metavar="S",
-        help="seconds that one answer may take; 5, or the file's request.timeout.ms, if left out",
     )
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.client.history import BYTES_PER_PARTITION
@@ -53,54 +53,45 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.set_defaults(run=_run)
     parser.add_argument("groups", nargs="*", metavar="GROUP", help="only these groups; all if left out")
-    parser.add_argument(
-        "--evidence",
+    option(
+        parser,
+        "--evidence DIR",
+        "files of an incident: logs, describe outputs, segments, archives of these; with or without -b",
         nargs="+",
         action="extend",
         default=[],
         type=Path,
-        metavar="DIR",
-        help="files of an incident: logs, describe outputs, segments, archives of these; with or without -b",
     )
-    parser.add_argument(
-        "--tables",
+    option(
+        parser,
+        "--tables DIR",
+        "tables that kelpie pipeline made: tells what was found there, and looks at nothing else",
         type=Path,
-        metavar="DIR",
-        help="tables that kelpie pipeline made: tells what was found there, and looks at nothing else",
     )
-    parser.add_argument(
-        "--cluster", metavar="NAME", help="of these tables, if they hold more than one cluster"
-    )
+    option(parser, "--cluster NAME", "of these tables, if they hold more than one cluster")
     add_log_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON; docs/findings.schema.json says how")
-    parser.add_argument(
-        "--watch",
+    option(parser, "--json", "print JSON; docs/findings.schema.json says how")
+    option(
+        parser,
+        "--watch SECONDS",
+        f"look again and again, and tell what changes; every {_WATCH_S:g} s if not said otherwise",
         nargs="?",
         type=partial(seconds, most=86_400),
         const=_WATCH_S,
-        metavar="SECONDS",
-        help=f"look again and again, and tell what changes; every {_WATCH_S:g} s if not said otherwise",
     )
-    parser.add_argument(
-        "--code", action="append", default=[], metavar="KLP…", help="tell only findings of this code"
-    )
-    parser.add_argument(
-        "--history",
+    option(parser, "--code KLP…", "tell only findings of this code", action="append", default=[])
+    option(
+        parser,
+        "--history BYTES",
+        "how much of the end of each partition of __consumer_offsets is read: 2M if left out; or none",
         type=_bytes,
         default=BYTES_PER_PARTITION,
-        metavar="BYTES",
-        help="how much of the end of each partition of __consumer_offsets is read: 2M if left out; or none",
     )
     keeping = parser.add_mutually_exclusive_group()
-    keeping.add_argument(
-        "--store",
-        type=Path,
-        metavar="DIR",
-        help="where earlier surveys are kept; ~/.local/state/kelpie if left out",
+    option(
+        keeping, "--store DIR", "where earlier surveys are kept; ~/.local/state/kelpie if left out", type=Path
     )
-    keeping.add_argument(
-        "--no-store", action="store_true", help="remember nothing, and know nothing of before"
-    )
+    option(keeping, "--no-store", "remember nothing, and know nothing of before")
     add_connection_options(parser)
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 
+from kelpie.cli.command import option
 from kelpie.cli.repairing import add_repair_options, existing, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.evidence import read_evidence
@@ -22,15 +23,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "partitions", nargs="+", type=_partition, metavar="PARTITION", help="as Kafka writes it: orders-3"
     )
-    parser.add_argument(
-        "--unclean", action="store_true", help="let a replica lead that was not in sync; loses what it lacks"
-    )
-    parser.add_argument(
-        "--evidence",
+    option(parser, "--unclean", "let a replica lead that was not in sync; loses what it lacks")
+    option(
+        parser,
+        "--evidence DIR",
+        "disks of the brokers that are down, to tell what would be lost",
         nargs="+",
         default=[],
-        metavar="DIR",
-        help="disks of the brokers that are down, to tell what would be lost",
     )
     add_repair_options(parser)
 

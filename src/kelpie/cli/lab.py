@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kelpie.broker.personas import RELEASES
-from kelpie.cli.command import CommandError, folded, setting
+from kelpie.cli.command import CommandError, folded, option, setting
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
@@ -35,31 +35,16 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Starts a cluster on loopback. It runs until Ctrl-C, and keeps nothing.",
     )
     up.set_defaults(run=_explained(_up))
-    up.add_argument(
-        "--brokers", type=int, default=3, metavar="N", help="how many brokers; %(default)s if left out"
-    )
-    up.add_argument("--port", type=int, metavar="P", help="port of the first broker; the others follow it")
+    option(up, "--brokers N", "how many brokers; %(default)s if left out", type=int, default=3)
+    option(up, "--port P", "port of the first broker; the others follow it", type=int)
     _add_persona(up, "4.3")
-    up.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of every broker, by Kafka's name",
+    option(
+        up, "--config NAME=VALUE", "a setting of every broker, by Kafka's name", action="append", default=[]
     )
-    up.add_argument(
-        "--control-port",
-        type=int,
-        default=0,
-        metavar="P",
-        help="port of the HTTP control API; a free one if left out",
+    option(
+        up, "--control-port P", "port of the HTTP control API; a free one if left out", type=int, default=0
     )
-    up.add_argument(
-        "--log",
-        type=Path,
-        metavar="DIR",
-        help="write the log of each broker into this folder, in Kafka's words",
-    )
+    option(up, "--log DIR", "write the log of each broker into this folder, in Kafka's words", type=Path)
     _add_verbose(up)
 
     listing = actions.add_parser(
@@ -76,42 +61,34 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     run.set_defaults(run=_explained(_run))
     run.add_argument("scenario", metavar="SCENARIO", help="its name: see kelpie lab list")
     _add_persona(run, None)
-    run.add_argument(
-        "--hold",
+    option(
+        run,
+        "--hold SECONDS",
+        "stop while the fault is there, to look at the cluster, until Enter or for so long; "
+        f"{_HOLD_S:.0f} s if left out",
         nargs="?",
         type=float,
         const=_HOLD_S,
-        metavar="SECONDS",
-        help="stop while the fault is there, to look at the cluster, until Enter or for so long; "
-        f"{_HOLD_S:.0f} s if left out",
     )
-    run.add_argument(
-        "--log",
-        type=Path,
-        metavar="DIR",
-        help="keep the logs of the brokers in this folder, in Kafka's words",
-    )
+    option(run, "--log DIR", "keep the logs of the brokers in this folder, in Kafka's words", type=Path)
     _add_verbose(run)
 
 
 def _add_persona(parser: argparse.ArgumentParser, default: str | None) -> None:
     known = ", ".join(RELEASES)
     otherwise = f"{default} if left out" if default else "as the scenario has it if left out"
-    parser.add_argument(
-        "--persona",
-        default=default,
-        metavar="V",
-        help=f"the release that the brokers pass for: {known}; {otherwise}",
+    option(
+        parser, "--persona V", f"the release that the brokers pass for: {known}; {otherwise}", default=default
     )
 
 
 def _add_verbose(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-v",
-        "--verbose",
+    option(
+        parser,
+        "-v --verbose",
+        "log what happens to stderr; twice: every request and answer",
         action="count",
         default=0,
-        help="log what happens to stderr; twice: every request and answer",
     )
 
 

@@ -2,23 +2,23 @@
 
 import argparse
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.evidence.logs.hints import Hints, parse_layout, zone_of
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--time-zone",
-        metavar="ZONE",
-        help="of times in logs that name none: Europe/Berlin; if left out, what the logs betray, else UTC",
+    option(
+        parser,
+        "--time-zone ZONE",
+        "of times in logs that name none: Europe/Berlin; if left out, what the logs betray, else UTC",
     )
-    parser.add_argument(
-        "--log-layout",
+    option(
+        parser,
+        "--log-layout FILES=PATTERN",
+        "how lines of these logs begin, if Kelpie does not see it by itself: a regular expression with "
+        "(?P<time>…), (?P<level>…), (?P<logger>…), (?P<message>…); docs/evidence.md tells more",
         action="append",
         default=[],
-        metavar="FILES=PATTERN",
-        help="how lines of these logs begin, if Kelpie does not see it by itself: a regular expression with "
-        "(?P<time>…), (?P<level>…), (?P<logger>…), (?P<message>…); docs/evidence.md tells more",
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from string import ascii_lowercase
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.cli.offsets_topic import USUAL_PARTITIONS, add_topic_options, topic_of
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC
@@ -26,13 +26,9 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Prints names that hash to a partition of __consumer_offsets, one a line.",
     )
     parser.set_defaults(run=_run)
-    parser.add_argument("--partition", type=int, required=True, metavar="P", help="the partition")
-    parser.add_argument(
-        "-n", "--number", type=int, default=10, metavar="N", help="how many; %(default)s if left out"
-    )
-    parser.add_argument(
-        "--prefix", default=_PREFIX, metavar="TEXT", help="how they begin; %(default)s if left out"
-    )
+    option(parser, "--partition P", "the partition", type=int, required=True)
+    option(parser, "-n --number N", "how many; %(default)s if left out", type=int, default=10)
+    option(parser, "--prefix TEXT", "how they begin; %(default)s if left out", default=_PREFIX)
     add_topic_options(parser)
 
 

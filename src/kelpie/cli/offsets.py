@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.cli.text_table import text_table
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.model.names import TopicPartition
@@ -39,19 +39,15 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     recovering.add_argument(
         "folders", nargs="+", type=Path, metavar="DIR", help="disks of brokers, evidence, archives, tables"
     )
-    recovering.add_argument(
-        "--group", action="append", metavar="GROUP", help="only this one; may be given several times"
-    )
-    recovering.add_argument(
-        "--at", metavar="TIME", help="as it was then: 2026-11-16T02:18:03, in UTC unless it has a zone"
-    )
-    recovering.add_argument("--cluster", metavar="NAME", help="of tables that hold more than one")
+    option(recovering, "--group GROUP", "only this one; may be given several times", action="append")
+    option(recovering, "--at TIME", "as it was then: 2026-11-16T02:18:03, in UTC unless it has a zone")
+    option(recovering, "--cluster NAME", "of tables that hold more than one")
     form = recovering.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument(
+    option(form, "--json", "print JSON")
+    option(
+        form,
         "--csv",
-        action="store_true",
-        help="print what kafka-consumer-groups --reset-offsets --from-file reads; for one group without its "
+        "print what kafka-consumer-groups --reset-offsets --from-file reads; for one group without its "
         "name in front",
     )
 

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
@@ -19,18 +19,13 @@ USUAL_PARTITIONS = 50
 
 
 def add_topic_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--partitions",
+    option(
+        parser,
+        "--partitions N",
+        f"how many partitions {OFFSETS_TOPIC} has, without looking; {USUAL_PARTITIONS} is usual",
         type=int,
-        metavar="N",
-        help=f"how many partitions {OFFSETS_TOPIC} has, without looking; {USUAL_PARTITIONS} is usual",
     )
-    parser.add_argument(
-        "--describe",
-        type=Path,
-        metavar="FILE",
-        help="what kafka-topics --describe printed, instead of a cluster",
-    )
+    option(parser, "--describe FILE", "what kafka-topics --describe printed, instead of a cluster", type=Path)
     add_connection_options(parser)
 
 

@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import asdict, replace
 from typing import Any
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.probe import ChapterStatus, Probe, ProbeChapter, ProbeReport, ProbeTarget
 from kelpie.consumer.config import GroupProtocol
@@ -34,25 +34,21 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.set_defaults(run=_run)
     parser.add_argument("group", nargs="?", metavar="GROUP", help="the group whose way is walked")
-    parser.add_argument(
-        "--topic",
-        metavar="T",
-        help="read this topic: needed without a GROUP, or where nothing tells what it reads",
+    option(
+        parser, "--topic T", "read this topic: needed without a GROUP, or where nothing tells what it reads"
     )
     joining = parser.add_mutually_exclusive_group()
-    joining.add_argument(
-        "--join",
-        metavar="NAME",
-        help="join a group of this very name, and leave again: it is rebalanced by that",
+    option(
+        joining, "--join NAME", "join a group of this very name, and leave again: it is rebalanced by that"
     )
-    joining.add_argument("--no-join", action="store_true", help="join nothing, not even a scratch group")
-    parser.add_argument(
-        "--reset",
+    option(joining, "--no-join", "join nothing, not even a scratch group")
+    option(
+        parser,
+        "--reset POLICY",
+        "where to begin without a committed offset: earliest, latest, none, by_duration:PT1H; latest, "
+        "as in Kafka, if left out",
         type=_policy,
         default=LATEST,
-        metavar="POLICY",
-        help="where to begin without a committed offset: earliest, latest, none, by_duration:PT1H; latest, "
-        "as in Kafka, if left out",
     )
     parser.add_argument(
         "--protocol",
@@ -61,8 +57,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="the group protocol to join with: classic, or consumer (KIP-848, Kafka 4.0 and later); "
         "%(default)s if left out",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("-v", "--verbose", action="store_true", help="tell every request, too")
+    option(parser, "--json", "print JSON")
+    option(parser, "-v --verbose", "tell every request, too")
     add_connection_options(parser)
 
 

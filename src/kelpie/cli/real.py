@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from kelpie.cli.command import CommandError, folded, setting
+from kelpie.cli.command import CommandError, folded, option, setting
 from kelpie.real import java, state
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import ClusterRefused, RealError
@@ -26,30 +26,11 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
     up = _action(actions, "up", _up, "start a cluster")
-    up.add_argument(
-        "--version",
-        default=next(iter(RELEASES)),
-        metavar="V",
-        help=f"{', '.join(RELEASES)}; %(default)s if left out",
-    )
-    up.add_argument(
-        "--brokers", type=int, default=1, metavar="N", help="how many brokers; %(default)s if left out"
-    )
-    up.add_argument("--port", type=int, metavar="P", help="port of the first broker; the others follow it")
-    up.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a line for every server.properties",
-    )
-    up.add_argument(
-        "--jvm",
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="an option for every broker's JVM: --jvm=-Xmx2g",
-    )
+    option(up, "--version V", f"{', '.join(RELEASES)}; %(default)s if left out", default=next(iter(RELEASES)))
+    option(up, "--brokers N", "how many brokers; %(default)s if left out", type=int, default=1)
+    option(up, "--port P", "port of the first broker; the others follow it", type=int)
+    option(up, "--config NAME=VALUE", "a line for every server.properties", action="append", default=[])
+    option(up, "--jvm OPTION", "an option for every broker's JVM: --jvm=-Xmx2g", action="append", default=[])
 
     _action(actions, "list", _list, "show the clusters that are up", named=False)
     kill, stop = partial(_end, RealCluster.kill, "was killed"), partial(_end, RealCluster.stop, "has stopped")
@@ -57,7 +38,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     _nodes(_action(actions, "stop", stop, "end nodes as an operator would (SIGTERM)"))
     start = _action(actions, "start", _start, "start nodes again: same port, same data")
     _nodes(start)
-    start.add_argument("--no-wait", action="store_true", help="do not wait until the nodes serve")
+    option(start, "--no-wait", "do not wait until the nodes serve")
     _action(actions, "down", _down, "end a cluster and remove its folder")
 
     tool = _action(actions, "tool", _tool, "run one of Kafka's own tools against a cluster")

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from kelpie.cli.command import option
 from kelpie.cli.repairing import add_repair_options, export, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
@@ -19,29 +20,23 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "the plan, and the JSON that kafka-reassign-partitions takes; --apply does it.",
     )
     parser.set_defaults(run=_run)
-    parser.add_argument(
-        "--replication",
+    option(
+        parser,
+        "--replication N",
+        "replicas of each partition; 3, or as many as there are brokers, and not fewer than now",
         type=int,
-        metavar="N",
-        help="replicas of each partition; 3, or as many as there are brokers, and not fewer than now",
     )
-    parser.add_argument(
-        "--brokers", type=_numbers, default=(), metavar="1,2,…", help="only these may hold replicas"
+    option(parser, "--brokers 1,2,…", "only these may hold replicas", type=_numbers, default=())
+    option(parser, "--from-file JSON", "just this assignment, as a file has it")
+    option(parser, "--export FILE", "write the JSON to a file")
+    option(parser, "--cancel", "cancel the moves that are under way")
+    option(
+        parser, "--wait S", "seconds to watch the copying; %(default)g if left out", type=float, default=300.0
     )
-    parser.add_argument("--from-file", metavar="JSON", help="just this assignment, as a file has it")
-    parser.add_argument("--export", metavar="FILE", help="write the JSON to a file")
-    parser.add_argument("--cancel", action="store_true", help="cancel the moves that are under way")
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=300.0,
-        metavar="S",
-        help="seconds to watch the copying; %(default)g if left out",
-    )
-    parser.add_argument(
-        "--zookeeper",
-        metavar="HOST:PORT[/PATH]",
-        help="the cluster's ZooKeeper, through which Kafka before 2.4 moves replicas",
+    option(
+        parser,
+        "--zookeeper HOST:PORT[/PATH]",
+        "the cluster's ZooKeeper, through which Kafka before 2.4 moves replicas",
     )
     add_repair_options(parser)
 

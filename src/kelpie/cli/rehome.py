@@ -2,7 +2,7 @@
 
 import argparse
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, option
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
@@ -21,21 +21,17 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.set_defaults(run=_run)
     parser.add_argument("group", metavar="GROUP", help="the group to move")
-    parser.add_argument(
-        "--as", dest="new_name", metavar="NAME", help="the name to move to; the first free one of GROUP-2 …"
-    )
-    parser.add_argument(
-        "--offsets-from",
+    option(parser, "--as NAME", "the name to move to; the first free one of GROUP-2 …", dest="new_name")
+    option(
+        parser,
+        "--offsets-from WHERE",
+        "coordinator, history (copies on living brokers), store (earlier surveys), folders with segment "
+        "files off brokers' disks, tables of the pipeline, or a CSV file; the first three if left out",
         nargs="+",
         action="extend",
         default=[],
-        metavar="WHERE",
-        help="coordinator, history (copies on living brokers), store (earlier surveys), folders with segment "
-        "files off brokers' disks, tables of the pipeline, or a CSV file; the first three if left out",
     )
-    parser.add_argument(
-        "--undo", action="store_true", help="delete the group that --as names; it must have no members"
-    )
+    option(parser, "--undo", "delete the group that --as names; it must have no members")
     add_repair_options(parser)
 
 

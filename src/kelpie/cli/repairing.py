@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from kelpie.cli.command import CommandError, folded
+from kelpie.cli.command import CommandError, folded, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
@@ -26,8 +26,8 @@ Making = Callable[[Nodes], Awaitable[Repair]]
 
 
 def add_repair_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--apply", action="store_true", help="do it; without this the plan is printed only")
-    parser.add_argument("--json", action="store_true", help="print the plan, and what came of it, as JSON")
+    option(parser, "--apply", "do it; without this the plan is printed only")
+    option(parser, "--json", "print the plan, and what came of it, as JSON")
     add_connection_options(parser)
 
 

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from kelpie.cli.command import option
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, existing, export, run_repair
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
@@ -31,31 +32,25 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.set_defaults(run=_run)
     parser.add_argument("group", metavar="GROUP")
     targets = parser.add_argument_group("where to").add_mutually_exclusive_group(required=True)
-    targets.add_argument(
-        "--to-last-known",
+    option(
+        targets,
+        "--to-last-known DIR",
+        "the newest commit that the offsets topic, earlier surveys, these disks or tables still hold",
         nargs="*",
-        metavar="DIR",
-        help="the newest commit that the offsets topic, earlier surveys, these disks or tables still hold",
     )
-    targets.add_argument(
-        "--to-datetime", metavar="T", help="2026-11-16T02:18:03, in UTC unless it has a zone"
-    )
-    targets.add_argument("--to-earliest", action="store_true", help="the beginning of the log")
-    targets.add_argument("--to-latest", action="store_true", help="the end of the log")
-    targets.add_argument("--shift-by", type=int, metavar="N", help="N records on; back if it is negative")
-    targets.add_argument(
-        "--from-file", metavar="CSV", help="rows topic,partition,offset as kafka-consumer-groups exports them"
-    )
-    parser.add_argument(
-        "--topic",
+    option(targets, "--to-datetime T", "2026-11-16T02:18:03, in UTC unless it has a zone")
+    option(targets, "--to-earliest", "the beginning of the log")
+    option(targets, "--to-latest", "the end of the log")
+    option(targets, "--shift-by N", "N records on; back if it is negative", type=int)
+    option(targets, "--from-file CSV", "rows topic,partition,offset as kafka-consumer-groups exports them")
+    option(
+        parser,
+        "--topic T[:0,1]",
+        "only this topic, or these partitions of it; all that the group has committed if left out",
         action="append",
         default=[],
-        metavar="T[:0,1]",
-        help="only this topic, or these partitions of it; all that the group has committed if left out",
     )
-    parser.add_argument(
-        "--export", metavar="FILE", help="write the new offsets to a file, as kafka-consumer-groups does"
-    )
+    option(parser, "--export FILE", "write the new offsets to a file, as kafka-consumer-groups does")
     add_repair_options(parser)
 
 
