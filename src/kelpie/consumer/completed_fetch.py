@@ -71,7 +71,9 @@ class CompletedFetch:
 
     def _open_next(self) -> None:
         """Go on to the next batch."""
-        self._close()
+        if self._batch is not None:
+            # Compaction may have removed the last records: the end of the batch counts.
+            self.next_offset = max(self.next_offset, self._batch.header.last_offset + 1)
         batch = next(self._batches, None)
         if batch is None:
             self.is_done = True
@@ -83,11 +85,6 @@ class CompletedFetch:
             if self._only_committed and self._is_aborted(header, batch):
                 return
         self._records = batch.records()
-
-    def _close(self) -> None:
-        if self._batch is not None:
-            # Compaction may have removed the last records: the end of the batch counts.
-            self.next_offset = max(self.next_offset, self._batch.header.last_offset + 1)
 
     def _is_aborted(self, header: BatchHeader, batch: RecordBatch) -> bool:
         while self._aborted and self._aborted[0][1] <= header.last_offset:

@@ -40,8 +40,8 @@ class ConsumerMetadata:
     def __init__(self, requests: PendingRequests, topics: frozenset[str]) -> None:
         config = requests.config
         self._requests = requests
-        self._own = topics
-        self._others: frozenset[str] = frozenset()
+        self._subscribed = topics
+        self._followed: frozenset[str] = frozenset()
         self._may_create = config.allow_auto_create_topics
         self._max_age_ms = config.metadata_max_age_ms
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
@@ -77,8 +77,8 @@ class ConsumerMetadata:
 
     def follow(self, others: frozenset[str]) -> None:
         """Also ask for topics of the group that this member does not read: the group's leader needs them."""
-        self._others = others - self._own
-        if not self.knows(self._others):
+        self._followed = others - self._subscribed
+        if not self.knows(self._followed):
             self._wanted = True
 
     def seen(self, partition: TopicPartition, epoch: int | None) -> None:
@@ -97,7 +97,7 @@ class ConsumerMetadata:
         if node is None:
             return
         self._wanted = False
-        self._asked = self._own | self._others
+        self._asked = self._subscribed | self._followed
         question = AskMetadata(tuple(sorted(self._asked)), self._may_create)
         self._token = self._requests.send(
             effects, StepKind.METADATA, node, question, on_answer=self._on_answer, on_failure=self._on_failure
@@ -126,7 +126,7 @@ class ConsumerMetadata:
             return self._retry(effects, f"{lacking}.")
         self._backoff.succeeded()
         self._backoff.until = effects.now + self._requests.config.retry_backoff_ms  # Never more often.
-        if self._asked != self._own | self._others:
+        if self._asked != self._subscribed | self._followed:
             self._wanted = True  # More topics were added since the request.
         return "The brokers are known, and who leads which partition."
 
@@ -162,7 +162,7 @@ class ConsumerMetadata:
     def _raise_what_is_fatal(self, effects: Effects) -> None:
         for name, topic in sorted(self.topics.items()):
             kind = _FATAL.get(topic.error)
-            if kind is not None and name in self._own:
+            if kind is not None and name in self._subscribed:
                 text = f"Topic {name} cannot be read: {describe(topic.error)}. {info(topic.error).meaning}"
                 effects.fail(Problem(kind, text, topic.error))
 

@@ -17,7 +17,7 @@ does not poll does not commit.
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
@@ -75,26 +75,22 @@ class _Commit:
     """It is not retried after this."""
 
 
+@dataclass(eq=False)
 class OffsetCommits:
-    def __init__(
-        self,
-        requests: PendingRequests,
-        lookup: CoordinatorLookup | None,
-        assignment: SubscriptionState,
-        membership: Membership,
-    ) -> None:
-        config = requests.config
-        self._requests = requests
-        self._lookup = lookup
-        self._assignment = assignment
-        self._membership = membership
+    _requests: PendingRequests
+    _lookup: CoordinatorLookup | None
+    _assignment: SubscriptionState
+    _membership: Membership
+    _waiting: deque[_Commit] = field(default_factory=deque)
+    _token: int | None = None
+    _last_id: int = 0
+    _next_automatic: Instant | None = None
+
+    def __post_init__(self) -> None:
+        config = self._requests.config
         self._group_id = config.group_id or ""
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self._waiting: deque[_Commit] = deque()
-        self._token: int | None = None
-        self._last_id = 0
-        self._automatic = config.enable_auto_commit and lookup is not None
-        self._next_automatic: Instant | None = None
+        self._automatic = config.enable_auto_commit and self._lookup is not None
 
     @property
     def is_settled(self) -> bool:

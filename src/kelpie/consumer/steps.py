@@ -7,6 +7,7 @@ answer, there is one step for it, with a count.
 from collections import deque
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from operator import attrgetter
 
 from kelpie.model.time import Instant
 
@@ -71,9 +72,8 @@ class ConsumerStep:
 
     def same_as(self, other: "ConsumerStep") -> bool:
         """Whether request, broker and answer are the same; the time to wait may differ."""
-        mine = (self.kind, self.asked_of, self.request, self.answer, self.failed)
-        heartbeat_answered = (other.kind, other.asked_of, other.request, other.answer, other.failed)
-        return mine == heartbeat_answered and (bool(self.asked_of) or self.follows == other.follows)
+        same = attrgetter("kind", "asked_of", "request", "answer", "failed")
+        return same(self) == same(other) and (bool(self.asked_of) or self.follows == other.follows)
 
 
 class StepHistory:

@@ -3,15 +3,13 @@
 import dataclasses
 import typing
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from operator import attrgetter
 from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.wire.apis import NAMES
 
-ErrorFinder = Callable[[Sequence[Any]], list[int]]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -31,50 +29,31 @@ class Meter:
 
 
 def errors_in(response: Any) -> list[int]:
-    """The error codes in a response, without NONE."""
-    return _finder(response.__class__)([response])
+    """The error codes in a response or a part of it, without NONE."""
+    errors: list[int] = []
+    for name, is_code in _error_fields(response.__class__):
+        value = getattr(response, name)
+        if not is_code:
+            for part in value or ():
+                errors += errors_in(part)
+        elif value:
+            errors.append(value)
+    return errors
 
 
 @cache
-def _finder(cls: type[Any]) -> ErrorFinder:
-    """Finds the codes in elements of this class: field by field, and in each for all elements.
-
-    Made once for each class of response, since it runs for every answer.
-    """
-    return _one_after_the_other(_steps(cls))
-
-
-def _steps(cls: type[Any]) -> list[ErrorFinder]:
-    steps: list[ErrorFinder] = []
+def _error_fields(cls: type[Any]) -> list[tuple[str, bool]]:
+    """Fields that are an error code (True), or a list of structs in which there is one (False)."""
+    fields: list[tuple[str, bool]] = []
     hints = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
         if field.name.endswith("error_code"):
-            steps.append(_in_field(attrgetter(field.name)))
-        for hint in _alternatives(hints[field.name]):
-            if typing.get_origin(hint) is list and dataclasses.is_dataclass(typing.get_args(hint)[0]):
-                inner: Any = typing.get_args(hint)[0]
-                inner_steps = _steps(inner)
-                if inner_steps:
-                    steps.append(_in_lists(attrgetter(field.name), _one_after_the_other(inner_steps)))
-    return steps
-
-
-def _one_after_the_other(steps: list[ErrorFinder]) -> ErrorFinder:
-    if len(steps) == 1:
-        return steps[0]
-    return lambda elements: [code for find in steps for code in find(elements)]
-
-
-def _in_field(get: Callable[[Any], int]) -> ErrorFinder:
-    return lambda elements: [code for element in elements if (code := get(element))]
-
-
-def _in_lists(get: Callable[[Any], Sequence[Any] | None], find: ErrorFinder) -> ErrorFinder:
-    return lambda elements: [code for element in elements for code in find(get(element) or ())]
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    return (hint,) if typing.get_origin(hint) is list else (hint, *typing.get_args(hint))
+            fields.append((field.name, True))
+        for hint in (hints[field.name], *typing.get_args(hints[field.name])):
+            is_list = typing.get_origin(hint) is list and dataclasses.is_dataclass(typing.get_args(hint)[0])
+            if is_list and _error_fields(typing.get_args(hint)[0]):
+                fields.append((field.name, False))
+    return fields
 
 
 def exposition(brokers: Mapping[int, Meter], state: Mapping[str, Any]) -> str:

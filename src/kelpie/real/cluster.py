@@ -307,8 +307,8 @@ class RealCluster(Fleet):
         return {int(other.name): other.port for other in self.brokers if _registration(other) in registered}
 
     def _unknown_to_others(self, node: FleetNode) -> str | None:
-        """Whether brokers that answer have not heard of one that came back. Those that do not answer may be
-        part of what is being tried out.
+        """Names a broker that answers and does not know this one yet. Brokers that do not answer are skipped:
+        they may be part of the experiment.
         """
         for other in self.brokers:
             if other is node or not other.up:

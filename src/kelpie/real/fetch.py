@@ -1,8 +1,8 @@
-"""Bring a release's jars into the cache, once.
+"""Downloads the jars of a release into the cache, once.
 
 Ivy, which PySpark's wheel carries, downloads them; so a machine with Java and PySpark needs no Maven. Its own
 default is the registry; KELPIE_REPOSITORY names another one (a mirror, in Maven's layout). The jars appear in
-the cache by one rename after every checksum was right: a download that was cut off is never seen.
+the cache by one rename, after every checksum was right: an incomplete download is never used.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Free ports on loopback.
 
 Ports below the system's ephemeral range are preferred: while a broker is down, its port must not go to some
-outgoing connection, and a client that keeps knocking on a closed ephemeral port can even connect to itself.
+outgoing connection, and a client that keeps connecting to a closed ephemeral port may connect to itself.
 """
 
 import contextlib

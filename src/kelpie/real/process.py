@@ -1,4 +1,4 @@
-"""One server or tool as a process: started so that it cannot be orphaned, ended only if still the same."""
+"""One server or tool as a process. It ends when Kelpie ends, and signals reach only this very process."""
 
 import contextlib
 import re

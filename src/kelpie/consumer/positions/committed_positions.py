@@ -20,6 +20,7 @@ or its offsets have expired.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kelpie.consumer.backoff import Backoff
 from kelpie.consumer.coordinator_lookup import CoordinatorLookup
@@ -42,26 +43,21 @@ _OF_MEMBERSHIP = frozenset(
 )
 
 
+@dataclass(eq=False)
 class CommittedPositions:
-    def __init__(
-        self,
-        requests: PendingRequests,
-        metadata: ConsumerMetadata,
-        lookup: CoordinatorLookup,
-        assignment: SubscriptionState,
-        membership: Membership,
-    ) -> None:
-        config = requests.config
-        self._requests = requests
-        self._metadata = metadata
-        self._lookup = lookup
-        self._assignment = assignment
-        self._membership = membership
+    _requests: PendingRequests
+    _metadata: ConsumerMetadata
+    _lookup: CoordinatorLookup
+    _assignment: SubscriptionState
+    _membership: Membership
+    _token: int | None = None
+    absent: set[TopicPartition] = field(default_factory=set)
+    """Partitions without a committed offset, by the coordinator's answer."""
+
+    def __post_init__(self) -> None:
+        config = self._requests.config
         self._group_id = config.group_id or ""
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self._token: int | None = None
-        self.absent: set[TopicPartition] = set()
-        """Partitions without a committed offset, by the coordinator's answer."""
 
     def refresh(self, effects: Effects) -> bool:
         """Whether the coordinator has answered for every partition that has just been assigned."""

@@ -38,7 +38,6 @@ class FetchPositions:
         membership: Membership,
     ) -> None:
         self._requests = requests
-        self._metadata = metadata
         self._assignment = assignment
         self._validation = PositionValidation(requests, metadata, assignment)
         self._committed = (

@@ -1,7 +1,7 @@
 """Control records: records that brokers write among those of clients, such as the end of a transaction.
 
 Their keys must not be taken for keys of records: 0000 0001 is "version 0, COMMIT" here, and would begin an
-offset commit of the oldest kind in the offsets topic. So a batch hands them out apart
+offset commit of the oldest kind in the offsets topic. So a batch returns them separately
 (`RecordBatch.control_records`).
 """
 
@@ -42,7 +42,7 @@ class ControlRecord:
 
     @property
     def type(self) -> ControlType:
-        """A type that a newer Kafka has is UNKNOWN, as it is to an older one."""
+        """UNKNOWN for a type that a newer Kafka has added."""
         try:
             return ControlType(self.type_id)
         except ValueError:
