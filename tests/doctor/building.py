@@ -123,7 +123,7 @@ def a_case(group: str = "billing", cluster: ClusterView | None = None, **fields:
         given = fields.get(name)
         if given is not None and not isinstance(given, Mapping):
             fields[name] = by_partition(given) if name == "commits" else {row.name: row for row in given}
-    for name in ("answers", "states", "generations", "removals", "events", "unasked"):
+    for name in ("answers", "states", "generations", "events", "unasked"):
         if name in fields:
             fields[name] = tuple(fields[name])
     return Case(group, cluster or a_cluster(), **fields)

@@ -85,15 +85,9 @@ def leaderless_views(views: Iterable[PartitionView]) -> Iterator[tuple[Partition
 
 def _current_period(cluster: ClusterView, partition: TopicPartition, view: PartitionView) -> LeaderlessPeriod:
     losses = [event.text for event in cluster.leader_losses(partition) if event.at is not None]
-    went = [
-        outage.since
-        for node in view.replicas
-        for outage in cluster.outages.get(node, ())
-        if outage.until is None and outage.since is not None
-    ]
     dead = [str(node) for node in view.replicas if cluster.is_alive(node) is False]
     text = losses[-1] if losses else f"brokers {', '.join(dead)} are dead"
-    return LeaderlessPeriod(max(went, default=None), cluster.now, None, text)
+    return LeaderlessPeriod(cluster.last_loss(view.replicas), cluster.now, None, text)
 
 
 def _reported_periods(reports: Sequence[LeaderReport]) -> Iterator[LeaderlessPeriod]:

@@ -88,13 +88,12 @@ def liveness(
             reports = [report for report in reports if report.at < ended_at]
         verdict = _verdict(reports, undated.get(node))
         row = rows.get(node) or BrokerView(node)
-        brokers[node] = replace(
-            row,
-            alive=verdict.alive if verdict else None,
-            reason=_reason(verdict),
-            at=(verdict.at or None) if verdict else row.at,
-            source=(verdict.source if verdict else "") or row.source,
-        )
+        if verdict is None:
+            brokers[node] = replace(row, alive=None, reason="nothing tells")
+        else:
+            why, at, source = "" if verdict.alive else verdict.text, verdict.at or None, verdict.source
+            row = replace(row, alive=verdict.alive, reason=why, at=at, source=source or row.source)
+            brokers[node] = row
         away = tuple(_outages(node, reports, undated.get(node)))
         if away:
             outages[node] = away
@@ -109,21 +108,15 @@ def _verdict(reports: Sequence[_Report], undated: _Report | None) -> _Report | N
     return reports[-1] if went_before else undated
 
 
-def _reason(report: _Report | None) -> str:
-    if report is None:
-        return "nothing tells"
-    return report.text if not report.alive else ""
-
-
 def _outages(node: int, reports: Sequence[_Report], undated: _Report | None) -> Iterator[Outage]:
     away: Outage | None = None
     alive_at: Instant | None = None
     for report in reports:
         if report.alive is False:
             if away is None:
-                away = Outage(
-                    node, _began(report), None, False, report.text, report.source, report.at, alive_at
-                )
+                # A log line is written when the broker goes; a survey comes at any time after.
+                since = report.at if report.witness == _LOG else None
+                away = Outage(node, since, None, False, report.text, report.source, report.at, alive_at)
             away = replace(away, orderly=away.orderly or report.orderly)
         elif report.alive:
             alive_at = report.at
@@ -134,11 +127,6 @@ def _outages(node: int, reports: Sequence[_Report], undated: _Report | None) -> 
         yield away
     elif undated is not None and undated.alive is False and _verdict(reports, undated) is undated:
         yield Outage(node, None, None, False, undated.text, undated.source)
-
-
-def _began(report: _Report) -> Instant | None:
-    """A log line is written when the broker goes; a survey comes at any time after."""
-    return report.at if report.witness == _LOG else None
 
 
 def _by_logs(events: Iterable[Event]) -> Iterator[tuple[int, _Report]]:
@@ -161,16 +149,16 @@ def _by_survey(
     for node, rows in rows_by_node.items():
         last = max((row.at for row in rows if row.at is not None), default=now)
         latest = [row for row in rows if row.at is None or row.at >= last - ONE_SURVEY_MS]
-        if any(row.alive for row in latest):
-            row = next(row for row in latest if row.alive)
-            yield node, _Report(last, _SURVEY, True, row.reason, row.source)
-        elif any(row.alive is False for row in latest):
-            row = next(row for row in latest if row.alive is False)
-            listing = sorted({other.source for other in latest if other.alive is None and other.source})
-            text = row.reason
+        reached = next((row for row in latest if row.alive), None)
+        missed = next((row for row in latest if row.alive is False), None)
+        if reached is not None:
+            yield node, _Report(last, _SURVEY, True, reached.reason, reached.source)
+        elif missed is not None:
+            listing = sorted({row.source for row in latest if row.alive is None and row.source})
+            text = missed.reason
             if listing:
                 text = f"{text.rstrip('.')}; yet listed as alive by {listed(listing)}"
-            yield node, _Report(last, _SURVEY, None if listing else False, text, row.source)
+            yield node, _Report(last, _SURVEY, None if listing else False, text, missed.source)
     if not asked:
         return
     asked_nodes = sorted({view.told_by for view in asked if view.told_by is not None})
@@ -262,16 +250,12 @@ def _newest_rows(rows: Iterable[BrokerView]) -> dict[int, BrokerView]:
     """The newest host, port, rack and release of each broker; a later row may leave some of them empty."""
     newest: dict[int, BrokerView] = {}
     for row in sorted(rows, key=lambda row: row.at or 0):
-        before = newest.get(row.node_id)
-        newest[row.node_id] = row if before is None else _filled(row, before)
+        before = newest.get(row.node_id, row)
+        newest[row.node_id] = replace(
+            row,
+            host=row.host or before.host,
+            port=row.port if row.host else before.port,
+            rack=row.rack or before.rack,
+            release=row.release or before.release,
+        )
     return newest
-
-
-def _filled(row: BrokerView, before: BrokerView) -> BrokerView:
-    return replace(
-        row,
-        host=row.host or before.host,
-        port=row.port if row.host else before.port,
-        rack=row.rack or before.rack,
-        release=row.release or before.release,
-    )

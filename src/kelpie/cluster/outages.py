@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from kelpie.model.time import Instant
@@ -47,18 +48,10 @@ def shared_outages(outages_by_broker: Sequence[Sequence[Outage]]) -> Iterator[Sh
     """Periods, now over, in which every one of these brokers was away; the last one first."""
     ends = {outage.until for outages in outages_by_broker for outage in outages if outage.until is not None}
     for until in sorted(ends, reverse=True):
-        # Outages that lasted until right before a broker came back.
+        # Outages that lasted until right before a broker came back: at most one of each broker.
         away = [
-            next(
-                (
-                    outage
-                    for outage in outages
-                    if (outage.at_latest or 0) < until and (outage.until or until) >= until
-                ),
-                None,
-            )
+            [outage for outage in outages if (outage.at_latest or 0) < until <= (outage.until or until)][:1]
             for outages in outages_by_broker
         ]
         if away and all(away):
-            last = max((outage for outage in away if outage is not None), key=lambda out: out.since or 0)
-            yield SharedOutage(last, until)
+            yield SharedOutage(max(chain.from_iterable(away), key=lambda outage: outage.since or 0), until)

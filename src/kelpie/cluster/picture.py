@@ -6,6 +6,7 @@ tools (kafka-topics and the like), all of them together as one.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from kelpie.cluster.liveness import liveness
@@ -17,6 +18,11 @@ from kelpie.observations import OFFSETS_TOPIC, BrokerView, Listing, Observations
 from kelpie.observations.ordering import by_time, grouped
 
 _MOST_ADDRESSES = 3
+_TIMED = attrgetter(
+    *("brokers", "partitions", "listings", "answers", "states", "generations"),
+    *("removals", "commits", "committed", "ends", "events", "unasked"),
+)
+"""The rows whose times count for the time of a picture."""
 _REPLICAS_LEFT_OUT = {ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE}
 
 
@@ -55,21 +61,7 @@ def build_cluster(
 
 def end_of(observations: Observations) -> Instant:
     """The newest time at which anything was seen; 0 when nothing has a time."""
-    kinds: Sequence[Iterable[Any]] = (
-        observations.brokers,
-        observations.partitions,
-        observations.listings,
-        observations.answers,
-        observations.states,
-        observations.generations,
-        observations.removals,
-        observations.commits,
-        observations.committed,
-        observations.ends,
-        observations.events,
-        observations.unasked,
-    )
-    return max((row.at for rows in kinds for row in rows if row.at is not None), default=0)
+    return max((row.at for rows in _TIMED(observations) for row in rows if row.at is not None), default=0)
 
 
 def newest_listings(rows: Iterable[Listing]) -> dict[int | None, Listing]:

@@ -1,7 +1,7 @@
 """The picture of a cluster at one time, as far as it is known."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -121,6 +121,11 @@ class ClusterView:
     def is_alive(self, node_id: int) -> bool | None:
         broker = self.brokers.get(node_id)
         return None if broker is None else broker.alive
+
+    def last_loss(self, nodes: Iterable[int]) -> Instant | None:
+        """When the last of these brokers went that are away now."""
+        outages = [outage for node in nodes for outage in self.outages.get(node, ()) if outage.until is None]
+        return max((outage.since for outage in outages if outage.since is not None), default=None)
 
     def has_leader(self, partition: TopicPartition) -> bool | None:
         """Whether a living broker leads it. None: nobody can say."""

@@ -21,7 +21,6 @@ from kelpie.observations import (
     CoordinatorAnswer,
     Event,
     Generation,
-    GroupRemoved,
     GroupState,
     Member,
     Unasked,
@@ -43,7 +42,6 @@ class GroupPartitions:
     """Assigned to a member, or of a topic that a member subscribes to. Without members: committed."""
     abandoned: tuple[TopicPartition, ...]
     """Committed once, of topics to which no member subscribes any more. No alarm is due."""
-    assigned: frozenset[TopicPartition]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ class Case:
     answers: tuple[CoordinatorAnswer, ...] = ()
     states: tuple[GroupState, ...] = ()
     generations: tuple[Generation, ...] = ()
-    removals: tuple[GroupRemoved, ...] = ()
     commits: Mapping[TopicPartition, tuple[Commit, ...]] = field(default_factory=dict)
     """The history in the offsets topic, as far back as it was read."""
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
@@ -160,17 +157,15 @@ class Case:
         """What the group reads."""
         members = self.members or ()
         committed = [name for name in self.committed if self.has_offset(name) and not self.is_gone(name)]
-        assigned = frozenset(
-            name for member in members for name in member.assigned or () if not self.is_gone(name)
-        )
+        assigned = {name for member in members for name in member.assigned or () if not self.is_gone(name)}
         topics = {topic for member in members for topic in member.subscribed or ()}
         topics |= {name.topic for name in assigned}
         if not topics:
-            return GroupPartitions(_ordered(committed), (), assigned)
+            return GroupPartitions(_ordered(committed), ())
         read = {name for topic in topics for name in self.cluster.topics.get(topic, ())} | assigned
         read |= {name for name in committed if name.topic in topics}
-        abandoned = _ordered(name for name in committed if name.topic not in topics)
-        return GroupPartitions(_ordered(read), abandoned, assigned)
+        abandoned = (name for name in committed if name.topic not in topics)
+        return GroupPartitions(_ordered(read), _ordered(abandoned))
 
     @cached_property
     def commit_rhythm(self) -> Rhythm:

@@ -73,7 +73,6 @@ class _Material:
         self.answers = grouped(observations.answers, _group)
         self.states = grouped(observations.states, _group)
         self.generations = grouped(observations.generations, _group)
-        self.removals = grouped(observations.removals, _group)
         self.events = grouped((row for row in observations.events if row.group is not None), _group)
         names: dict[tuple[str, int], TopicPartition] = {}
         self.commits = _by_position(observations.commits, names)
@@ -112,7 +111,6 @@ class _Material:
             answers=self.answers.get(group, ()),
             states=self.states.get(group, ()),
             generations=self.generations.get(group, ()),
-            removals=self.removals.get(group, ()),
             commits=commits,
             committed=committed,
             committed_over_time=over_time,

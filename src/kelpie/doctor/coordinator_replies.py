@@ -1,28 +1,14 @@
 """Answers about a group: which broker is its coordinator, and what the coordinator said."""
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence
 from kelpie.errors import ErrorCode, describe
-from kelpie.model.time import Instant
 from kelpie.observations import CoordinatorAnswer
 
 FIND_COORDINATOR = "FindCoordinator"
-
-
-class CoordinatorReply(NamedTuple):
-    at: Instant
-    error: ErrorCode
-    asked: str
-    told_by: int | None
-    source: str
-
-    @property
-    def evidence(self) -> Evidence:
-        return Evidence(f"{self.asked} → {describe(self.error)}", self.source, self.at or None)
 
 
 def lookups(case: Case) -> dict[int | None, CoordinatorAnswer]:
@@ -32,32 +18,30 @@ def lookups(case: Case) -> dict[int | None, CoordinatorAnswer]:
     return {told_by: row for told_by, row in newest.items() if (row.at or 0) >= last - ONE_SURVEY_MS}
 
 
-def lookup_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
-    return [
-        Evidence(
-            f"{row.asked} → "
-            + (describe(row.error) if row.error else f"broker {row.node_id} ({row.address or 'no address'})"),
-            row.source,
-            row.at,
-        )
-        for row in rows
-    ]
+def answer_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
+    return [Evidence.of(row, f"{row.asked} → {_answer(row)}") for row in rows]
 
 
-def last_reply(case: Case) -> CoordinatorReply | None:
-    """What the group's coordinator, or who was taken for it, answered last. Refusals outweigh the rest."""
-    return max(_replies(case), key=lambda reply: (reply.at, reply.error is not ErrorCode.NONE), default=None)
+def _answer(row: CoordinatorAnswer) -> str:
+    return describe(row.error) if row.error else f"broker {row.node_id} ({row.address or 'no address'})"
 
 
-def last_replies(case: Case) -> list[CoordinatorReply]:
+def last_reply(case: Case) -> CoordinatorAnswer | None:
+    """The last answer of the group's coordinator, or of a broker taken for it. A refusal outweighs others."""
+    return max(_replies(case), key=lambda row: (row.at or 0, row.error is not ErrorCode.NONE), default=None)
+
+
+def last_replies(case: Case) -> list[CoordinatorAnswer]:
     """All of the last survey."""
-    replies = sorted(_replies(case), key=lambda reply: reply.at)
-    return [reply for reply in replies if reply.at >= replies[-1].at - ONE_SURVEY_MS]
+    replies = sorted(_replies(case), key=lambda row: row.at or 0)
+    return [row for row in replies if (row.at or 0) >= (replies[-1].at or 0) - ONE_SURVEY_MS]
 
 
-def _replies(case: Case) -> Iterator[CoordinatorReply]:
-    for answer in case.answers:
-        if answer.asked != FIND_COORDINATOR:
-            yield CoordinatorReply(answer.at or 0, answer.error, answer.asked, answer.told_by, answer.source)
-    for state in case.states:
-        yield CoordinatorReply(state.at or 0, state.error, "DescribeGroups", state.coordinator, state.source)
+def _replies(case: Case) -> list[CoordinatorAnswer]:
+    """Answers to other questions than who is the coordinator; a description is one, too."""
+    return [answer for answer in case.answers if answer.asked != FIND_COORDINATOR] + [
+        CoordinatorAnswer(
+            case.group, "DescribeGroups", state.error, state.coordinator, at=state.at, source=state.source
+        )
+        for state in case.states
+    ]

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from itertools import groupby
 from pathlib import Path
 
 from kelpie.doctor.rule import Rule
@@ -49,18 +50,10 @@ def _index() -> str:
         "Made from the rules' docstrings by `python -m kelpie.doctor.pages docs/rules`; `kelpie explain "
         "CODE` prints the same.",
     ]
-    family = ""
-    for rule in rules().values():
-        if rule.code[3] != family:
-            family = rule.code[3]
-            lines += [
-                "",
-                f"## {_FAMILIES.get(family, 'Others')}",
-                "",
-                "| code | name | sees |",
-                "|---|---|---|",
-            ]
-        lines.append(f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_sees(rule)} |")
+    for family, members in groupby(rules().values(), key=lambda rule: rule.code[3]):
+        title = _FAMILIES.get(family, "Others")
+        lines += ["", f"## {title}", "", "| code | name | sees |", "|---|---|---|"]
+        lines += [f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_sees(rule)} |" for rule in members]
     return "\n".join(lines) + "\n"
 
 

@@ -118,7 +118,7 @@ def _together(gathered: _Gathered) -> Observations:
     history = read_segments(segments, gathered.topic_names)
     settle_dates(gathered.readings, gathered.modified, history)
     _know_groups(gathered, history)
-    of_logs = Observations.of(reading.observations for reading in gathered.readings)
+    of_logs = Observations().add(*(reading.observations for reading in gathered.readings))
     history.add(of_logs, gathered.properties.settings)
     add_outputs(history, gathered.outputs, gathered.readings, gathered.modified, history)
     history.add(*gathered.dumps, read_snapshots(gathered.snapshots, gathered.unasked))

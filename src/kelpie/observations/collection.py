@@ -1,6 +1,5 @@
 """All that was seen, from any number of places."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
 from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
@@ -47,7 +46,3 @@ class Observations:
                 else:
                     mine.extend(theirs)
         return self
-
-    @classmethod
-    def of(cls, others: Iterable["Observations"]) -> "Observations":
-        return cls().add(*others)

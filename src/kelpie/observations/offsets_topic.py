@@ -19,10 +19,11 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations.cluster import Unasked
 from kelpie.observations.collection import Observations
+from kelpie.observations.encoding import add, kind_of
 from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord
 from kelpie.observations.groups import Generation, GroupRemoved, Member
 from kelpie.observations.positions import NO_OFFSET, Commit
-from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
+from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_subscription, partitions_in
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
@@ -31,6 +32,8 @@ from kelpie.wire.records import ControlType, Record, RecordBatch, read_batches
 from kelpie.wire.schema import NO_UUID
 
 Row = Commit | Generation | GroupRemoved | Unasked
+Topics = tuple[str, ...]
+Partitions = tuple[TopicPartition, ...]
 
 _COMMITS = (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
 _LARGEST_INFLATED = 256 * 1024 * 1024
@@ -62,6 +65,7 @@ class OffsetsPartition:
 
     def read(self, buffer: bytes | bytearray | memoryview, source: str) -> Iterator[Placed]:
         """The rows of one buffer: a segment file, or the records of a fetch. Never raises Malformed."""
+        reasons: list[str] = []
         unread: list[str] = []
         batches = read_batches(buffer)
         try:
@@ -70,13 +74,13 @@ class OffsetsPartition:
                     yield from self._batch(batch, source, unread)
                     self.next_offset = batch.header.next_offset
         except Malformed as malformed:
-            yield Placed(NO_OFFSET, _unread(source, f"From byte {malformed.offset} on: {malformed.reason}."))
+            reasons.append(f"From byte {malformed.offset} on: {malformed.reason}.")
         if batches.torn is not None:
-            reason = f"From byte {batches.torn.position} on, no whole batch: {batches.torn.reason}."
-            yield Placed(NO_OFFSET, _unread(source, reason))
+            reasons.append(f"From byte {batches.torn.position} on, no whole batch: {batches.torn.reason}.")
         if unread:
-            reason = f"{len(unread)} records cannot be read; the first: {unread[0]}."
-            yield Placed(NO_OFFSET, _unread(source, reason))
+            reasons.append(f"{len(unread)} records cannot be read; the first: {unread[0]}.")
+        for reason in reasons:
+            yield Placed(NO_OFFSET, Unasked("file", source, reason, source=source))
 
     def _batch(self, batch: RecordBatch, source: str, unread: list[str]) -> Iterator[Placed]:
         header = batch.header
@@ -88,13 +92,12 @@ class OffsetsPartition:
                 elif marker.type is not ControlType.ABORT:
                     self._pending[header.producer_id] = rows
             return
+        records = batch.records(inflated_limit=_LARGEST_INFLATED)
         if header.is_transactional:
-            placed_rows = list(
-                self._rows(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread, True)
-            )
+            placed_rows = list(self._rows(records, source, unread, True))
             self._pending.setdefault(header.producer_id, []).extend(placed_rows)
             return
-        yield from self._written(batch.records(inflated_limit=_LARGEST_INFLATED), source, unread)
+        yield from self._written(records, source, unread)
 
     def _written(self, records: Iterable[Record], source: str, unread: list[str]) -> Iterator[Placed]:
         converted = self._epochs.begin_batch()
@@ -171,18 +174,25 @@ class OffsetsPartition:
             ]
 
 
-def add_row(found: Observations, row: Row) -> None:
+def add_row(observations: Observations, row: Row) -> None:
     """Puts a row where it belongs; a group that has one is known from there."""
-    if isinstance(row, Unasked):
-        found.unasked.append(row)
-        return
-    if isinstance(row, Commit):
-        found.commits.append(row)
-    elif isinstance(row, Generation):
-        found.generations.append(row)
-    else:
-        found.removals.append(row)
-    found.known_groups.setdefault(row.group, row.source)
+    add(observations, kind_of(row), row)
+    if not isinstance(row, Unasked):
+        observations.known_groups.setdefault(row.group, row.source)
+
+
+def read_blobs(subscription: bytes, assignment: bytes) -> tuple[Topics | None, Partitions | None]:
+    """Topics and partitions from a member's bytes; None if they are missing, or not in the consumer protocol.
+
+    Some clients call their own bytes "consumer"; Kafka does not look at them either.
+    """
+    subscribed = assigned = None
+    try:
+        subscribed = tuple(decode_subscription(subscription)[1].topics) if subscription else None
+        assigned = tuple(partitions_in(assignment))
+    except Malformed:
+        pass
+    return subscribed, assigned
 
 
 def _generation(group: str, value: GroupMetadataValue, at: Instant | None, where: str) -> Generation:
@@ -200,29 +210,15 @@ def _generation(group: str, value: GroupMetadataValue, at: Instant | None, where
 
 
 def _member(member: MemberMetadata, consumers: bool) -> Member:
-    subscribed = assigned = None
-    if consumers:  # The bytes of others, as Kafka Connect, are their own affair.
-        try:
-            subscribed = tuple(decode_subscription(member.subscription)[1].topics)
-            assigned = tuple(
-                TopicPartition(entry.topic, partition)
-                for entry in decode_assignment(member.assignment)[1].assigned_partitions
-                for partition in entry.partitions
-            )
-        except Malformed:
-            pass  # A client's own bytes: Kafka does not look at them either.
+    # Only consumers fill the bytes in the same way, and not Kafka Connect.
+    blobs = read_blobs(member.subscription, member.assignment) if consumers else (None, None)
     return Member(
         member.member_id,
         member.client_id,
         member.client_host,
         member.group_instance_id,
-        subscribed,
-        assigned,
+        *blobs,
         member.session_timeout,
-        # Before 0.10.1 there was none: the session's length was waited for.
+        # Before 0.10.1 there was none: the coordinator waited for the session timeout.
         member.rebalance_timeout if member.rebalance_timeout >= 0 else member.session_timeout,
     )
-
-
-def _unread(source: str, reason: str) -> Unasked:
-    return Unasked("file", source, reason, source=source)

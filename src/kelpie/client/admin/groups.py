@@ -12,8 +12,8 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import GroupState, Member
-from kelpie.observations.blobs import read_blobs
 from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.observations.offsets_topic import read_blobs
 from kelpie.wire.api.consumer_group_describe import ConsumerGroupDescribeRequest
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest
 from kelpie.wire.api.list_groups import ListedGroup
@@ -100,16 +100,13 @@ def _classic_state(group: Any, node: int, at: Instant, source: str) -> GroupStat
 
 def _classic_member(member: Any, speaks: bool) -> Member:
     """Subscription and assignment are bytes, which only groups of consumers fill in the same way."""
-    subscribed, assigned = (
-        read_blobs(member.member_metadata, member.member_assignment) if speaks else (None, None)
-    )
+    blobs = read_blobs(member.member_metadata, member.member_assignment) if speaks else (None, None)
     return Member(
         member.member_id,
         member.client_id,
         member.client_host,
         member.group_instance_id,
-        subscribed,
-        assigned,
+        *blobs,
     )
 
 

@@ -29,7 +29,7 @@ from collections.abc import Mapping
 
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.coordinator_replies import last_reply, lookup_evidence, lookups
+from kelpie.doctor.coordinator_replies import answer_evidence, last_reply, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
@@ -77,10 +77,10 @@ def _found(
         Evidence.of(view, f"{view.name}: leader {view.leader}, leader epoch {view.leader_epoch}")
         for view in views.values()
     ]
-    evidence += lookup_evidence(lookups(case).values())
+    evidence += answer_evidence(lookups(case).values())
     reply = last_reply(case)
     if refusing is not None and reply is not None:
-        evidence.append(reply.evidence)
+        evidence += answer_evidence([reply])
     behind = _behind(views)
     summary = (
         f"Group {case.group}: brokers disagree about its coordinator: {_sides(views, named)}."

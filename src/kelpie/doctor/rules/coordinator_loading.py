@@ -26,7 +26,7 @@ Reproduce: kelpie lab run coordinator-loading
 
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.coordinator_replies import last_replies, last_reply
+from kelpie.doctor.coordinator_replies import answer_evidence, last_replies, last_reply
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
@@ -50,10 +50,10 @@ def judge(case: Case) -> Judgement:
     began = _still_loading(case)
     reply = last_reply(case)
     if reply is not None and reply.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        replies = [answer.evidence for answer in last_replies(case) if answer.error is reply.error]
-        return _found(case, replies, began, reply.told_by)
+        replies = [answer for answer in last_replies(case) if answer.error is reply.error]
+        return _found(case, answer_evidence(replies), began, reply.told_by)
     began_at = began.at if began is not None else None
-    if reply is not None and reply.error is ErrorCode.NONE and reply.at >= (began_at or 0):
+    if reply is not None and reply.error is ErrorCode.NONE and (reply.at or 0) >= (began_at or 0):
         return ABSENT
     if began is not None:
         return _found(case, [], began, began.node)

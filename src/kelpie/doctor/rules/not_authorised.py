@@ -25,7 +25,7 @@ from collections.abc import Sequence
 
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.coordinator_replies import last_replies, lookup_evidence, lookups
+from kelpie.doctor.coordinator_replies import answer_evidence, last_replies, lookups
 from kelpie.doctor.finding import (
     ABSENT,
     Evidence,
@@ -55,15 +55,15 @@ def judge(case: Case) -> Judgement:
     if of_clients:
         return _clients_refused(case, of_clients)
     replies = last_replies(case)
-    refusals = [reply.evidence for reply in replies if reply.error in _REFUSALS]
-    refusals += lookup_evidence(row for row in lookups(case).values() if row.error in _REFUSALS)
+    answers = (*replies, *lookups(case).values())
+    refusals = answer_evidence(row for row in answers if row.error in _REFUSALS)
     of_topics = [row for _, row in sorted(case.committed.items()) if row.error == _TOPIC_REFUSED]
     if refusals or of_topics:
         topics = sorted({row.topic for row in of_topics})
         what = "the group" if refusals else f"topic {listed(topics)}"
         refusals += [Evidence.of(row, f"{row.name}: {describe(_TOPIC_REFUSED)}") for row in of_topics]
         return _we_are_refused(case, refusals, what, topics)
-    if not replies and not lookups(case) and not case.committed and not case.events:
+    if not answers and not case.committed and not case.events:
         return undetermined("an answer about the group")
     return ABSENT
 

@@ -37,7 +37,7 @@ from kelpie.cluster.health import electable
 from kelpie.cluster.leadership import leaderless_views
 from kelpie.cluster.outages import shared_outages
 from kelpie.doctor.case import Case
-from kelpie.doctor.coordinator_replies import lookup_evidence, lookups
+from kelpie.doctor.coordinator_replies import answer_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.position_words import dead_evidence
 from kelpie.doctor.rule import Presentation, Rule
@@ -179,14 +179,9 @@ def _since(case: Case, replicas: Sequence[int]) -> Instant | None:
     """When the last replica went, or the time of the first report that there is no leader."""
     losses = case.cluster.leader_losses(case.offsets_partition)
     moments = [event.at for event in losses if event.at is not None]
-    current = [
-        outage.since
-        for node in replicas
-        for outage in case.cluster.outages.get(node, ())
-        if outage.until is None and outage.since is not None
-    ]
-    if current:
-        moments.append(max(current))
+    last_loss = case.cluster.last_loss(replicas)
+    if last_loss is not None:
+        moments.append(last_loss)
     failures = _failed_lookups(case)
     if not moments and failures and failures[0].at is not None:
         moments.append(failures[0].at)
@@ -199,7 +194,7 @@ def _evidence(case: Case, view: PartitionView | None) -> list[Evidence]:
         evidence.append(Evidence.of(view, _described(view)))
         evidence += dead_evidence(case.cluster, view.replicas)
     evidence += quotes(list(case.cluster.leader_losses(case.offsets_partition))[-1:])
-    evidence += lookup_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
+    evidence += answer_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
     failures = _failed_lookups(case)
     evidence += quotes(failures[:1])
     if len(failures) > 1:

@@ -89,7 +89,7 @@ class Outputs:
 
     @property
     def known_groups(self) -> dict[str, str]:
-        return Observations.of(dated.output.observations for dated in self.dated).known_groups
+        return Observations().add(*(dated.output.observations for dated in self.dated)).known_groups
 
     @property
     def topic_ids(self) -> dict[bytes, str]:
