@@ -20,6 +20,7 @@ from kelpie.observations import (
     Committed,
     CoordinatorAnswer,
     Event,
+    EventKind,
     Generation,
     GroupState,
     Member,
@@ -32,6 +33,8 @@ REBALANCING = frozenset(
     {"PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling"}
 )
 """States in which a group rebalances, in the words of all releases."""
+_BROKER, _CONTROLLER = "broker:", "controller:"
+"""How kinds of events begin that are not from logs of clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,24 @@ class Case:
         if state is not None:
             return state.members
         return self.generations[-1].members if self.generations else None
+
+    def events_of(self, *kinds: EventKind) -> list[Event]:
+        return [event for event in self.events if event.kind in kinds]
+
+    @property
+    def has_client_logs(self) -> bool:
+        """Whether there are logs of this group's consumers."""
+        return any(not event.kind.value.startswith((_BROKER, _CONTROLLER)) for event in self.events)
+
+    @property
+    def has_broker_log(self) -> bool:
+        """Whether there is a log of its coordinator that names the group."""
+        return any(event.kind.value.startswith(_BROKER) for event in self.events)
+
+    @property
+    def rosters(self) -> list[tuple[Member, ...]]:
+        """The members of each generation and of each description."""
+        return [row.members for row in self.member_rows]
 
     @property
     def member_rows(self) -> list[Generation | GroupState]:

@@ -1,12 +1,13 @@
-"""Answers about a group: which broker is its coordinator, and what the coordinator said."""
+"""What brokers and logs say of a group's coordinator: which broker it is, and what it answered."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import Evidence
+from kelpie.doctor.finding import Evidence, quotes
 from kelpie.errors import ErrorCode, describe
-from kelpie.observations import CoordinatorAnswer
+from kelpie.model.words import counted
+from kelpie.observations import CoordinatorAnswer, Event
 
 FIND_COORDINATOR = "FindCoordinator"
 
@@ -45,3 +46,10 @@ def _replies(case: Case) -> list[CoordinatorAnswer]:
         )
         for state in case.states
     ]
+
+
+def first_and_last(events: Sequence[Event]) -> list[Evidence]:
+    """Of many lines that say the same: the first one, how many there are, and the last one."""
+    last = events[-1]
+    count = f"{counted(len(events), 'such line')}, the last: {last.text}"
+    return quotes(events[:1]) + ([Evidence.of(last, count)] if len(events) > 1 else [])

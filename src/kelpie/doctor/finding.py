@@ -4,13 +4,12 @@ A verdict is present (a Finding), absent, or undetermined, and then it says what
 is never the same as all is well.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 from kelpie.model.time import Instant
-from kelpie.model.words import counted
 from kelpie.observations import Event
 
 
@@ -55,13 +54,6 @@ class Evidence:
 def quotes(events: Iterable[Event]) -> list[Evidence]:
     """Lines of logs, as they stand."""
     return [Evidence.of(event, event.text) for event in events]
-
-
-def first_and_last(events: Sequence[Event]) -> list[Evidence]:
-    """Of many lines that say the same: the first one, how many there are, and the last one."""
-    last = events[-1]
-    count = f"{counted(len(events), 'such line')}, the last: {last.text}"
-    return quotes(events[:1]) + ([Evidence.of(last, count)] if len(events) > 1 else [])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.membership import person_in, person_of, said
+from kelpie.doctor.membership import person_in, person_of
 from kelpie.model.time import Instant
 from kelpie.model.words import counted
 from kelpie.observations import Event, EventKind, Generation
@@ -90,7 +90,7 @@ def _by_broker(case: Case) -> list[GenerationChange]:
 def _by_clients(case: Case) -> list[GenerationChange]:
     """Each member logs each generation; the first line counts."""
     changes: list[GenerationChange] = []
-    for event in said(case, EventKind.JOINED):
+    for event in case.events_of(EventKind.JOINED):
         if event.at is None or event.generation is None:
             continue
         if not changes or changes[-1].generation != event.generation:

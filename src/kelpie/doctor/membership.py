@@ -22,7 +22,6 @@ CLIENT_LOGS = "the logs of its consumers"
 BROKER_LOGS = "the log of its coordinator"
 
 _RANDOM_TAIL = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_BROKER, _CONTROLLER = "broker:", "controller:"
 _Row = TypeVar("_Row")
 
 
@@ -110,11 +109,6 @@ def people(names: Iterable[str], most: int = 4) -> str:
     return listed(words)
 
 
-def rosters(case: Case) -> list[tuple[Member, ...]]:
-    """The members of each generation and of each description."""
-    return [row.members for row in case.member_rows]
-
-
 def state_text(state: GroupState) -> str:
     return f"state {state.state}, {counted(len(state.members), 'member')}"
 
@@ -128,20 +122,6 @@ def describing(case: Case, option: str) -> str:
 def shortened(rows: Sequence[_Row], most: int = MOST_EVIDENCE) -> Sequence[_Row]:
     """The first ones and the last one."""
     return [*rows[: most - 1], rows[-1]] if len(rows) > most else rows
-
-
-def said(case: Case, *kinds: EventKind) -> list[Event]:
-    return [event for event in case.events if event.kind in kinds]
-
-
-def client_told(case: Case) -> bool:
-    """Whether there are logs of this group's consumers."""
-    return any(not event.kind.value.startswith((_BROKER, _CONTROLLER)) for event in case.events)
-
-
-def broker_told(case: Case) -> bool:
-    """Whether there is a log of its coordinator, in which the group comes up."""
-    return any(event.kind.value.startswith(_BROKER) for event in case.events)
 
 
 def by_age(case: Case, last: Instant | None, severity: Severity) -> Severity:
@@ -161,7 +141,7 @@ def had_coordinator(case: Case, at: Instant | None, within_ms: int) -> bool:
             until = case.cluster.now if outage.until is None else outage.until
             if since - within_ms <= at <= until + within_ms:
                 return False
-    lost = said(case, EventKind.COORDINATOR_LOST, EventKind.CONNECTION_FAILED, EventKind.LOOKUP_FAILED)
+    lost = case.events_of(EventKind.COORDINATOR_LOST, EventKind.CONNECTION_FAILED, EventKind.LOOKUP_FAILED)
     return not any(event.at is not None and abs(event.at - at) <= within_ms for event in lost)
 
 

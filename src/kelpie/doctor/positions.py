@@ -1,8 +1,8 @@
 """Where a group stands in a partition: since when, how far behind, how fast. Arithmetic only, no judgement.
 
-A `Track` is a group's way through one partition: points (commits out of the history of the offsets topic,
-and what surveys saw) beside the ends of the log over time. Everything that it tells is a bound that the rows
-prove, never a guess: what they do not prove is None.
+A `Track` holds the positions of a group in one partition (commits from the offsets topic, and what surveys
+saw) beside the ends of the log over time. All that it says is proven by the rows; what they do not prove is
+None.
 
 - Lag counts up to what the group can read for sure. A position behind the last stable offset shows a reader
   of uncommitted records; for any other the log ends at the last stable offset.
@@ -138,9 +138,9 @@ class Track:
 def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
     """By time, those with the end of the log.
 
-    A look back (where did the log end an hour ago?) that finds the first record of the log tells nothing:
-    what was there then may have been deleted since. Tools tell no last stable offset: where it stood still
-    before, from look to look, it is taken to stand there still.
+    The answer to "where did the log end an hour ago?" proves nothing if it is the first record of the log:
+    what was there then may have been deleted since. Tools print no last stable offset: if two surveys before
+    saw the same one, it counts.
     """
     rows = cluster.ends.get(name, ())
     begin = next((end.earliest for end in reversed(rows) if end.earliest != NO_OFFSET and not end.error), 0)
@@ -273,15 +273,13 @@ class Written(NamedTuple):
 
 def written(offset: int, ends: Sequence[LogEnds]) -> Written:
     """When the record at this offset was written, by the ends of the log over time."""
-    rows = [(end.at, end.latest) for end in ends if end.at is not None]
-    below = [row for row in rows if row[1] <= offset]
-    above = [row for row in rows if row[1] > offset]
-    last = below[-1] if below else None
-    first = next((row for row in above if last is None or row[0] >= last[0]), None)
+    rows = [Point(end.at, end.latest) for end in ends if end.at is not None]
+    last = next((row for row in reversed(rows) if row.offset <= offset), None)
+    first = next((row for row in rows if row.offset > offset and (last is None or row.at >= last.at)), None)
     if last is None or first is None:
-        return Written(last and last[0], first and first[0], None)
-    share = (offset - last[1]) / (first[1] - last[1])
-    return Written(last[0], first[0], round(last[0] + share * (first[0] - last[0])))
+        return Written(last and last.at, first and first.at, None)
+    share = (offset - last.offset) / (first.offset - last.offset)
+    return Written(last.at, first.at, round(last.at + share * (first.at - last.at)))
 
 
 def lag_ms(track: Track) -> tuple[int, bool] | None:

@@ -104,11 +104,9 @@ def _remedies(case: Case, names: list[TopicPartition], wanted: list[TopicPartiti
 
 def _by_log(case: Case) -> Judgement | None:
     """A client was refused, and went on at a higher offset."""
-    for event in reversed(case.events):
-        if event.kind is not EventKind.OUT_OF_RANGE or event.offset is None:
-            continue
+    for event in reversed(case.events_of(EventKind.OUT_OF_RANGE)):
         after = _reset_after(case, event)
-        if after is None or after.offset is None or after.offset <= event.offset:
+        if event.offset is None or after is None or after.offset is None or after.offset <= event.offset:
             continue
         name = TopicPartition(event.topic or "?", event.partition if event.partition is not None else -1)
         if log_start(case, name) is not None and case.committed.get(name) is not None:
@@ -128,13 +126,10 @@ def _by_log(case: Case) -> Judgement | None:
 
 
 def _reset_after(case: Case, refused: Event) -> Event | None:
-    for event in case.events:
-        if (
-            event.kind is EventKind.POSITION_RESET
-            and (event.topic, event.partition) == (refused.topic, refused.partition)
-            and (event.at or 0) >= (refused.at or 0)
-            and event.offset is not None
-        ):
+    place = (refused.topic, refused.partition)
+    for event in case.events_of(EventKind.POSITION_RESET):
+        is_later = (event.at or 0) >= (refused.at or 0)
+        if (event.topic, event.partition) == place and is_later and event.offset is not None:
             return event
     return None
 

@@ -28,16 +28,8 @@ from collections.abc import Sequence
 
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import (
-    ABSENT,
-    Evidence,
-    Finding,
-    Judgement,
-    Remedy,
-    Severity,
-    first_and_last,
-    undetermined,
-)
+from kelpie.doctor.coordinator_replies import first_and_last
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.quoting import quoted
 from kelpie.model.words import moment
@@ -76,14 +68,9 @@ def _was_tried(case: Case, broker: BrokerView) -> bool:
 
 def _failures(case: Case, leader: int) -> Sequence[Event]:
     """Connections of this group's clients to its coordinator that failed, if nothing has worked since."""
-    last_success = max((event.at or 0 for event in case.events if event.kind in _SUCCESSES), default=0)
-    return [
-        event
-        for event in case.events
-        if event.kind is EventKind.CONNECTION_FAILED
-        and event.node == leader
-        and (event.at or 0) > last_success
-    ]
+    last_success = max((event.at or 0 for event in case.events_of(*_SUCCESSES)), default=0)
+    failures = case.events_of(EventKind.CONNECTION_FAILED)
+    return [event for event in failures if event.node == leader and (event.at or 0) > last_success]
 
 
 def _found(case: Case, view: PartitionView, broker: BrokerView, failures: Sequence[Event]) -> Finding:

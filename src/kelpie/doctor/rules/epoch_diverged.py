@@ -127,7 +127,7 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
 
 
 def _by_log(case: Case) -> Judgement | None:
-    lines = [event for event in case.events if event.kind is EventKind.TRUNCATION_DETECTED]
+    lines = case.events_of(EventKind.TRUNCATION_DETECTED)
     if not lines:
         return None
     event = lines[-1]

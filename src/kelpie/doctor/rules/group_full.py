@@ -21,7 +21,7 @@ Reproduce: kelpie lab run group-full
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import CLIENT_LOGS, LogLines, client_told, said
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import EventKind, GroupState
@@ -31,14 +31,14 @@ _UNLIMITED = 2**31 - 1
 
 
 def judge(case: Case) -> Judgement:
-    refusals = said(case, EventKind.GROUP_FULL)
+    refusals = case.events_of(EventKind.GROUP_FULL)
     state = case.described
     setting = "group.consumer.max.size" if state is not None and state.kind == CONSUMER else "group.max.size"
     limit = case.cluster.number(setting, f"broker {state.coordinator}" if state is not None else "broker")
     is_full = state is not None and limit is not None and len(state.members) >= limit
     if refusals or is_full:
         return _found(case, LogLines(case, refusals, refusals), state, setting, limit)
-    if limit is not None or client_told(case):
+    if limit is not None or case.has_client_logs:
         return ABSENT
     return undetermined(f"{setting} of the brokers", CLIENT_LOGS)
 

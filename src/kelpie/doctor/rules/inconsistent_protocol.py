@@ -23,17 +23,17 @@ Reproduce: kelpie lab run inconsistent-protocol
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import CLIENT_LOGS, LogLines, client_told, describing, said
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import EventKind
 
 
 def judge(case: Case) -> Judgement:
-    refusals = said(case, EventKind.PROTOCOL_REFUSED)
+    refusals = case.events_of(EventKind.PROTOCOL_REFUSED)
     if refusals:
         return _found(case, LogLines(case, refusals, refusals))
-    return ABSENT if client_told(case) else undetermined(CLIENT_LOGS)
+    return ABSENT if case.has_client_logs else undetermined(CLIENT_LOGS)
 
 
 def _found(case: Case, lines: LogLines) -> Finding:

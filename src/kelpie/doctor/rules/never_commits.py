@@ -72,11 +72,8 @@ def _joined(case: Case, members: Sequence[Member]) -> Instant | None:
         for row in case.member_rows
         if any(member.member_id in ids and member.assigned for member in row.members)
     ]
-    times += [
-        event.at
-        for event in case.events
-        if event.member in ids and event.kind in (EventKind.JOINED, EventKind.ASSIGNED)
-    ]
+    joins = case.events_of(EventKind.JOINED, EventKind.ASSIGNED)
+    times += [event.at for event in joins if event.member in ids]
     return min((at for at in times if at is not None), default=None)
 
 

@@ -122,8 +122,8 @@ def _found(case: Case, uncommitted: list[_Uncommitted]) -> Finding:
 def _last_events(case: Case) -> list[Event]:
     """What logs say of partitions without a committed offset, unless the group has committed there since."""
     newest: dict[TopicPartition, Event] = {}
-    for event in case.events:
-        if event.kind is EventKind.NO_COMMITTED_OFFSET and event.topic and event.partition is not None:
+    for event in case.events_of(EventKind.NO_COMMITTED_OFFSET):
+        if event.topic and event.partition is not None:
             newest[TopicPartition(event.topic, event.partition)] = event
     return [
         event
@@ -134,11 +134,8 @@ def _last_events(case: Case) -> list[Event]:
 
 def _by_log(case: Case, events: list[Event]) -> Finding:
     names = [TopicPartition(event.topic or "", event.partition or 0) for event in events]
-    resets = [
-        event
-        for event in case.events
-        if event.kind is EventKind.POSITION_RESET and (event.topic, event.partition) in names
-    ]
+    resets = case.events_of(EventKind.POSITION_RESET)
+    resets = [event for event in resets if (event.topic, event.partition) in names]
     return RULE.finding(
         Severity.NOTICE,
         case.group,

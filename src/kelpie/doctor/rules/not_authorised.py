@@ -25,17 +25,8 @@ from collections.abc import Sequence
 
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.coordinator_replies import answer_evidence, last_replies, lookups
-from kelpie.doctor.finding import (
-    ABSENT,
-    Evidence,
-    Finding,
-    Judgement,
-    Remedy,
-    Severity,
-    first_and_last,
-    undetermined,
-)
+from kelpie.doctor.coordinator_replies import answer_evidence, first_and_last, last_replies, lookups
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.words import listed
@@ -70,12 +61,9 @@ def judge(case: Case) -> Judgement:
 
 def _of_clients(case: Case) -> Sequence[Event]:
     """Refusals in the clients' logs after which nothing has worked."""
-    worked = max((event.at or 0 for event in case.events if event.kind in _MOVES_ON), default=-1)
-    return [
-        event
-        for event in case.events
-        if event.kind is EventKind.NOT_AUTHORISED and (event.at is None or event.at > worked)
-    ]
+    worked = max((event.at or 0 for event in case.events_of(*_MOVES_ON)), default=-1)
+    refusals = case.events_of(EventKind.NOT_AUTHORISED)
+    return [event for event in refusals if event.at is None or event.at > worked]
 
 
 def _clients_refused(case: Case, refused: Sequence[Event]) -> Finding:

@@ -64,11 +64,7 @@ def judge(case: Case) -> Judgement:
     if case.members:
         topics = {name.topic for name in case.reads.partitions}
         expired = [expiry for expiry in expired if expiry.name.topic in topics]
-    lines = [
-        event
-        for event in case.events
-        if event.kind is EventKind.OFFSETS_EXPIRED and event.group == case.group
-    ]
+    lines = [event for event in case.events_of(EventKind.OFFSETS_EXPIRED) if event.group == case.group]
     open_still = [expiry for expiry in expired if expiry.after is None and not case.has_offset(expiry.name)]
     if open_still:
         return _found(case, open_still, lines)
@@ -106,11 +102,8 @@ def _is_expiry(case: Case, commit: Commit, removal: Commit) -> bool:
 
 def _was_deleted(case: Case, at: Instant) -> bool:
     return any(
-        event.kind is EventKind.GROUP_REMOVED
-        and "delete" in event.reason
-        and event.at is not None
-        and abs(event.at - at) <= _SAME_MOMENT_MS
-        for event in case.events
+        "delete" in event.reason and event.at is not None and abs(event.at - at) <= _SAME_MOMENT_MS
+        for event in case.events_of(EventKind.GROUP_REMOVED)
     )
 
 

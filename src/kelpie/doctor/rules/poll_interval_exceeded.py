@@ -25,16 +25,7 @@ from collections.abc import Sequence
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import (
-    BROKER_LOGS,
-    CLIENT_LOGS,
-    LogLines,
-    broker_told,
-    client_told,
-    nobody_left,
-    person_in,
-    timeouts,
-)
+from kelpie.doctor.membership import BROKER_LOGS, CLIENT_LOGS, LogLines, nobody_left, person_in, timeouts
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind
@@ -47,7 +38,7 @@ def judge(case: Case) -> Judgement:
     events = [event for event in case.events if _is_late(event)]
     if events:
         return _found(case, LogLines(case, events, _occurrences(events)))
-    if client_told(case) or broker_told(case) or nobody_left(case):
+    if case.has_client_logs or case.has_broker_log or nobody_left(case):
         return ABSENT
     return undetermined(CLIENT_LOGS, BROKER_LOGS)
 

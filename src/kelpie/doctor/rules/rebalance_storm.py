@@ -41,7 +41,6 @@ from kelpie.doctor.membership import (
     by_age,
     people,
     person_of,
-    rosters,
     shortened,
     state_text,
     timeouts,
@@ -91,7 +90,7 @@ def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
 
 def _tell_apart(case: Case) -> bool:
     """Whether no two members of one generation have the same name. Clients often share a default one."""
-    names = [[person_of(member) for member in roster] for roster in rosters(case)]
+    names = [[person_of(member) for member in roster] for roster in case.rosters]
     return any(names) and all(len(of_roster) == len(set(of_roster)) for of_roster in names)
 
 

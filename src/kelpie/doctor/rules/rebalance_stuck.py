@@ -34,7 +34,6 @@ from kelpie.doctor.membership import (
     people,
     person_in,
     person_of,
-    said,
     state_text,
     timeouts,
 )
@@ -118,7 +117,7 @@ def _by_states(case: Case) -> Wait | None:
 def _moved_on(case: Case, since: Instant, until: Instant | None) -> bool:
     """Whether a generation began in between."""
     ends = [row.at for row in case.generations if row.generation > 0]
-    ends += [event.at for event in said(case, EventKind.GENERATION_JOINED, EventKind.GROUP_EMPTY)]
+    ends += [event.at for event in case.events_of(EventKind.GENERATION_JOINED, EventKind.GROUP_EMPTY)]
     return any(at is not None and since < at <= (until or since) for at in ends)
 
 
@@ -165,7 +164,7 @@ def _missing(case: Case, wait: Wait, members: tuple[Member, ...]) -> list[str]:
     ids = {member.member_id for member in members or before}
     rejoining = {
         person_in(event)
-        for event in said(case, EventKind.JOINING, EventKind.MEMBER_JOINED)
+        for event in case.events_of(EventKind.JOINING, EventKind.MEMBER_JOINED)
         if event.at is not None and event.at >= wait.since
     }
     names = [person_of(member) for member in before if member.member_id in ids]

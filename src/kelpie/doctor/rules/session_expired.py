@@ -29,12 +29,10 @@ from kelpie.doctor.membership import (
     BROKER_LOGS,
     SESSION_MS,
     LogLines,
-    broker_told,
     had_coordinator,
     nobody_left,
     people,
     person_in,
-    said,
     timeouts,
 )
 from kelpie.doctor.rule import Presentation, Rule
@@ -56,7 +54,7 @@ def judge(case: Case) -> Judgement:
     if events:
         expiries = [event for event in events if event.kind is EventKind.MEMBER_EXPIRED]
         return _found(case, LogLines(case, events, expiries or events))
-    return ABSENT if broker_told(case) or nobody_left(case) else undetermined(BROKER_LOGS)
+    return ABSENT if case.has_broker_log or nobody_left(case) else undetermined(BROKER_LOGS)
 
 
 def _found(case: Case, lines: LogLines) -> Finding:
@@ -88,7 +86,7 @@ def _came_back(case: Case, expiry: Event) -> bool:
         and expiry.at is not None
         and event.at > expiry.at
         and person_in(event) == person_in(expiry)
-        for event in said(case, *_COMING)
+        for event in case.events_of(*_COMING)
     )
 
 

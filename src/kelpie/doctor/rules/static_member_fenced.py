@@ -33,13 +33,9 @@ from kelpie.doctor.membership import (
     CLIENT_LOGS,
     MOST_EVIDENCE,
     SESSION_MS,
-    broker_told,
     by_age,
-    client_told,
     describing,
     people,
-    rosters,
-    said,
     timeouts,
 )
 from kelpie.doctor.rule import Rule
@@ -67,19 +63,19 @@ def judge(case: Case) -> Judgement:
     if fenced or instances:
         shown = [change.evidence for change in changes if change.instance in instances]
         return _found(case, fenced, shown, instances)
-    members = [member for roster in rosters(case) for member in roster]
+    members = [member for roster in case.rosters for member in roster]
     is_dynamic = bool(members) and all(member.instance_id is None for member in members)
-    if is_dynamic or client_told(case) or broker_told(case):
+    if is_dynamic or case.has_client_logs or case.has_broker_log:
         return ABSENT
     return undetermined(CLIENT_LOGS, BROKER_LOGS)
 
 
 def _fenced(case: Case) -> list[Event]:
     """Lines of the fenced and of the coordinator. The latter do not always name the group."""
-    lines = [event for kind in _FENCING for event in said(case, kind) if _is_static(event)]
+    lines = [event for kind in _FENCING for event in case.events_of(kind) if _is_static(event)]
     members = {event.member for event in case.events if event.member}
     instances = {event.instance_id for event in case.events if event.instance_id}
-    for roster in rosters(case):
+    for roster in case.rosters:
         members |= {member.member_id for member in roster}
         instances |= {member.instance_id for member in roster if member.instance_id}
     lines += [
@@ -100,7 +96,7 @@ def _changes(case: Case) -> list[_Change]:
     """By time; of the records, or of the coordinator's log, whichever tells of more."""
     logged = [
         _Change(event.instance_id, Evidence.of(event, event.text))
-        for event in said(case, EventKind.MEMBER_JOINED, EventKind.MEMBER_FENCED)
+        for event in case.events_of(EventKind.MEMBER_JOINED, EventKind.MEMBER_FENCED)
         if event.instance_id and event.details.get("replaced")
     ]
     return max(logged, _recorded(case), key=len)

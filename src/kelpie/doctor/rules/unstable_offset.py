@@ -26,7 +26,6 @@ from itertools import takewhile
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, quotes, undetermined
-from kelpie.doctor.membership import said
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.transactions import Fate, ending, fate_of, open_in, open_ms, transaction_evidence
@@ -65,7 +64,7 @@ def judge(case: Case) -> Judgement:
 
 
 def _events(case: Case) -> list[Event]:
-    return [event for event in said(case, EventKind.UNSTABLE_OFFSET) if event.at is not None]
+    return [event for event in case.events_of(EventKind.UNSTABLE_OFFSET) if event.at is not None]
 
 
 def _seen_before(case: Case, names: list[TopicPartition]) -> Instant | None:

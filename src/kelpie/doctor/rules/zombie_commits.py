@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import CLIENT_LOGS, LogLines, client_told, person_in, said
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, person_in
 from kelpie.doctor.rule import Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -56,10 +56,10 @@ _EXPULSIONS = {
 
 
 def judge(case: Case) -> Judgement:
-    refusals = [event for event in said(case, EventKind.COMMIT_FAILED) if _is_zombie(case, event)]
+    refusals = [event for event in case.events_of(EventKind.COMMIT_FAILED) if _is_zombie(case, event)]
     if refusals:
         return _found(case, LogLines(case, refusals, refusals))
-    return ABSENT if client_told(case) else undetermined(CLIENT_LOGS)
+    return ABSENT if case.has_client_logs else undetermined(CLIENT_LOGS)
 
 
 def _is_zombie(case: Case, event: Event) -> bool:
@@ -76,7 +76,7 @@ def _expulsions(case: Case, refusals: Sequence[Event], last: Instant | None) -> 
     who = {person_in(event) for event in refusals}
     causes = [
         _EXPULSIONS[event.kind]
-        for event in said(case, *_EXPULSIONS)
+        for event in case.events_of(*_EXPULSIONS)
         if person_in(event) in who and (event.at is None or last is None or event.at <= last)
     ]
     return list(dict.fromkeys(causes))
