@@ -103,7 +103,7 @@ class _Shifting:
 
         It chooses the chain that takes the fewest partitions from members that have owned them so far.
         """
-        came: dict[str, tuple[str, str]] = {}
+        previous: dict[str, tuple[str, str]] = {}
         cost = {giver: 0}
         queue = deque([(0, giver)])
         while queue:
@@ -111,20 +111,20 @@ class _Shifting:
             if paid > cost[member_id]:
                 continue  # A cheaper chain has led here since.
             if self._load[member_id] <= self._load[giver] - 2:
-                self._hand_on(giver, member_id, came)
+                self._hand_on(giver, member_id, previous)
                 return True
             for topic, held in self._held[member_id].items():
                 for reader in self._readers[topic] if held else ():
                     dear = all(self._own(partition, member_id) for partition in held)
                     if paid + dear < cost.get(reader, paid + 2):
                         cost[reader] = paid + dear
-                        came[reader] = (member_id, topic)
+                        previous[reader] = (member_id, topic)
                         (queue.append if dear else queue.appendleft)((paid + dear, reader))
         return False
 
-    def _hand_on(self, giver: str, taker: str, came: dict[str, tuple[str, str]]) -> None:
+    def _hand_on(self, giver: str, taker: str, previous: dict[str, tuple[str, str]]) -> None:
         while taker != giver:
-            member_id, topic = came[taker]
+            member_id, topic = previous[taker]
             held = self._held[member_id][topic]
             # A partition that returns to its owner goes first, then one that this member did not own.
             at = min(

@@ -201,4 +201,4 @@ def _joined(archive: str, member: str) -> str:
     """A name to show only. Parts that would lead out of the archive are removed."""
     parts = [part for part in member.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     shown = "/".join(parts).encode("utf-8", "replace").decode()
-    return f"{archive}/{''.join(each if each.isprintable() else '?' for each in shown)}"
+    return f"{archive}/{''.join(sign if sign.isprintable() else '?' for sign in shown)}"

@@ -98,7 +98,7 @@ def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) ->
         by_partition[TopicPartition(segment.topic, segment.partition)][segment.disk].append(segment)
         add_broker(observations, segment)
     for name, disks in sorted(by_partition.items()):
-        ordered = sorted(disks.values(), key=lambda disk: -sum(each.file.size for each in disk))
+        ordered = sorted(disks.values(), key=lambda disk: -sum(segment.file.size for segment in disk))
         for replica in ordered:
             replica.sort(key=lambda segment: (segment.base_offset, segment.file.name))
         if name.topic == OFFSETS_TOPIC:

@@ -58,8 +58,8 @@ def _read_chosen(choice: Choice, snapshots: Mapping[str, Snapshot]) -> Observati
                 if kind in ("partition", "setting"):
                     add(survey, kind, row)
                 elif is_used:
-                    for each in earlier_rows(kind, row):
-                        add(survey, *each)
+                    for kept_row in earlier_rows(kind, row):
+                        add(survey, *kept_row)
             leaders.add(survey.partitions)
             survey.partitions = []
         observations.add(survey)

@@ -40,7 +40,7 @@ def is_header(line: str) -> bool:
 def _headings(line: str) -> list[str]:
     text = line.strip().replace("COORDINATOR (ID)", "COORDINATOR-(ID)")
     if ", " in text:
-        return [each.strip().replace(" ", "-") for each in text.split(",")]
+        return [heading.strip().replace(" ", "-") for heading in text.split(",")]
     return _WORDS.findall(text)
 
 
@@ -92,7 +92,7 @@ class ToolTable:
 
     def _values(self, line: str) -> dict[str, str]:
         if self._commas:
-            cells = [each.strip() for each in line.split(", ")]
+            cells = [cell.strip() for cell in line.split(", ")]
             return dict(zip(self._headings, cells, strict=False)) if len(cells) >= 4 else {}
         coordinator = _COORDINATOR.search(line) if self._kind == "states" else None
         if coordinator is not None:

@@ -62,7 +62,7 @@ def read_failure(line: str, context: Context, number: int) -> bool:
 
 def _failed(line: str, why: str, context: Context, number: int) -> None:
     source = context.source(number)
-    context.output.times += [int(each) for each in _TIMED_OUT_AT.findall(line)]
+    context.output.times += [int(moment) for moment in _TIMED_OUT_AT.findall(line)]
     call = _CALL.search(why)
     asked = _ASKED.get(call["api"], call["api"]) if call is not None else "FindCoordinator"
     error = error_in(why) or ErrorCode.UNKNOWN_SERVER_ERROR

@@ -67,7 +67,7 @@ def _view(topic: str, values: dict[str, str], source: str) -> PartitionView:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(each) for each in re.findall(r"\d{1,9}", text))
+    return tuple(int(number) for number in re.findall(r"\d{1,9}", text))
 
 
 def _topic_id(text: str) -> bytes | None:

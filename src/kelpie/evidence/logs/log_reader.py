@@ -269,7 +269,7 @@ def quoted(entry: LogEntry) -> str:
     line = entry.line if len(entry.line) <= _LONGEST_TEXT else entry.line[:_LONGEST_TEXT] + "…"
     if not entry.trace:
         return line
-    causes = [each[:_LONGEST_TEXT] for each in entry.trace if _EXCEPTION_LINE.match(each)]
+    causes = [cause[:_LONGEST_TEXT] for cause in entry.trace if _EXCEPTION_LINE.match(cause)]
     return "\n".join((line, *causes[:3]))
 
 

@@ -22,6 +22,6 @@ async def run(stage: Stage) -> None:
     stage.step("Its consumer starts again.")
     again = Application(stage, cluster, GROUP, [TOPIC], validate_positions=False).start()
     await again.until(lambda: again.position(PARTITION) == 50)
-    began, came = again.began_at(PARTITION), again.position(PARTITION)
+    began, position = again.began_at(PARTITION), again.position(PARTITION)
     stage.expect(began == 100, f"it takes up its offset {began}")
-    stage.expect(came == 50, f"it is refused, begins at the beginning, and reads on to {came}")
+    stage.expect(position == 50, f"it is refused, begins at the beginning, and reads on to {position}")

@@ -59,10 +59,10 @@ class JavaLog:
             case AskToJoin():
                 self._write("(Re-)joining group", now)
             case AskForAssignment(generation=generation, assignments=assignments) if assignments:
-                each = (
+                parts = (
                     f"{member_id}=Assignment(partitions=[{_listed(blob)}])" for member_id, blob in assignments
                 )
-                text = f"Finished assignment for group at generation {generation}: {{{', '.join(each)}}}"
+                text = f"Finished assignment for group at generation {generation}: {{{', '.join(parts)}}}"
                 self._write(text, now)
             case AskToLeave(member_id=member_id, reason=reason):
                 if reason == _POLL_TIMEOUT:

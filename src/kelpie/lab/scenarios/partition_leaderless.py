@@ -41,5 +41,5 @@ async def run(stage: Stage) -> None:
     stage.step("Broker 3 comes back.")
     await cluster.start(3)
     await produce(stage, cluster, _TOPIC, 10)
-    came = await reader.until_at(TopicPartition(_TOPIC, 2), 40)
-    stage.expect(came == 40, f"{_GROUP} has come to {came} in {_TOPIC}-2")
+    position = await reader.until_at(TopicPartition(_TOPIC, 2), 40)
+    stage.expect(position == 40, f"{_GROUP} has come to {position} in {_TOPIC}-2")

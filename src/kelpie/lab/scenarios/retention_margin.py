@@ -44,5 +44,5 @@ async def run(stage: Stage) -> None:
     stage.step("Somebody makes it fast again, in time.")
     end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     groups.affected.seconds_per_record = 0.0
-    came = await groups.affected.until_at(PARTITION, end)
-    stage.expect(came >= end, f"{AFFECTED} has come to {came}, and has lost nothing")
+    position = await groups.affected.until_at(PARTITION, end)
+    stage.expect(position >= end, f"{AFFECTED} has come to {position}, and has lost nothing")

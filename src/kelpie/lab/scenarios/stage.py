@@ -227,10 +227,10 @@ class Stage:
         """What is seen."""
         self._tell(textwrap.fill(text, WIDTH, initial_indent="   ", subsequent_indent="     "))
 
-    def expect(self, came: object, text: str) -> None:
+    def expect(self, is_so: object, text: str) -> None:
         """What must be so."""
-        self.say(f"{'ok' if came else 'NOT SO'}: {text}")
-        if not came:
+        self.say(f"{'ok' if is_so else 'NOT SO'}: {text}")
+        if not is_so:
             self.failures.append(text)
 
     async def until(self, read: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:

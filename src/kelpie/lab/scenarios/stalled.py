@@ -29,5 +29,5 @@ async def run(stage: Stage) -> None:
 
     stage.step("It gets over it.")
     groups.affected.unpause()
-    came = await groups.affected.until_at(PARTITION, end)
-    stage.expect(came >= end, f"{AFFECTED} has come to {came}")
+    position = await groups.affected.until_at(PARTITION, end)
+    stage.expect(position >= end, f"{AFFECTED} has come to {position}")

@@ -28,5 +28,5 @@ async def run(stage: Stage) -> None:
 
     stage.step("Somebody starts it again.")
     again = Application(stage, cluster, AFFECTED, [TOPIC]).start()
-    came = await again.until_at(PARTITION, end)
-    stage.expect(came >= end, f"{AFFECTED} has come to {came}")
+    position = await again.until_at(PARTITION, end)
+    stage.expect(position >= end, f"{AFFECTED} has come to {position}")

@@ -7,10 +7,10 @@ else.
 """
 
 from kelpie.wire.records.attributes import Codec, TimestampType
-from kelpie.wire.records.batches import RecordBatch, RecordBatches, TornBatch, read_all_records, read_batches
+from kelpie.wire.records.batches import RecordBatch, TornBatch, read_all_records, read_batches
 from kelpie.wire.records.compression import INFLATED_LIMIT
 from kelpie.wire.records.control import ControlRecord, ControlType, parse_control_record
-from kelpie.wire.records.header import BatchHeader, check_crc, parse_header
+from kelpie.wire.records.header import BatchHeader, parse_header
 from kelpie.wire.records.message_set import MessageHeader, parse_message_header
 from kelpie.wire.records.produced import LARGEST_BATCH, Produced, RecordsRefused, examine_produced, stamp
 from kelpie.wire.records.record import Headers, Record
@@ -28,11 +28,9 @@ __all__ = [
     "Produced",
     "Record",
     "RecordBatch",
-    "RecordBatches",
     "RecordsRefused",
     "TimestampType",
     "TornBatch",
-    "check_crc",
     "examine_produced",
     "parse_control_record",
     "parse_header",
