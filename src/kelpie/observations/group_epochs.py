@@ -21,6 +21,9 @@ from kelpie.observations.groups import CONSUMER, Generation, GroupRemoved, Membe
 from kelpie.wire.offsets_topic import RecordType
 from kelpie.wire.offsets_topic.consumer_group import ConsumerGroupMemberMetadataValue
 
+PartitionsById = list[tuple[bytes, list[int]]]
+"""Topic ids, each with partitions of the topic."""
+
 
 class OffsetsRecord(NamedTuple):
     """A record of the offsets topic, decoded."""
@@ -34,14 +37,14 @@ class OffsetsRecord(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Group:
+class _GroupRecords:
     epoch: int = -1
     target_epoch: int = -1
-    told: tuple[int, int] = (-1, -1)
+    reported: tuple[int, int] = (-1, -1)
     """The last epochs, of group and target, for which there was a row."""
     members: dict[str, ConsumerGroupMemberMetadataValue] = field(default_factory=dict)
-    targets: dict[str, list[tuple[bytes, list[int]]]] = field(default_factory=dict)
-    current: dict[str, list[tuple[bytes, list[int]]]] = field(default_factory=dict)
+    targets: dict[str, PartitionsById] = field(default_factory=dict)
+    current: dict[str, PartitionsById] = field(default_factory=dict)
     member_epochs: dict[str, int] = field(default_factory=dict)
 
 
@@ -50,7 +53,7 @@ class GroupEpochs:
 
     def __init__(self, topic_names: MutableMapping[bytes, str]) -> None:
         self._names = topic_names
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, _GroupRecords] = {}
         self._advanced: dict[str, tuple[int, Instant | None]] = {}
 
     def begin_batch(self) -> Mapping[str, tuple[int, Instant | None]]:
@@ -62,8 +65,8 @@ class GroupEpochs:
         """A generation, with the offset of its record, for each group that has a new epoch."""
         for name, (offset, at) in self._advanced.items():
             group = self._groups[name]
-            if (group.epoch, group.target_epoch) != group.told:
-                group.told = group.epoch, group.target_epoch
+            if (group.epoch, group.target_epoch) != group.reported:
+                group.reported = group.epoch, group.target_epoch
                 yield offset, self._generation(name, group, at, f"{source}@{offset}")
 
     def group(self, name: str) -> Generation | None:
@@ -86,7 +89,7 @@ class GroupEpochs:
         )
 
     def record(self, entry: OffsetsRecord) -> GroupRemoved | None:
-        """Takes in one record; types that are not of KIP-848 groups are let pass."""
+        """Takes in one record; ignores types that are not of KIP-848 groups."""
         record_type, key, value, offset, at, where = entry
         match record_type:
             case RecordType.CONSUMER_GROUP_METADATA:
@@ -110,15 +113,15 @@ class GroupEpochs:
                 _put(group.member_epochs, key.member_id, value and value.member_epoch)
         return None
 
-    def _group(self, key: Any) -> _Group:
-        return self._groups.setdefault(key.group_id, _Group())
+    def _group(self, key: Any) -> _GroupRecords:
+        return self._groups.setdefault(key.group_id, _GroupRecords())
 
     def _advance(self, name: str, epoch: int, offset: int, at: Instant | None) -> None:
-        group = self._groups.setdefault(name, _Group())
+        group = self._groups.setdefault(name, _GroupRecords())
         group.epoch = max(epoch, group.epoch)
         self._advanced.setdefault(name, (offset, at))
 
-    def _generation(self, name: str, group: _Group, at: Instant | None, where: str) -> Generation:
+    def _generation(self, name: str, group: _GroupRecords, at: Instant | None, where: str) -> Generation:
         assignors = [member.server_assignor for member in group.members.values() if member.server_assignor]
         return Generation(
             name,
@@ -130,7 +133,7 @@ class GroupEpochs:
             source=where,
         )
 
-    def _member(self, member_id: str, group: _Group) -> Member:
+    def _member(self, member_id: str, group: _GroupRecords) -> Member:
         value = group.members[member_id]
         classic = value.classic_member_metadata
         subscribed = tuple(value.subscribed_topic_names)
@@ -147,9 +150,7 @@ class GroupEpochs:
             group.member_epochs.get(member_id, -1),
         )
 
-    def _named(
-        self, by_topic: list[tuple[bytes, list[int]]], subscribed: tuple[str, ...]
-    ) -> Iterator[TopicPartition]:
+    def _named(self, by_topic: PartitionsById, subscribed: tuple[str, ...]) -> Iterator[TopicPartition]:
         if len(by_topic) == 1 == len(subscribed):
             self._names.setdefault(by_topic[0][0], subscribed[0])
         for topic_id, partitions in by_topic:
@@ -170,9 +171,9 @@ def _put(kept: dict[str, Any], key: str, value: Any) -> None:
         kept[key] = value
 
 
-def _flat(by_topic: list[tuple[bytes, list[int]]] | None) -> set[tuple[bytes, int]]:
+def _flat(by_topic: PartitionsById | None) -> set[tuple[bytes, int]]:
     return {(topic_id, partition) for topic_id, partitions in by_topic or () for partition in partitions}
 
 
-def _by_topic(entries: list[Any]) -> list[tuple[bytes, list[int]]]:
+def _by_topic(entries: list[Any]) -> PartitionsById:
     return [(entry.topic_id, entry.partitions) for entry in entries]
