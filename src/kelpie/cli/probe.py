@@ -125,10 +125,9 @@ class _Printer:
             partitions = len(report.starts)
             where = f"in all {partitions} partitions" if partitions > 1 else "in its partition"
             self._print(f"{who} gets to its next record {where}.")
-            return
-        failure = report.failure
-        title = failure.title if failure is not None else "the way"
-        self._print(f'{who} gets no further than "{title}".')
+        else:
+            title = report.failure.title if report.failure is not None else "the way"
+            self._print(f'{who} gets no further than "{title}".')
 
     def _step(self, step: ConsumerStep) -> None:
         times = f", {step.times} times" if step.times > 1 else ""

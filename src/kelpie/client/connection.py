@@ -37,7 +37,6 @@ class Counters:
     connections: int = 0
     requests: int = 0
     answers: int = 0
-    bytes_out: int = 0
     bytes_in: int = 0
     by_api: Counter[str] = field(default_factory=Counter)
     """How many requests of each API."""
@@ -105,11 +104,11 @@ class Connection(asyncio.Protocol):
         finally:
             self._waiting.pop(correlation, None)
 
-    async def ask_bare(self, payload: bytes, limit_s: float | None = None) -> bytes:
+    async def ask_bare(self, payload: bytes) -> bytes:
         """A frame without header, and one back: how SASL went on before Kafka 1.0. One at a time."""
         answer = self._bare = self._send(len(payload).to_bytes(4) + payload)
         try:
-            return await self._within(answer, limit_s, "SASL")
+            return await self._within(answer, None, "SASL")
         finally:
             self._bare = None
 
@@ -182,7 +181,6 @@ class Connection(asyncio.Protocol):
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         self.counters.requests += 1
-        self.counters.bytes_out += len(frame)
         self._transport.write(frame)
         return asyncio.get_running_loop().create_future()
 

@@ -158,11 +158,8 @@ class _Reader:
             if isinstance(begin, str) or isinstance(end, str):
                 raise _PartitionRefused(begin if isinstance(begin, str) else end)
             windows = await self._windows(node, partition, begin, end)
-        except ClientError as error:
-            rows.unasked.append(Unasked("history", _name(partition), error.reason, source=source))
-            return rows
-        except _PartitionRefused as refusal:
-            rows.unasked.append(Unasked("history", _name(partition), str(refusal), source=source))
+        except (ClientError, _PartitionRefused) as error:
+            rows.unasked.append(Unasked("history", _name(partition), str(error), source=source))
             return rows
         first = windows[-1].start if windows else end
         if first > begin:
@@ -199,10 +196,12 @@ class _Reader:
         window = _Window(start)
         offset, largest = start, _FETCH_BYTES
         while offset < until:
-            records = await self._fetch(node, partition, offset, largest)
-            whole, following = _whole(records, until)
+            data = await ask_records(self._nodes, node, partition, offset, largest)
+            if data.error:
+                raise _PartitionRefused(_reason(data.error))
+            whole, following = _whole(data.records, until)
             if following is None:
-                if not records or largest >= _LARGEST_BATCH:
+                if not data.records or largest >= _LARGEST_BATCH:
                     break  # Compaction has left nothing between here and the end.
                 largest *= _GROWTH  # Up to version 2 a batch that does not fit is cut off.
                 continue
@@ -213,17 +212,10 @@ class _Reader:
             offset = max(following, offset + 1)
         return window
 
-    async def _fetch(self, node: int, partition: int, offset: int, largest: int) -> bytes:
-        data = await ask_records(self._nodes, node, partition, offset, largest)
-        if data.error:
-            raise _PartitionRefused(_reason(data.error))
-        return data.records
-
     def _add(self, rows: Observations, row: Row, partition: int) -> None:
         if isinstance(row, Unasked):
             rows.unasked.append(Unasked("history", _name(partition), row.reason, source=row.source))
-            return
-        if self._groups is None or row.group in self._groups:
+        elif self._groups is None or row.group in self._groups:
             add_row(rows, row)
 
 

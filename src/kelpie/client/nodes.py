@@ -90,9 +90,9 @@ class Nodes:
         """One broker's answer to a question. Raises ClientError."""
         return await (await self.connection(node_id)).put(question, limit_s)
 
-    async def ask_any(self, request: Any, version: int | None = None, limit_s: float | None = None) -> Any:
+    async def ask_any(self, request: Any, version: int | None = None) -> Any:
         """The answer of whichever broker gives one: connected ones first, then the others, one by one."""
-        return await self._any(lambda connection: connection.ask(request, version, limit_s))
+        return await self._any(lambda connection: connection.ask(request, version))
 
     async def put_any(self, question: Question[Answer]) -> Answer:
         """The same, for a question."""

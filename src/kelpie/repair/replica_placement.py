@@ -160,10 +160,10 @@ def _superfluous(
     )
 
 
-def as_json(assignment: Mapping[int, Sequence[int]], topic: str = OFFSETS_TOPIC) -> str:
+def as_json(assignment: Mapping[int, Sequence[int]]) -> str:
     """What kafka-reassign-partitions takes with --reassignment-json-file."""
     rows = ",\n  ".join(
-        json.dumps({"topic": topic, "partition": partition, "replicas": list(replicas)})
+        json.dumps({"topic": OFFSETS_TOPIC, "partition": partition, "replicas": list(replicas)})
         for partition, replicas in sorted(assignment.items())
     )
     return f'{{"version": 1, "partitions": [\n  {rows}\n]}}\n'
