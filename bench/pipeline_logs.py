@@ -82,16 +82,16 @@ def _peers(room: Path, log: Path) -> tuple[tuple[Cost, Cost], int]:
 
 def _measure(room: Path) -> dict[str, object]:
     """What is measured, as a process of its own."""
-    from kelpie.pipeline.run import take_in  # noqa: PLC0415
+    from kelpie.pipeline.run import run  # noqa: PLC0415
     from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
     from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415 - not in the process that measures.
     from kelpie.pipeline.tables import TABLES  # noqa: PLC0415
 
     spark = open_session(brief=True)
-    take_in(spark, Lake(room / "lake-small"), [room / "small"], cluster="bench")
+    run(spark, Lake(room / "lake-small"), [room / "small"], cluster="bench", only_bronze=True)
     lake = Lake(room / "lake")
     before = cpu_of_session()
-    took = take_in(spark, lake, [room / "big"], cluster="bench")
+    took = run(spark, lake, [room / "big"], cluster="bench", only_bronze=True)
     cpu_s = cpu_of_session() - before
     kinds = lake.open(TABLES["log_event"]).to_pyarrow_dataset().to_table(["kind", "line"]).to_pandas()
     spark.stop()

@@ -120,16 +120,17 @@ def _ingest(folder: Path, tables: Path) -> None:
     from kelpie.evidence.files import Search  # noqa: PLC0415
     from kelpie.evidence.recognition import Kind  # noqa: PLC0415
     from kelpie.pipeline.sources.inventory import plan, take_inventory  # noqa: PLC0415
-    from kelpie.pipeline.sources.segments.discovery import described, of_offsets_topic  # noqa: PLC0415
-    from kelpie.pipeline.sources.segments.intake import OnSpark, take_in  # noqa: PLC0415
-    from kelpie.pipeline.spark.session import open_context  # noqa: PLC0415
+    from kelpie.pipeline.sources.segments.files import described, of_offsets_topic  # noqa: PLC0415
+    from kelpie.pipeline.sources.segments.intake import on_spark, take_in  # noqa: PLC0415
+    from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
     from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
 
-    context = open_context(brief=True, keep_classes=True)
+    context = open_session(brief=True, keep_classes=True).sparkContext
     lake, cluster = Lake(tables), "fleet"
     (batch,) = plan(lake, cluster, take_inventory([folder], Search(tables, Budget()), tables))
     files = of_offsets_topic(described(batch.of(Kind.SEGMENT), {}), cluster)
-    done = take_in(lake, files, OnSpark(context), application=batch.application, version=batch.number)
+    runner, cores = on_spark(context), context.defaultParallelism
+    done = take_in(lake, files, runner, cores=cores, application=batch.application, version=batch.number)
     print(json.dumps(done.rows))
     context.stop()
 

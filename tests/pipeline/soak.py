@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from kelpie.lab import SyncCluster
 from kelpie.pipeline.derived import make_derived
-from kelpie.pipeline.run import take_in
+from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
@@ -97,7 +97,7 @@ def soak(
         whole = Lake(folder / "whole")
         raw = topic.open_topic(spark, cluster.bootstrap_servers, streaming=False, through=topic.KELPIE)
         topic.take_in(whole, raw, cluster=CLUSTER, application="all at once", version=0)
-    summary: Summary = take_in(spark, whole, sources, cluster=CLUSTER)
+    summary: Summary = run(spark, whole, sources, cluster=CLUSTER, only_bronze=True)
     make_derived(ClusterTables(spark, whole, CLUSTER), summary)
     return compared(Lake(tables), whole)
 

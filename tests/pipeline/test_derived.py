@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kelpie.pipeline import stream
-from kelpie.pipeline.run import run, take_in
+from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.stream import Stream
@@ -62,7 +62,7 @@ def test_tables_are_made_again_only_where_their_inputs_have_changed(
     lake = Lake(tmp_path / "tables")
     summary = run(spark, lake, [folder], cluster="c")
     before = versions(lake)
-    take_in(spark, lake, [folder], cluster="another")
+    run(spark, lake, [folder], cluster="another", only_bronze=True)
     again = run(spark, lake, [folder], cluster="c")
     assert versions(lake) == before
     assert (again.tables, again.findings) == (summary.tables, summary.findings)
@@ -111,18 +111,18 @@ def test_list_of_files_keeps_the_newest_state_of_a_log(
     """A log grows in every round, for months; also when the round that read it was killed."""
     lake, log = Lake(tmp_path / "tables"), folder / "it's_0.log"
     log.write_text("".join(lines(3, group="first")))
-    take_in(spark, lake, [folder], cluster="c")
+    run(spark, lake, [folder], cluster="c", only_bronze=True)
     log.write_text("".join(lines(3, 4, group="first")))
     with monkeypatch.context() as patched:
         patched.setattr(snapshots, "rows", _killed)
         with pytest.raises(Killed):
-            take_in(spark, lake, [folder], cluster="c")
-    take_in(spark, lake, [folder], cluster="c")
+            run(spark, lake, [folder], cluster="c", only_bronze=True)
+    run(spark, lake, [folder], cluster="c", only_bronze=True)
     rows = lake.rows(TABLES["evidence_file"], "c").to_pylist()
     assert sorted((row["source"], row["size"]) for row in rows) == sorted(
         (path.name, path.stat().st_size) for path in folder.iterdir()
     )
-    assert take_in(spark, lake, [folder], cluster="c").new_files == 0
+    assert run(spark, lake, [folder], cluster="c", only_bronze=True).new_files == 0
 
 
 def _killed(*_: object, **__: object) -> None:

@@ -15,7 +15,7 @@ from kelpie.evidence.files import Search
 from kelpie.evidence.logs.hints import NO_HINTS
 from kelpie.observations.encoding import loads
 from kelpie.pipeline.intake import Intake
-from kelpie.pipeline.run import take_in
+from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.inventory import Batch, take_inventory
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.spark.spark_errors import ClusterFault, SeveralClusters
@@ -44,7 +44,7 @@ def test_scrapes_become_samples_and_their_broken_lines_are_told(spark: SparkSess
     archive = tmp_path / "case.tar"
     with tarfile.open(archive, "w") as packed:
         packed.add(unpacked("kop-3.2-scrapes") / "07_odd_names.prom", "07_odd_names.prom")
-    summary = take_in(spark, Lake(tmp_path / "tables"), [archive], cluster="kop")
+    summary = run(spark, Lake(tmp_path / "tables"), [archive], cluster="kop", only_bronze=True)
     samples = rows(tmp_path / "tables", "bronze/metric_sample")
     told = rows(tmp_path / "tables", "bronze/quarantine")
     assert len(samples) == summary.written["metric_sample"] > 4000
@@ -65,10 +65,10 @@ def test_a_killed_run_goes_on_where_it_was(
     with monkeypatch.context() as patched:
         patched.setattr(snapshots, "rows", _killed)
         with pytest.raises(_Killed):
-            take_in(spark, Lake(tables), [folder], cluster="c")
+            run(spark, Lake(tables), [folder], cluster="c", only_bronze=True)
     assert len(rows(tables, "bronze/log_event")) == 1
     assert rows(tables, "bronze/cluster_snapshot") == []
-    summary = take_in(spark, Lake(tables), [folder], cluster="c")
+    summary = run(spark, Lake(tables), [folder], cluster="c", only_bronze=True)
     assert summary.unusable == [("notes.txt", "It is a text, and there is nothing in it that Kelpie knows.")]
     (event,) = rows(tables, "bronze/log_event")
     assert (event["kind"], event["group"], event["source"], event["line"]) == (
@@ -79,7 +79,7 @@ def test_a_killed_run_goes_on_where_it_was(
     )
     assert [row["source"] for row in rows(tables, "bronze/quarantine")] == ["notes.txt"]
     assert len(rows(tables, "bronze/cluster_snapshot")) > 0
-    assert take_in(spark, Lake(tables), [folder], cluster="c").new_files == 0
+    assert run(spark, Lake(tables), [folder], cluster="c", only_bronze=True).new_files == 0
 
 
 def ends(tables: Path) -> list[tuple[str, int, int, int]]:
@@ -101,11 +101,11 @@ def test_a_disk_that_grows_is_read_on_and_its_logs_begin_where_they_did(
     (orders / "00000000000000000005.log").write_bytes(batches(5, 1))
     segment(disk, batches(0, 4))
     segment(disk, batches(4, 1), base_offset=4)
-    assert take_in(spark, Lake(tables), [disk], cluster="c").written["offset_commit"] == 5
+    assert run(spark, Lake(tables), [disk], cluster="c", only_bronze=True).written["offset_commit"] == 5
     assert ends(tables) == [("__consumer_offsets", 0, 0, 5), ("orders", 0, 0, 6)]
     (orders / "00000000000000000005.log").write_bytes(batches(5, 3))
     segment(disk, batches(4, 3), base_offset=4)
-    assert take_in(spark, Lake(tables), [disk], cluster="c").written["offset_commit"] == 2
+    assert run(spark, Lake(tables), [disk], cluster="c", only_bronze=True).written["offset_commit"] == 2
     assert ends(tables) == [("__consumer_offsets", 0, 0, 7), ("orders", 0, 0, 8)]
     assert sorted(row["log_offset"] for row in rows(tables, "bronze/offset_commit")) == list(range(7))
 
@@ -116,7 +116,7 @@ def test_disks_of_two_clusters_do_not_go_in_under_one_name(spark: SparkSession, 
         segment(tmp_path / "in" / name, batches(0, 1))
         (tmp_path / "in" / name / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={name}\n")
     with pytest.raises(SeveralClusters, match="is of one, other/meta"):
-        take_in(spark, Lake(tmp_path / "tables"), [tmp_path / "in"], cluster="c")
+        run(spark, Lake(tmp_path / "tables"), [tmp_path / "in"], cluster="c", only_bronze=True)
 
 
 @pytest.mark.parametrize(("master", "refused"), [("spark://there:7077", True), ("local[2]", False)])

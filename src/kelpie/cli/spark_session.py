@@ -68,7 +68,7 @@ def spark_for(
     """A session by the options, stopped at the end. Errors of Spark inside the block become CommandError.
 
     `sources`, `into`: what executors must see. `topic`: whether Spark needs its Kafka source.
-    `keep_classes`: see `open_context`.
+    `keep_classes`: see `open_session`.
     """
     try:
         from kelpie.pipeline.spark import cluster, spark_errors  # noqa: PLC0415 - it takes a second.

@@ -1,5 +1,6 @@
 """All that can be observed of groups, of a fleet and over months, as tables: the data pipeline on Spark."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -7,16 +8,11 @@ if TYPE_CHECKING:
     from kelpie.pipeline.sources.segments.data_source import OffsetsSegments
 
 __all__ = ["CommitOffsets", "OffsetsSegments"]
+_HOMES = {"CommitOffsets": "commit_offsets", "OffsetsSegments": "sources.segments.data_source"}
 
 
 def __getattr__(name: str) -> Any:
-    """Found when it is asked for: parts of this package do without Spark, which takes a second to load."""
-    if name == "CommitOffsets":
-        from kelpie.pipeline.commit_offsets import CommitOffsets  # noqa: PLC0415 - see above.
-
-        return CommitOffsets
-    if name == "OffsetsSegments":
-        from kelpie.pipeline.sources.segments.data_source import OffsetsSegments  # noqa: PLC0415 - see above.
-
-        return OffsetsSegments
+    """Imported when it is asked for: parts of this package do without Spark, which takes a second to load."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,12 +26,11 @@ from kelpie.pipeline.sources.logs import intake as logs
 from kelpie.pipeline.sources.logs.progress import Ledger
 from kelpie.pipeline.sources.scrapes import intake as scrapes
 from kelpie.pipeline.sources.segments import intake as segments
-from kelpie.pipeline.sources.segments.discovery import described, of_offsets_topic
+from kelpie.pipeline.sources.segments.files import described, of_offsets_topic
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.sources.snapshots import surveys
 from kelpie.pipeline.spark.cluster import is_local, is_readable, unseen
-from kelpie.pipeline.storage.frames import ClusterTables, Rows
-from kelpie.pipeline.storage.staging import staged, staging
+from kelpie.pipeline.storage.frames import ClusterTables, Rows, staged, staging
 from kelpie.pipeline.summary import Announce, Summary
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
@@ -110,8 +109,9 @@ class Intake:
         files = of_offsets_topic(new, self._tables.cluster)
         self._announce(f"segments of the offsets topic: {len(files)} files")
         # Also without files: a run that was killed may have left a batch to complete.
-        on_spark = segments.OnSpark(self._tables.spark.sparkContext)
-        done = segments.take_in(self._tables.lake, files, on_spark, **self._number())
+        context = self._tables.spark.sparkContext
+        runner, cores = segments.on_spark(context), context.defaultParallelism
+        done = segments.take_in(self._tables.lake, files, runner, cores=cores, **self._number())
         for table, count in done.rows.items():
             self._count(table, count)
         grown = {(each.topic, each.partition, each.disk) for _, each in new if each.partition >= 0}

@@ -22,8 +22,7 @@ from kelpie.pipeline.sources.snapshots.outputs import Configurations
 from kelpie.pipeline.sources.snapshots.surveys import clusters_of
 from kelpie.pipeline.spark.cluster import is_local
 from kelpie.pipeline.storage.frames import ClusterTables
-from kelpie.pipeline.storage.lake import STAGING, Lake
-from kelpie.pipeline.storage.names import plain
+from kelpie.pipeline.storage.lake import STAGING, Lake, plain
 from kelpie.pipeline.summary import Announce, Summary
 
 
@@ -34,40 +33,20 @@ def run(
     *,
     cluster: str | None = None,
     hints: Hints = NO_HINTS,
-    budget: Budget | None = None,
     announce: Announce = lambda _: None,
     summary: Summary | None = None,
+    only_bronze: bool = False,
 ) -> Summary:
-    """Takes in what is new below the paths, and makes all tables that follow.
+    """Takes in what is new below the paths and what a killed run began, and makes all tables that follow.
 
     Without a name, the cluster is called by its id, if disks or surveys have it, else after the first path.
-    `summary`: an empty one, for callers that watch it grow.
+    `summary`: an empty one, for callers that watch it grow. `only_bronze`: makes no derived tables.
     """
-    summary = take_in(
-        spark, lake, paths, cluster=cluster, hints=hints, budget=budget, announce=announce, summary=summary
-    )
-    if summary.files and make_derived(ClusterTables(spark, lake, summary.cluster), summary, announce):
-        lake.sweep()
-    return summary
-
-
-def take_in(
-    spark: SparkSession,
-    lake: Lake,
-    paths: Sequence[Path],
-    *,
-    cluster: str | None = None,
-    hints: Hints = NO_HINTS,
-    budget: Budget | None = None,
-    announce: Announce = lambda _: None,
-    summary: Summary | None = None,
-) -> Summary:
-    """Fills bronze tables only: with what is new below the paths, and what a killed run began."""
     summary = Summary() if summary is None else summary
     room = Path(tempfile.mkdtemp(prefix="kelpie-evidence-", dir=_place_to_unpack(spark, lake)))
     try:
         with summary.stage("files", announce):
-            inventory = take_inventory(paths, Search(room, budget or Budget()), room)
+            inventory = take_inventory(paths, Search(room, Budget()), room)
             configurations = Configurations(inventory.of(Kind.CONFIGURATION))
             configurations.check()
             summary.cluster = plain(cluster or _name(configurations, inventory.items, paths))
@@ -84,6 +63,10 @@ def take_in(
                 forget_earlier_states(lake, batch, summary.cluster)
     finally:
         shutil.rmtree(room, ignore_errors=True)
+    if only_bronze or not summary.files:
+        return summary
+    if make_derived(ClusterTables(spark, lake, summary.cluster), summary, announce):
+        lake.sweep()
     return summary
 
 

@@ -31,12 +31,11 @@ from pyspark.errors import StreamingQueryException
 from kelpie.client.client_errors import ClientError
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.pipeline.derived import make_derived
-from kelpie.pipeline.run import take_in
+from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.inputs import number_of
-from kelpie.pipeline.storage.lake import Lake
-from kelpie.pipeline.storage.names import plain
+from kelpie.pipeline.storage.lake import Lake, plain
 from kelpie.pipeline.summary import Summary
 from kelpie.pipeline.tables import BRONZE
 
@@ -60,7 +59,7 @@ class Topic:
     bootstrap: str
     properties: Mapping[str, str] = field(default_factory=dict)
     through: str | None = None
-    """Which source reads it; None: the cluster decides (`sources.topic.intake.choose`)."""
+    """Which source reads it; None: the cluster decides (`sources.topic.intake.fitting`)."""
 
 
 class TopicFailed(Exception):
@@ -187,7 +186,9 @@ class Stream:
         if not self._folders:
             return
         folders = [folder for folder in self._folders if folder.exists()]
-        summary = take_in(self._spark, self._lake, folders, cluster=self._cluster, hints=self._hints)
+        summary = run(
+            self._spark, self._lake, folders, cluster=self._cluster, hints=self._hints, only_bronze=True
+        )
         if summary.new_files:
             self._announce(f"{summary.new_files} new files, {sum(summary.written.values()):,} rows")
         self.summary = summary

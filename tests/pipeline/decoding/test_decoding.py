@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kelpie.pipeline.decoding.checksums import CRC32, CRC32C, checksum, checksum_of_batch
 from kelpie.pipeline.decoding.compiled import PAD
-from kelpie.pipeline.decoding.segment import Read, Reader, read_bytes, read_segment
+from kelpie.pipeline.decoding.segment import Read, Reader
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
@@ -28,6 +28,7 @@ from kelpie.wire.records import (
 )
 from kelpie.wire.records.header import crc32c
 from tests.evidence import unpacked
+from tests.pipeline.decoding.whole_segments import read_bytes, read_segment
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 moments = st.integers(0, 1 << 42)

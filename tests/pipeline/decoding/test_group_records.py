@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from kelpie.pipeline.decoding.group_records import group_metadata
-from kelpie.pipeline.decoding.segment import read_bytes, read_segment
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic import consumer_group as kip848
 from kelpie.wire.records import Record, write_batch
 from kelpie.wire.structs import TopicIdPartitions
 from tests.evidence import unpacked
+from tests.pipeline.decoding.whole_segments import read_bytes, read_segment
 
 TOPIC_ID = bytes(range(16))
 

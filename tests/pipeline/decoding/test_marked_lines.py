@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from kelpie.pipeline.decoding import marked_lines
-from kelpie.pipeline.decoding.marked_lines import Brackets, Words
+from kelpie.pipeline.decoding.marked_lines import Brackets, Lines, Words
 
 SURE, IN_BRACKET, OTHER = 1, 2, 4
 WORDS = {b"abab": SURE, b"abcab": OTHER, b"groupId=": IN_BRACKET, b"cabca": OTHER, b"bbbbbb": SURE}
@@ -30,7 +30,7 @@ def searched(text: bytes, known: set[bytes]) -> list[tuple[int, bytes]]:
     for it in known:
         brackets.add(it)
     words = Words.of(WORDS, bracketed=IN_BRACKET, sure=SURE)
-    lines = words.lines(text, LONGEST, brackets)
+    lines = Lines(words, text, LONGEST, brackets)
     found = [(it.number, text[it.start : it.end]) for it in lines]
     assert lines.count == len(text.removesuffix(b"\n").split(b"\n")) * bool(text)
     return found
@@ -56,4 +56,4 @@ def test_brackets_that_are_many_are_all_known() -> None:
         brackets.add(name)
     words = Words.of(WORDS, bracketed=IN_BRACKET, sure=SURE)
     text = b"".join(name + b" says nothing\n" for name in (*names, b"[client 5000, groupId=5000]"))
-    assert [it.number for it in words.lines(text, LONGEST, brackets)] == [5000]
+    assert [it.number for it in Lines(words, text, LONGEST, brackets)] == [5000]

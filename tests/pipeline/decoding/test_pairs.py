@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from kelpie.pipeline.decoding.columns import PAIRS
 from kelpie.pipeline.decoding.pairs import read_fetched, read_pairs
-from kelpie.pipeline.decoding.segment import Read, read_bytes
+from kelpie.pipeline.decoding.segment import Read
 from kelpie.wire.records import Codec, ControlType, Record, write_batch, write_control_batch
 from tests.pipeline.decoding.test_decoding import codecs, commits, segment
+from tests.pipeline.decoding.whole_segments import read_bytes
 from tests.pipeline.sources.segments.segments import batches, commit
 from tests.pipeline.sources.segments.test_hostile_segments import mutated, mutations, real, sealed
 

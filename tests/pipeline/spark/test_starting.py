@@ -22,29 +22,28 @@ def path_in(options: str) -> Path:
 
 def test_the_first_run_keeps_classes_and_later_ones_use_them(jars: Path) -> None:
     """Only one makes the archive, for that takes a while; who comes meanwhile does without."""
-    assert class_archive.options(jars, queries=True, make=False) == ""
-    first = class_archive.options(jars, queries=True, make=True)
+    assert class_archive.options(jars, make=False) == ""
+    first = class_archive.options(jars, make=True)
     assert "ArchiveClassesAtExit" in first
-    assert class_archive.options(jars, queries=True, make=True) == ""
+    assert class_archive.options(jars, make=True) == ""
     path_in(first).touch()
-    later = class_archive.options(jars, queries=True, make=False)
+    later = class_archive.options(jars, make=False)
     assert "SharedArchiveFile" in later
     assert path_in(later) == path_in(first)
 
 
-def test_another_spark_and_another_use_have_classes_of_their_own(jars: Path) -> None:
+def test_another_spark_has_classes_of_its_own(jars: Path) -> None:
     """Java would refuse an archive of others, and never get one."""
-    first = path_in(class_archive.options(jars, queries=True, make=True))
-    assert path_in(class_archive.options(jars, queries=False, make=True)) != first
+    first = path_in(class_archive.options(jars, make=True))
     os.utime(jars, (1, 1))
-    assert path_in(class_archive.options(jars, queries=True, make=True)) != first
+    assert path_in(class_archive.options(jars, make=True)) != first
 
 
 def test_archives_do_not_pile_up(jars: Path) -> None:
     """A Java is updated every few months."""
     for moment in range(1, 9):
         os.utime(jars, (moment, moment))
-        made = path_in(class_archive.options(jars, queries=True, make=True))
+        made = path_in(class_archive.options(jars, make=True))
         made.touch()
         os.utime(made, (moment, moment))
     assert len(list(made.parent.glob("*.jsa"))) == 4
@@ -57,4 +56,4 @@ def test_who_may_keep_nothing_starts_without(
     """A user without a home, or with one that cannot be written."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("KELPIE_CACHE", str(tmp_path / "file"))
-    assert class_archive.options(jars, queries=True, make=True) == ""
+    assert class_archive.options(jars, make=True) == ""

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kelpie.pipeline.decoding.segment import read_bytes
 from kelpie.pipeline.storage.lake import Lake
+from tests.pipeline.decoding.whole_segments import read_bytes
 from tests.pipeline.sources.segments.segments import Here, batches, ingest
 
 _STEPS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir"}

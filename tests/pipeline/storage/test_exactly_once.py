@@ -159,7 +159,7 @@ def test_batch_with_a_number_of_its_own_is_taken_in_once(lake: Lake, disk: Path)
     (path,) = disk.rglob("*.log")
     for version in (3, 3, 4):
         file = SegmentFile(str(path), CLUSTER, 0, None, path.stat().st_size)
-        done = take_in(lake, [file], run, application="evidence of a/b", version=version)
+        done = take_in(lake, [file], run, cores=1, application="evidence of a/b", version=version)
         assert done.rows.get("offset_commit", 0) == (3 if version == 3 else 0)
     assert offsets(lake) == [0, 1, 2]
 

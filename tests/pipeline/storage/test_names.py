@@ -2,7 +2,7 @@
 
 import pytest
 
-from kelpie.pipeline.storage.names import plain
+from kelpie.pipeline.storage.lake import plain
 
 
 @pytest.mark.parametrize(

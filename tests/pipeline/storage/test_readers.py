@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from kelpie.pipeline.sources.segments.files import COMMITS, FILLED, GROUPS
-from kelpie.pipeline.sources.segments.intake import Ingested, OnSpark
+from kelpie.pipeline.sources.segments.intake import Ingested, on_spark
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import Table
 from tests.pipeline.sources.segments.segments import CLUSTER, ingest
@@ -27,7 +27,7 @@ def done(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     folder = tmp_path_factory.mktemp("fleet")
     FLEET.write(folder / "broker-1")
     lake = Lake(folder / "lake")
-    return lake, ingest(lake, [folder / "broker-1"], OnSpark(spark.sparkContext))
+    return lake, ingest(lake, [folder / "broker-1"], on_spark(spark.sparkContext))
 
 
 def by_spark(path: str, spark: SparkSession) -> list[tuple[Any, ...]]:

@@ -8,10 +8,10 @@ import pytest
 from kelpie.observations.groups import Generation, GroupRemoved
 from kelpie.observations.offsets_topic import OffsetsPartition
 from kelpie.pipeline.decoding.group_records import group_metadata
-from kelpie.pipeline.decoding.segment import read_segment
 from kelpie.pipeline.transforms.group_records import entry_of, observed_groups
 from kelpie.wire.offsets_topic import RecordType
 from tests.evidence import unpacked
+from tests.pipeline.decoding.whole_segments import read_segment
 from tests.pipeline.transforms.kip848 import two_join
 
 Observed = dict[str, list[Generation | GroupRemoved]]

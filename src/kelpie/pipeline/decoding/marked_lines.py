@@ -69,8 +69,11 @@ class Brackets:
             old = self.table[self.table != 0]
             self.table = np.zeros(2 * len(self.table), np.uint64)
             for known in old:
-                _insert(self.table, known)
-        self._count += _learn(self.table, np.frombuffer(text, np.uint8))
+                self.table[_place(self.table, known)] = known
+        value = _hash(np.frombuffer(text, np.uint8), 0, len(text))
+        place = _place(self.table, value)
+        self._count += self.table[place] == 0
+        self.table[place] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +124,12 @@ class Words:
             sure,
         )
 
-    def lines(self, text: bytes, longest: int, known: Brackets) -> "Lines":
-        """Lines that contain words, lines longer than `longest`, and lines of JSON with escapes.
-
-        The caller may add brackets to `known` while it iterates.
-        """
-        return Lines(self, text, longest, known)
-
 
 class Lines:
-    """The lines of interest, one after the other."""
+    """The lines that contain words, lines longer than `longest`, and lines of JSON with escapes.
+
+    The caller may add brackets to `known` while it iterates.
+    """
 
     def __init__(self, words: Words, text: bytes, longest: int, known: Brackets) -> None:
         self._words, self._text, self._longest, self._known = words, text, longest, known
@@ -238,31 +237,13 @@ def _hash(text: Any, start: Any, end: Any):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _insert(table: Any, value: Any):  # type: ignore[no-untyped-def]
+def _place(table: Any, value: Any):  # type: ignore[no-untyped-def]
+    """Where the value is in the table, or would be: then 0 is there."""
     mask = np.uint64(len(table) - 1)
     at = (value >> np.uint64(7)) & mask
-    while table[at] != 0:
-        if table[at] == value:
-            return 0
+    while table[at] not in (0, value):
         at = (at + np.uint64(1)) & mask
-    table[at] = value
-    return 1
-
-
-@compiled
-def _learn(table: Any, text: Any):  # type: ignore[no-untyped-def]
-    return _insert(table, _hash(text, 0, len(text)))
-
-
-@compiled
-def _is_known(table: Any, value: Any):  # type: ignore[no-untyped-def]
-    mask = np.uint64(len(table) - 1)
-    at = (value >> np.uint64(7)) & mask
-    while table[at] != 0:
-        if table[at] == value:
-            return True
-        at = (at + np.uint64(1)) & mask
-    return False
+    return at
 
 
 @compiled
@@ -343,7 +324,7 @@ def _search(  # type: ignore[no-untyped-def]
                     in_bracket = line
                     begin = 0 if line == 0 else ends[line - 1] + 1
                     value = _bracket(text, np.int64(at), begin, ends[line])
-                    if value != 0 and _is_known(known, value):
+                    if value != 0 and known[_place(known, value)] == value:
                         mark = 0
             line_marks[line] |= np.uint8(mark)
             if mark & sure:

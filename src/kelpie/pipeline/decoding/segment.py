@@ -124,29 +124,9 @@ class Reader:
         return Unread(position, size, REASONS[reason], self.file.read(min(size, QUOTED_BYTES)))
 
 
-def read_segment(path: Path) -> Read:
-    """A whole file at once, for files that are known to be small."""
-    with path.open("rb") as file:
-        return _joined(Reader(file, lowest=lowest_offset(path)))
-
-
-def read_bytes(data: bytes) -> Read:
-    return _joined(Reader(BytesIO(data)))
-
-
 def lowest_offset(path: Path) -> int | None:
     """The first offset of a segment, which is its name."""
     return int(path.stem) if path.stem.isdecimal() else None
-
-
-def _joined(reader: Reader) -> Read:
-    pieces = [_nothing(), *reader]
-    return Read(
-        pa.concat_tables([piece.commits for piece in pieces]),
-        pa.concat_tables([piece.others for piece in pieces]),
-        pa.concat_tables([piece.markers for piece in pieces]),
-        tuple(unread for piece in pieces for unread in piece.unread),
-    )
 
 
 def _tables(data: NDArray[np.uint8], entries: NDArray[Any], unread: list[Unread]) -> Iterator[Read]:

@@ -30,8 +30,7 @@ from kelpie.pipeline.diagnosis.findings import finding_row, open_row
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.sources.snapshots.outputs import observed
-from kelpie.pipeline.storage.frames import ClusterTables, Rows
-from kelpie.pipeline.storage.staging import staged
+from kelpie.pipeline.storage.frames import ClusterTables, Rows, staged
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant, moment
 from kelpie.pipeline.tables.types import BOOLEAN, INT, STRING, STRINGS

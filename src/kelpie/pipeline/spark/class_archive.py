@@ -4,8 +4,7 @@ Theory: half of Java's start goes into loading and verifying classes. Java write
 run ends, which takes some seconds, and maps it into memory at later starts. Measured on two cores: a session
 starts in 4.5 s instead of 8.6 s, and a short run costs 9.4 s of CPU instead of 14.2 s. The plain way is to
 start without the archive, and Java itself does so where an archive does not fit; so the result of a run
-cannot depend on it. There is one archive for each Java, each Spark and each use: tasks only, or queries,
-which need more classes. Without a writable cache there is none.
+cannot depend on it. Each Java and each Spark has an archive. Without a writable cache there is none.
 """
 
 import hashlib
@@ -22,12 +21,12 @@ _QUIET = "-Xshare:auto -Xlog:disable"
 """No warnings about an archive that does not fit, or classes that cannot be in one."""
 
 
-def options(jars: Path, *, queries: bool, make: bool) -> str:
+def options(jars: Path, *, make: bool) -> str:
     """Options for Java to use the archive; or, if there is none, to `make` it. `jars`: those of Spark."""
     try:
         folder = folders.cache() / "spark-classes"
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{_digest(jars)}-{'queries' if queries else 'tasks'}.jsa"
+        path = folder / f"{_digest(jars)}.jsa"
         exists = path.exists()
         if not exists and not (make and _may_make(path)):
             return ""

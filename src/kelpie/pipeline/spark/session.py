@@ -3,9 +3,6 @@
 Kelpie itself adds files to Delta tables and reads their logs without Spark (`storage.lake`). Jars are for
 those who want more: `DELTA` for `spark.read.format("delta")`, `KAFKA` to read topics.
 
-Tasks that fill bronze tables need only a context. A session, which queries need, takes as long again to
-start; it can be opened later, on the same context.
-
 On a cluster, the driver runs here, and executors get Kelpie itself from it (`shipping`). Under spark-submit
 (`kelpie pipeline submit`), Java is running already, and its master and settings are used.
 """
@@ -95,7 +92,7 @@ def _fetched(name: str, announce: Callable[[str], None] | None) -> list[Path]:
     return sorted(folder.glob("*.jar"))
 
 
-def open_context(
+def open_session(
     master: str | None = None,
     *,
     brief: bool = False,
@@ -104,17 +101,18 @@ def open_context(
     settings: Mapping[str, str] | None = None,
     log: Path | None = None,
     announce: Callable[[str], None] | None = None,
-    queries: bool = False,
     keep_classes: bool = False,
-) -> SparkContext:
-    """Spark on `master`; None: on all cores of this machine. Returns the open context if there is one.
+) -> "SparkSession":
+    """Spark on `master`; None: on all cores of this machine. Returns the open session if there is one.
 
     `brief`: for runs of a minute, in which the JVM has little to do.
     `jars`: DELTA, KAFKA; fetched when they are first needed. `archives`: a Python environment for executors.
-    `log`: a file for what the JVM prints; None: stderr. `queries`: whether there will be queries.
+    `log`: a file for what the JVM prints; None: stderr.
     `keep_classes`: for later starts on this machine; Java takes some seconds longer to end, once.
     Raises `Unavailable`, `ClusterFault`, and what Spark raises (`spark_errors.SPARK`).
     """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second, for those who need it.
+
     submitted = submitted_to()
     master = submitted or master or "local[*]"
     local = cluster.is_local(master)
@@ -138,7 +136,7 @@ def open_context(
         if local or _loopback(master):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("PYSPARK_PYTHON", shipping.python_of(archives))
-        classes = class_archive.options(spark_home() / "jars", queries=queries, make=keep_classes)
+        classes = class_archive.options(spark_home() / "jars", make=keep_classes)
         java_options = [
             JAVA_LOG,
             _BRIEF_JAVA if brief else "",
@@ -155,34 +153,6 @@ def open_context(
     context = _started(conf, log if submitted is None else None)
     if not local and shipping.ZIP not in conf.get(_SHIPPED, ""):
         context.addPyFile(str(shipping.package()))
-    return context
-
-
-def open_session(
-    master: str | None = None,
-    *,
-    brief: bool = False,
-    jars: Sequence[str] = (),
-    archives: str | None = None,
-    settings: Mapping[str, str] | None = None,
-    log: Path | None = None,
-    announce: Callable[[str], None] | None = None,
-    keep_classes: bool = False,
-) -> "SparkSession":
-    """As `open_context`, for queries."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second, for those who need it.
-
-    open_context(
-        master,
-        brief=brief,
-        jars=jars,
-        archives=archives,
-        settings=settings,
-        log=log,
-        announce=announce,
-        queries=True,
-        keep_classes=keep_classes,
-    )
     return SparkSession.builder.getOrCreate()
 
 

@@ -6,7 +6,8 @@ The cluster itself is in the log of the table and not in its files.
 import re
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 from pyspark.sql.types import StructType
 
-from kelpie.pipeline.storage.lake import UNFINISHED, Lake
+from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
 from kelpie.pipeline.storage.parquet import NewFile, described, place, write_rows
 from kelpie.pipeline.tables import TABLES, Table
 from kelpie.pipeline.tables.table import CLUSTER
@@ -22,6 +23,8 @@ from kelpie.pipeline.tables.table import CLUSTER
 Rows = DataFrame | Sequence[Mapping[str, object]]
 """Rows of a table: a frame, or few enough that the driver holds them."""
 
+ROWS_A_BATCH = 10_000
+"""Rows that a task hands to Spark at once."""
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")
 _TIMES = "spark.sql.parquet.outputTimestampType"
 
@@ -88,3 +91,26 @@ class ClusterTables:
 def literal_path(path: Path) -> str:
     """A path that Spark does not take for a pattern."""
     return _SPECIAL.sub(r"\\\1", str(path))
+
+
+@contextmanager
+def staging(lake: Lake, name: str) -> Iterator[Path]:
+    """An empty folder for files that tasks leave for other tasks; deleted at the end."""
+    folder: Path = lake.root / STAGING / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def staged(lake: Lake, name: str, frame: DataFrame) -> Iterator[DataFrame]:
+    """The rows of a frame, written once beside the tables, so that several tables can read them.
+
+    No row is computed twice, and the rows need not fit into memory.
+    """
+    with staging(lake, name) as folder:
+        frame.write.mode("overwrite").parquet(str(folder))
+        yield frame.sparkSession.read.schema(frame.schema).parquet(literal_path(folder))

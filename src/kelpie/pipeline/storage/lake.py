@@ -8,6 +8,7 @@ jobs for each access to a table's log.
 The folder must be one that the driver and all executors see under the same path.
 """
 
+import re
 import shutil
 import time
 from collections import Counter
@@ -40,6 +41,7 @@ DRAFT = "draft-"
 _MADE = "kelpie tables of "
 _SMALL = 32 * 1024 * 1024
 _ATTEMPTS = 5
+_NOT_IN_IDS, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 200
 A_DAY, AN_HOUR = timedelta(days=1), timedelta(hours=1)
 
 
@@ -234,6 +236,11 @@ class Lake:
             else:
                 path.unlink(missing_ok=True)
         return stale
+
+
+def plain(name: str) -> str:
+    """A name of a cluster that can be a folder: characters that ids of clusters do not have become `_`."""
+    return _NOT_IN_IDS.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
 def quoted(value: str) -> str:

@@ -7,6 +7,7 @@ The record of a classic group is a generation. Records of a KIP-848 group become
 import base64
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 from kelpie.model.names import TopicPartition
@@ -16,18 +17,6 @@ from kelpie.observations.groups import Generation, GroupRemoved, Member
 from kelpie.pipeline.tables.bronze import ASSIGNOR, SESSION_TIMEOUT, TOPIC_REGEX, UNREAD
 from kelpie.pipeline.tables.moments import instant
 from kelpie.wire.offsets_topic import RecordType
-from kelpie.wire.offsets_topic.consumer_group import (
-    ClassicMemberMetadata,
-    ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupMemberMetadataValue,
-    ConsumerGroupMetadataValue,
-    ConsumerGroupPartitionMetadataValue,
-    ConsumerGroupTargetAssignmentMemberValue,
-    ConsumerGroupTargetAssignmentMetadataValue,
-    CurrentPartitions,
-    TopicMetadata,
-)
-from kelpie.wire.structs import TopicIdPartitions
 
 CONSUMER_GROUP_TYPES = (
     RecordType.CONSUMER_GROUP_METADATA,
@@ -95,7 +84,7 @@ def entry_of(row: Row, at: Instant | None = None, where: str = "") -> OffsetsRec
     if key_type not in CONSUMER_GROUP_TYPES or UNREAD in details:
         return None
     member = row["members"][0] if row["members"] else {}
-    value = None if row["is_removal"] else _value(key_type, row["generation"], member, details)
+    value = None if row["is_removal"] else _value(row["generation"], member, details)
     key = _Key(row["group"], member.get("member_id", ""))
     return OffsetsRecord(key_type, key, value, row["log_offset"], at, where)
 
@@ -137,61 +126,35 @@ def _classic_member(member: Row) -> Member:
     )
 
 
-def _value(key_type: int, epoch: int, member: Row, details: Mapping[str, str]) -> Any:
-    match key_type:
-        case RecordType.CONSUMER_GROUP_METADATA:
-            return ConsumerGroupMetadataValue(epoch=epoch)
-        case RecordType.CONSUMER_GROUP_PARTITION_METADATA:
-            topics = [
-                TopicMetadata(
-                    topic_id=_topic_id(text), topic_name=name, num_partitions=0, partition_metadata=[]
-                )
-                for text, name in details.items()
-            ]
-            return ConsumerGroupPartitionMetadataValue(topics=topics)
-        case RecordType.CONSUMER_GROUP_MEMBER_METADATA:
-            return _member_metadata(member, details)
-        case RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA:
-            return ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch)
-        case RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER:
-            targets = [
-                TopicIdPartitions(topic_id=topic, partitions=partitions)
-                for topic, partitions in _by_topic(member)
-            ]
-            return ConsumerGroupTargetAssignmentMemberValue(topic_partitions=targets)
-    current = [
-        CurrentPartitions(topic_id=topic, partitions=partitions) for topic, partitions in _by_topic(member)
+def _value(epoch: int, member: Row, details: Mapping[str, str]) -> Any:
+    """What the value of a record of any type said, under the names that the fields have in the records."""
+    session, rebalance = details.get(SESSION_TIMEOUT), member.get("rebalance_timeout_ms")
+    assigned = [
+        SimpleNamespace(
+            topic_id=_topic_id(topic), partitions=[position["partition"] for position in positions]
+        )
+        for topic, positions in groupby(member.get("assigned") or (), key=lambda position: position["topic"])
     ]
-    return ConsumerGroupCurrentMemberAssignmentValue(
+    return SimpleNamespace(
+        epoch=epoch,
+        assignment_epoch=epoch,
         member_epoch=epoch,
-        previous_member_epoch=-1,
-        state=0,
-        assigned_partitions=current,
-        partitions_pending_revocation=[],
-    )
-
-
-def _member_metadata(member: Row, details: Mapping[str, str]) -> ConsumerGroupMemberMetadataValue:
-    rebalance, classic = member["rebalance_timeout_ms"], None
-    if SESSION_TIMEOUT in details:
-        session = int(details[SESSION_TIMEOUT])
-        classic = ClassicMemberMetadata(session_timeout_ms=session, supported_protocols=[])
-    return ConsumerGroupMemberMetadataValue(
-        instance_id=member["instance_id"],
-        rack_id=None,
-        client_id=member["client_id"],
-        client_host=member["client_host"],
-        subscribed_topic_names=member["subscribed"] or [],
+        # Only a record of type 4 has details without a member: the names of topics.
+        topics=[
+            SimpleNamespace(topic_id=_topic_id(text), topic_name=name)
+            for text, name in (details.items() if not member else ())
+        ],
+        topic_partitions=assigned,
+        assigned_partitions=assigned,
+        instance_id=member.get("instance_id"),
+        client_id=member.get("client_id"),
+        client_host=member.get("client_host"),
+        subscribed_topic_names=member.get("subscribed") or [],
         subscribed_topic_regex=details.get(TOPIC_REGEX),
         rebalance_timeout_ms=-1 if rebalance is None else rebalance,
         server_assignor=details.get(ASSIGNOR),
-        classic_member_metadata=classic,
+        classic_member_metadata=session and SimpleNamespace(session_timeout_ms=int(session)),
     )
-
-
-def _by_topic(member: Row) -> Iterator[tuple[bytes, list[int]]]:
-    for text, positions in groupby(member["assigned"] or (), key=lambda position: position["topic"]):
-        yield _topic_id(text), [position["partition"] for position in positions]
 
 
 def _topic_id(text: str) -> bytes:

@@ -14,8 +14,13 @@ from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
 from kelpie.pipeline.sources.inventory import LAST, plan, take_inventory
-from kelpie.pipeline.sources.segments.discovery import described, of_offsets_topic
-from kelpie.pipeline.sources.segments.files import FILLED, SegmentFile, SegmentTaskResult
+from kelpie.pipeline.sources.segments.files import (
+    FILLED,
+    SegmentFile,
+    SegmentTaskResult,
+    described,
+    of_offsets_topic,
+)
 from kelpie.pipeline.sources.segments.intake import Ingested, Runner, take_in
 from kelpie.pipeline.sources.segments.task import write
 from kelpie.pipeline.sources.snapshots.outputs import Configurations
@@ -31,7 +36,6 @@ CLUSTER = "c"
 class Here:
     """Runs tasks in this process, and remembers which."""
 
-    cores: int = 1
     ran: list[SegmentFile] = field(default_factory=list)
     tasks: int = 0
 
@@ -74,7 +78,7 @@ def ingest(lake: Lake, folders: Sequence[Path], run: Runner) -> Ingested:
     done = Ingested()
     for batch in plan(lake, cluster, inventory):
         files = of_offsets_topic(described(batch.of(Kind.SEGMENT), disks), cluster)
-        done = take_in(lake, files, run, application=batch.application, version=batch.number)
+        done = take_in(lake, files, run, cores=1, application=batch.application, version=batch.number)
         lake.append_rows(LAST, cluster, [], application=batch.application, version=batch.number)
     return done
 

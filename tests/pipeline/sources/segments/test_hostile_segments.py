@@ -15,10 +15,10 @@ from kelpie.pipeline.decoding import segment as segments
 from kelpie.pipeline.decoding.compiled import PAD
 from kelpie.pipeline.decoding.entries import HOSTILE, REASONS, Walk
 from kelpie.pipeline.decoding.group_records import group_metadata
-from kelpie.pipeline.decoding.segment import read_bytes
 from kelpie.wire.records import Codec, Record, write_batch
 from kelpie.wire.records.header import crc32c
 from tests.evidence import unpacked
+from tests.pipeline.decoding.whole_segments import read_bytes
 from tests.pipeline.sources.segments.segments import batches, commit
 
 MIB = 1 << 20

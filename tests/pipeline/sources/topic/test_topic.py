@@ -27,7 +27,7 @@ from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.sources.topic.data_source import OffsetsTopic
 from kelpie.pipeline.sources.topic.ends import Epochs, ask_epochs, ask_topic_ends
 from kelpie.pipeline.sources.topic.fetch import NotRead, read_range
-from kelpie.pipeline.sources.topic.intake import KELPIE, SPARK, choose, leader_epochs, open_topic, take_in
+from kelpie.pipeline.sources.topic.intake import KELPIE, SPARK, fitting, leader_epochs, open_topic, take_in
 from kelpie.pipeline.sources.topic.rows import RAW, OffsetRange
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
@@ -155,7 +155,7 @@ def test_topic_and_disk_tell_the_same(
 ) -> None:
     """Every record once, whichever way it came; but an aborted commit is on the disk alone."""
     cluster, name = busy
-    assert choose(cluster.bootstrap_servers) == SPARK
+    assert fitting(ask_topic_ends(Settings.of(cluster.bootstrap_servers))) == SPARK
     disk = from_disk(Lake(tmp_path / "disk"), cluster)
     ways = {}
     for through in (SPARK, KELPIE):
@@ -241,7 +241,7 @@ def test_kafka_0_9_is_read_by_kelpies_own_source(
         "kafka-topics", "--create", "--topic", group, "--partitions", "1", "--replication-factor", "1"
     )
     commit(cluster, group, 1, 2, 3, topic=group)
-    assert choose(cluster.bootstrap_servers) == KELPIE
+    assert fitting(ask_topic_ends(Settings.of(cluster.bootstrap_servers))) == KELPIE
 
     raw = open_topic(spark, cluster.bootstrap_servers, streaming=True)
     lake = Lake(tmp_path / "lake")

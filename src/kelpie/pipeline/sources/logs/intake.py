@@ -28,8 +28,7 @@ from kelpie.observations.encoding import decode
 from kelpie.observations.events import FACTS
 from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.sources.logs.identity import FileState, Seen, copies, steps_of, still_begins_so
-from kelpie.pipeline.sources.logs.parts import Part, Unjoinable, folded, merged
-from kelpie.pipeline.sources.logs.plan import LogTaskResult, Piece, Task
+from kelpie.pipeline.sources.logs.parts import LogTaskResult, Part, Piece, Task, Unjoinable, folded, merged
 from kelpie.pipeline.sources.logs.progress import Ledger, LogProgress, ReadingPlan
 from kelpie.pipeline.sources.logs.reader import can_be_split
 from kelpie.pipeline.sources.logs.rows import EVENTS, rows_of_line, settled, staged

@@ -18,7 +18,7 @@ from kelpie.evidence.logs.entries import ALONE, begin
 from kelpie.evidence.logs.layouts import Head, parse_head
 from kelpie.evidence.logs.markers import BRACKETED, LONGEST_SURE, Why, markers
 from kelpie.evidence.logs.matching import split_prefix
-from kelpie.pipeline.decoding.marked_lines import Brackets, Marked, Words
+from kelpie.pipeline.decoding.marked_lines import Brackets, Lines, Marked, Words
 from kelpie.pipeline.sources.logs.reader import (
     BOM,
     MOST_BYTES_OF_A_LINE,
@@ -94,7 +94,7 @@ class _Region:
         reader = self._reader
         while reader.first is None and self._next < len(self._text):
             self._entry(self._next, self._number)
-        lines = _words().lines(self._text, LONGEST_SURE, self._known)
+        lines = Lines(_words(), self._text, LONGEST_SURE, self._known)
         for line in lines:
             if line.start >= self._next and self._is_wanted(line):
                 self._entry(*self._beginning_of(line))

@@ -13,8 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kelpie.evidence.unreadable import unreadable
-from kelpie.pipeline.sources.logs.parts import part_of
-from kelpie.pipeline.sources.logs.plan import LogTaskResult, Piece, Task
+from kelpie.pipeline.sources.logs.parts import LogTaskResult, Piece, Task, part_of
 from kelpie.pipeline.sources.logs.ranges import last_head, read_range
 from kelpie.pipeline.sources.logs.reader import RowReader, Whole, read_whole
 from kelpie.pipeline.sources.logs.rows import EVENTS, as_table, columns_of, settled, stage, staged

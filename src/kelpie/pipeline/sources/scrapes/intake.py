@@ -13,7 +13,7 @@ from kelpie.evidence.scrapes import MalformedLine, read_scrape
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.time import Instant
 from kelpie.pipeline.sources.inventory import Item
-from kelpie.pipeline.storage.staging import ROWS_A_BATCH
+from kelpie.pipeline.storage.frames import ROWS_A_BATCH
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import moment
 

@@ -8,10 +8,10 @@ The journal also says how far each file was read. A file that has grown is read 
 replaced is read again, and old rows go where the new file contradicts them (`replaced`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kelpie.pipeline.sources.segments import replaced
 from kelpie.pipeline.sources.segments.files import (
@@ -50,46 +50,33 @@ class Ingested:
     """How far each file has been read, by its key; also files of earlier batches."""
 
 
-class Runner(Protocol):
-    """Runs tasks somewhere."""
-
-    @property
-    def cores(self) -> int:
-        """How many tasks run at a time."""
-
-    def __call__(
-        self, tasks: Sequence[Sequence[SegmentFile]], folders: Mapping[str, str]
-    ) -> Iterable[SegmentTaskResult]:
-        """The result of each task, in the same order. `folders`: those of the tables, by name."""
+Runner = Callable[[Sequence[Sequence[SegmentFile]], Mapping[str, str]], Iterable[SegmentTaskResult]]
+"""Runs tasks: the result of each, in the same order. It also gets the folders of the tables, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnSpark:
+def on_spark(context: "SparkContext") -> Runner:
     """Tasks on Spark's executors: plain tasks, for planning a query takes longer than a small input."""
 
-    context: "SparkContext"
-
-    @property
-    def cores(self) -> int:
-        return self.context.defaultParallelism
-
-    def __call__(
-        self, tasks: Sequence[Sequence[SegmentFile]], folders: Mapping[str, str]
+    def run(
+        tasks: Sequence[Sequence[SegmentFile]], folders: Mapping[str, str]
     ) -> Iterable[SegmentTaskResult]:
         def task(files: Sequence[SegmentFile]) -> SegmentTaskResult:
             from kelpie.pipeline.sources.segments.task import write  # noqa: PLC0415 - not in the driver.
 
             return write(files, folders)
 
-        return self.context.parallelize(tasks, len(tasks)).map(task).collect()
+        return context.parallelize(tasks, len(tasks)).map(task).collect()
+
+    return run
 
 
 def take_in(
-    lake: Lake, files: Sequence[SegmentFile], run: Runner, *, application: str, version: int
+    lake: Lake, files: Sequence[SegmentFile], run: Runner, *, cores: int, application: str, version: int
 ) -> Ingested:
     """Reads what is new in these files, as one batch; a second call with the same number adds nothing.
 
-    `files`: those that are new or have changed, whatever has changed about them. Raises Conflict, and
+    `files`: those that are new or have changed, whatever has changed about them. `cores`: how many tasks run
+    at a time. Raises Conflict, and
     ClusterFault where executors do not see what the driver sees.
     """
     for table in FILLED:
@@ -102,7 +89,7 @@ def take_in(
         todo = list(what_is_new(files, before))
     if todo:
         size = sum(file.size - file.start for file in todo)
-        task_bytes = min(TASK_BYTES, max(_SMALLEST_TASK, size // (run.cores * _TASKS_PER_CORE)))
+        task_bytes = min(TASK_BYTES, max(_SMALLEST_TASK, size // (cores * _TASKS_PER_CORE)))
         results = _run(lake, run, packed(todo, task_bytes))
         progress = _kept(before) | _new_progress(results, before)
         page = journal.record(

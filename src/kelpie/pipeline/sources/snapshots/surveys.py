@@ -18,7 +18,7 @@ from kelpie.evidence.unreadable import unreadable
 from kelpie.observations.encoding import KNOWN
 from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.sources.snapshots.outputs import SURVEY
-from kelpie.pipeline.storage.staging import ROWS_A_BATCH
+from kelpie.pipeline.storage.frames import ROWS_A_BATCH
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.lag import SURVEYED
 

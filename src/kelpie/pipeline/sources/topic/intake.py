@@ -56,7 +56,7 @@ def open_topic(
 
     `starting`: "earliest", "latest", or offsets by partition. Spark's source needs an offset for each
     partition; Kelpie's begins at 0 where there is none. `properties`: those of a Kafka client. `through`:
-    SPARK or KELPIE; None asks the cluster once (`choose`). Raises ClientError and BadSettings.
+    SPARK or KELPIE; None asks the cluster once (`fitting`). Raises ClientError and BadSettings.
     """
     client_properties = _plain(properties)
     options = {_KAFKA + name: value for name, value in client_properties.items()} | {
@@ -66,7 +66,7 @@ def open_topic(
     if most_per_trigger is not None and streaming:
         options[MOST] = str(most_per_trigger)
     topic_ends = ask_topic_ends(settings_of(client_properties, bootstrap))
-    if (through or _fitting(topic_ends)) == SPARK:
+    if (through or fitting(topic_ends)) == SPARK:
         try:
             return _by_spark(
                 spark, options, sorted({*topic_ends.ends, *topic_ends.missing}), streaming=streaming
@@ -83,35 +83,17 @@ def open_topic(
     return reader.format(NAME).options(**options).option(TASKS, _cores(spark)).load()
 
 
-def choose(bootstrap: str, properties: Mapping[str, str] | None = None) -> str:
+def fitting(topic_ends: TopicEnds) -> str:
     """SPARK, or KELPIE if the cluster is too old for Spark's source, or a partition cannot be read now.
 
-    Spark's source waits for every partition, and then fails. Raises ClientError.
+    Spark's source waits for every partition, and then fails.
     """
-    return _fitting(ask_topic_ends(settings_of(_plain(properties), bootstrap)))
-
-
-def _fitting(topic_ends: TopicEnds) -> str:
     return SPARK if topic_ends.tells_versions and topic_ends.ends and not topic_ends.missing else KELPIE
 
 
 def leader_epochs(bootstrap: str, properties: Mapping[str, str] | None = None) -> Epochs:
     """For `take_in`. Call it for every batch, after its rows were planned. Raises BadSettings."""
     return ask_epochs(settings_of(_plain(properties), bootstrap))
-
-
-def written(
-    raw: DataFrame, folders: Mapping[str, str], *, cluster: str, epochs: Epochs | None = None
-) -> DataFrame:
-    """Decodes records and writes files for the tables. One row per file; no commit names it yet."""
-    known = dict(epochs or {})
-
-    def task(batches):  # type: ignore[no-untyped-def]
-        from kelpie.pipeline.sources.topic.task import write  # noqa: PLC0415 - not in the driver.
-
-        return write(batches, folders, cluster, known)
-
-    return raw.mapInArrow(task, _FILES)
 
 
 def take_in(
@@ -122,13 +104,11 @@ def take_in(
     application: str,
     version: int,
     epochs: Epochs | None = None,
-    tasks: int | None = None,
 ) -> Ingested:
     """Takes in these records as one batch, whose number the caller gives; a second call adds nothing.
 
     `epochs`: see `leader_epochs`. Without them, a record that Spark's source read and another one that a dead
-    leader's disk has at the same offset cannot be told apart. `tasks`: the most files that a table gets.
-    Raises Conflict.
+    leader's disk has at the same offset cannot be told apart. Raises Conflict.
     """
     for table in FILLED:
         lake.open(table)
@@ -136,9 +116,16 @@ def take_in(
     page = journal.finish()
     if page is None or page.number < version:
         folders = {table.name: str(lake.path(table)) for table in FILLED}
-        few = raw.coalesce(tasks or _cores(raw.sparkSession))
+        few = raw.coalesce(_cores(raw.sparkSession))
         files: dict[str, list[NewFile]] = {table.name: [] for table in FILLED}
-        for row in written(few, folders, cluster=cluster, epochs=epochs).collect():
+        known_epochs = dict(epochs or {})
+
+        def task(batches):  # type: ignore[no-untyped-def]
+            from kelpie.pipeline.sources.topic.task import write  # noqa: PLC0415 - not in the driver.
+
+            return write(batches, folders, cluster, known_epochs)
+
+        for row in few.mapInArrow(task, _FILES).collect():
             files[row["table"]].append(NewFile(**json.loads(row["file"])))
         page = journal.record(version, files)
         journal.finish()

@@ -50,15 +50,11 @@ def address_of(bootstrap: str) -> str:
 
 def raw_rows(partition: int, source: str, pairs: pa.Table) -> Iterator[pa.RecordBatch]:
     """Rows of one partition's records. `pairs`: see `decoding.pairs`."""
-    constants = {"offsets_partition": partition, "source": source}
-    for batch in pairs.combine_chunks().to_batches(ROWS_A_BATCH):
-        arrays = [
-            batch[field.name]
-            if field.name in pairs.column_names
-            else _repeated(constants.get(field.name), field.type, batch.num_rows)
-            for field in RAW
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=RAW)
+    same = {"offsets_partition": partition, "source": source, "reason": None}
+    rows = pairs
+    for name, value in same.items():
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, RAW.field(name).type), pairs.num_rows))
+    yield from rows.select(RAW.names).combine_chunks().to_batches(ROWS_A_BATCH)
 
 
 def reason_row(
@@ -72,7 +68,3 @@ def runs(numbers: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Starts and ends of runs of equal numbers."""
     cuts = (np.flatnonzero(np.diff(numbers)) + 1).tolist()
     yield from zip([0, *cuts], [*cuts, len(numbers)], strict=True)
-
-
-def _repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
-    return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)
