@@ -14,7 +14,6 @@ already (`Brackets`) is not reported for such a word.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,8 +75,9 @@ class Brackets:
         self.table[place] = value
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
+    """The words, prepared for the search."""
+
     width: int
     shifts: NDArray[np.uint8]
     buckets: NDArray[np.int32]
@@ -151,25 +151,10 @@ class Lines:
             start, size = end, min(2 * size, _BLOCK)
 
     def _found(self, block: NDArray[np.uint8], ends: NDArray[np.int64], start: int) -> Iterator[Marked]:
-        words, known = self._words, self._known
+        known = self._known
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
         marks = np.zeros(len(ends), np.uint8)
-        _search(
-            block,
-            ends,
-            marks,
-            words.shifts,
-            words.buckets,
-            words.order,
-            words.text,
-            words.starts,
-            words.leads,
-            words.marks,
-            words.width,
-            words.bracketed,
-            words.sure,
-            known.table,
-        )
+        _search(block, ends, marks, self._words, known.table)
         marks &= np.uint8(255 & ~known.ignored)
         wanted = (marks != 0) | (ends - starts > self._longest)
         for line in np.flatnonzero(block[np.minimum(starts, len(block) - 1)] == _BRACE):
@@ -241,7 +226,7 @@ def _place(table: Any, value: Any):  # type: ignore[no-untyped-def]
     """Where the value is in the table, or would be: then 0 is there."""
     mask = np.uint64(len(table) - 1)
     at = (value >> np.uint64(7)) & mask
-    while table[at] not in (0, value):
+    while table[at] and table[at] != value:
         at = (at + np.uint64(1)) & mask
     return at
 
@@ -265,26 +250,13 @@ def _bracket(text: Any, word: Any, start: Any, end: Any):  # type: ignore[no-unt
 
 
 @compiled
-def _search(  # type: ignore[no-untyped-def]
-    text: Any,
-    ends: Any,
-    line_marks: Any,
-    shifts: Any,
-    buckets: Any,
-    order: Any,
-    words: Any,
-    starts: Any,
-    leads: Any,
-    marks: Any,
-    width: Any,
-    bracketed: Any,
-    sure: Any,
-    known: Any,
-):
+def _search(text: Any, ends: Any, line_marks: Any, words: Any, known: Any):  # type: ignore[no-untyped-def]
+    """Adds to `line_marks` the marks of the words in each line."""
+    shifts, buckets, starts = words.shifts, words.buckets, words.starts
     size = np.uint64(len(text))
-    window = np.uint64(width)
+    window = np.uint64(words.width)
     one = np.uint64(1)
-    before_tail = np.int64(text.ctypes.data) + width - 8
+    before_tail = np.int64(text.ctypes.data) + words.width - 8
     multiplier, last_three = np.uint64(0x9E3779B1), np.uint64(40)
     at = np.uint64(0)
     line = 0
@@ -300,26 +272,26 @@ def _search(  # type: ignore[no-untyped-def]
             continue
         skip = False
         for place in range(buckets[gram], buckets[gram + 1]):
-            word = order[place]
+            word = words.order[place]
             first = starts[word]
             length = starts[word + 1] - first
-            lead = np.uint64(leads[word])
+            lead = np.uint64(words.leads[word])
             if at < lead or at - lead + np.uint64(length) > size:
                 continue
             begins = at - lead
             same = True
             for letter in range(length):
-                if text[begins + np.uint64(letter)] != words[first + letter]:
+                if text[begins + np.uint64(letter)] != words.text[first + letter]:
                     same = False
                     break
             if not same:
                 continue
             while ends[line] < at:
                 line += 1
-            mark = marks[word]
-            if mark == bracketed:
+            mark = words.marks[word]
+            if mark == words.bracketed:
                 if in_bracket == line:
-                    mark = sure
+                    mark = words.sure
                 else:
                     in_bracket = line
                     begin = 0 if line == 0 else ends[line - 1] + 1
@@ -327,7 +299,7 @@ def _search(  # type: ignore[no-untyped-def]
                     if value != 0 and known[_place(known, value)] == value:
                         mark = 0
             line_marks[line] |= np.uint8(mark)
-            if mark & sure:
+            if mark & words.sure:
                 skip = True
         if skip:
             at = np.uint64(ends[line] + 1)

@@ -172,7 +172,7 @@ def _put(at, stride, numbers):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _decode(base, entries, state, out, rows, rest, room):  # type: ignore[no-untyped-def]
+def _decode(base, entries, state, out, rows, rest, room, only_list):  # type: ignore[no-untyped-def]
     """Continues where `state` says, until all is read or there is no room for another row.
 
     `base`, `out`, `rest` are addresses; `out` has `rows` numbers for each column, `rest` `room` records.
@@ -205,6 +205,8 @@ def _decode(base, entries, state, out, rows, rest, room):  # type: ignore[no-unt
                 kind, log_offset, moment = SENSELESS, entry["base_offset"] + place, np.int64(NONE)
                 key, key_size, value_size, following = at, end - at, np.int64(NONE), end
                 place = entry["count"]
+            elif only_list:
+                kind = OTHER
             elif is_control:
                 if key_size >= 4:
                     kind, version = CONTROL, int16(key + 2)
@@ -243,47 +245,19 @@ def _decode(base, entries, state, out, rows, rest, room):  # type: ignore[no-unt
     state[_FILLED], state[_OTHERS] = filled, others
 
 
-@compiled
-def _list(base, entries, out, room):  # type: ignore[no-untyped-def]
-    """Where key and value of every record are; `out` is an address. How many there are."""
-    listed = 0
-    for number in range(len(entries)):
-        entry = entries[number]
-        at, end, place = base + entry["begin"], base + entry["end"], 0
-        is_batch = entry["magic"] == 2
-        is_dated_by_broker = is_batch and entry["attributes"] & APPEND_TIME_BIT != 0
-        while place < entry["count"] and listed < room:
-            following, passed, behind, key, key_size, value, value_size = (
-                _locate(at, end) if is_batch else _locate_message(at, end)
-            )
-            moment = _moment(
-                entry["max_timestamp"] if is_dated_by_broker else entry["base_timestamp"] + passed
-            )
-            kind, log_offset = OTHER, entry["base_offset"] + behind
-            if following < 0 or behind < 0 or behind > entry["last_delta"]:
-                kind, log_offset, moment = SENSELESS, entry["base_offset"] + place, np.int64(NONE)
-                key, key_size, value_size, value, following = at, end - at, np.int64(NONE), at, end
-                place = entry["count"]
-            _put(out + _RECORD_SIZE * listed, 8, (number, kind, np.int64(NONE), log_offset, moment))
-            _put(out + _RECORD_SIZE * listed + 40, 8, (key - base, key_size, value - base, value_size))
-            listed += 1
-            at = following
-            place += 1
-    return listed
-
-
 def list_records(data: NDArray[np.uint8], entries: NDArray[Any]) -> NDArray[Any]:
     """All records of these entries, as they are: OTHER, or SENSELESS where an entry makes no sense."""
-    # An entry may claim more than it has room for; a record without headers is a byte shorter than it should.
-    room = np.minimum(entries["count"], (entries["end"] - entries["begin"]) // (SMALLEST_RECORD - 1) + 1)
-    out = np.empty(int(room.sum()), RECORD)
-    return out[: _list(data.ctypes.data, entries, out.ctypes.data, len(out))]
+    pieces = [others for _, others in decode(data, entries, _OTHERS_AT_ONCE, only_list=True)]
+    return np.concatenate(pieces) if pieces else np.empty(0, RECORD)
 
 
 def decode(
-    data: NDArray[np.uint8], entries: NDArray[Any], rows: int
+    data: NDArray[np.uint8], entries: NDArray[Any], rows: int, *, only_list: bool = False
 ) -> Iterator[tuple[dict[str, NDArray[np.int64]], NDArray[Any]]]:
-    """The records of these entries of `data`: columns of at most `rows` commits, and other records."""
+    """The records of these entries of `data`: columns of at most `rows` commits, and other records.
+
+    `only_list`: all are other records, whatever they hold.
+    """
     counts = np.minimum(entries["count"], (entries["end"] - entries["begin"]) // SMALLEST_RECORD + 1)
     rows = min(rows, int(counts.sum()) + 1)
     state = np.zeros(5, np.int64)
@@ -291,5 +265,6 @@ def decode(
         out = np.empty((len(COLUMNS), rows), np.int64)
         rest = np.empty(min(rows, _OTHERS_AT_ONCE), RECORD)
         state[_FILLED] = state[_OTHERS] = 0
-        _decode(data.ctypes.data, entries, state, out.ctypes.data, rows, rest.ctypes.data, len(rest))
+        places = (out.ctypes.data, rows, rest.ctypes.data, len(rest))
+        _decode(data.ctypes.data, entries, state, *places, only_list)
         yield dict(zip(COLUMNS, out[:, : state[_FILLED]], strict=True)), rest[: state[_OTHERS]]
