@@ -69,7 +69,7 @@ class Brackets:
             self.table = np.zeros(2 * len(self.table), np.uint64)
             for known in old:
                 self.table[_place(self.table, known)] = known
-        value = _hash(np.frombuffer(text, np.uint8), 0, len(text))
+        value = np.uint64(_hash(np.frombuffer(text, np.uint8), 0, len(text)))
         place = _place(self.table, value)
         self._count += self.table[place] == 0
         self.table[place] = value
