@@ -34,7 +34,7 @@ _LINGER_S = 60.0
 _LOOK_S = 0.25
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _QUIET_ATTEMPTS = 2
-"""A connection that was closed while nobody used it, or a coordinator that has just moved, is no news."""
+"""So many attempts may fail without a message: a connection was idle, or a coordinator has just moved."""
 _UNKNOWN = -1
 
 _Key = tuple[str, str]
@@ -76,7 +76,7 @@ class Committer:
     ) -> None:
         self.logged = LoggedOnce()
         self._settings = settings
-        self._patience_s, self._flush_s = patience_s, flush_s
+        self.patience_s, self.flush_s = patience_s, flush_s
         self._lock = threading.Condition()
         self._waiting: dict[_Key, QueryProgress] = {}
         """The newest progress that was not taken up yet."""
@@ -130,14 +130,14 @@ class Committer:
     # What the thread asks.
 
     def take(self) -> list[tuple[_Key, QueryProgress]]:
-        """What nobody works on."""
+        """The progress that no task works on."""
         with self._lock:
             mine = [key for key in self._waiting if key not in self._busy]
             self._busy.update(mine)
             return [(key, self._waiting.pop(key)) for key in mine]
 
     def newest(self, key: _Key, progress: QueryProgress) -> QueryProgress:
-        """What has come since for somebody who works on it."""
+        """Progress that has come since a task began to work on it."""
         with self._lock:
             return self._waiting.pop(key, progress)
 
@@ -146,60 +146,42 @@ class Committer:
             self._busy.discard(key)
             self._lock.notify_all()
 
-    def may_end(self, idle_since: float, end: "End") -> bool:
-        """Whether the thread may end; then it must."""
+    def may_end(self, idle_since: float, ended_s: float | None) -> bool:
+        """Whether the thread may end; then it must. `ended_s`: see `_Work`."""
         with self._lock:
             if self._waiting or self._busy:
                 return False
-            if end.is_near:
-                may = not self._running or end.seconds_gone > _LAST_EVENTS_S
+            if ended_s is not None:
+                may = not self._running or ended_s > _LAST_EVENTS_S
             else:
                 may = not self._running and time.monotonic() - idle_since > _LINGER_S
             if may:
                 self._thread = None
             return may
 
-    @property
-    def patience_s(self) -> float:
-        return self._patience_s
-
-    @property
-    def flush_s(self) -> float:
-        return self._flush_s
-
-
-class End:
-    """When the program ends: its main thread has, and how long ago."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-
-    @property
-    def is_near(self) -> bool:
-        if self._since is None and not threading.main_thread().is_alive():
-            self._since = time.monotonic()
-        return self._since is not None
-
-    @property
-    def seconds_gone(self) -> float:
-        return time.monotonic() - self._since if self.is_near and self._since is not None else 0.0
-
 
 class _Work:
-    """The thread's own: connections, and what it knows to be stored."""
+    """What only the thread uses: connections, and what it knows to be stored."""
 
     def __init__(self, settings: Settings, committer: Committer) -> None:
         self._kafka = GroupOffsets(settings)
         self._committer = committer
         self._tell = committer.logged.tell
         self._standings: dict[_Key, _Standing] = {}
-        self._end = End()
+        self._ended_at: float | None = None
+
+    @property
+    def _ended_s(self) -> float | None:
+        """For how many seconds the program has been ending: its main thread is gone. None: it runs."""
+        if self._ended_at is None and not threading.main_thread().is_alive():
+            self._ended_at = time.monotonic()
+        return None if self._ended_at is None else time.monotonic() - self._ended_at
 
     async def serve(self) -> None:
         idle_since = time.monotonic()
         tasks: set[asyncio.Task[None]] = set()
         try:
-            while not self._committer.may_end(idle_since, self._end):
+            while not self._committer.may_end(idle_since, self._ended_s):
                 for key, progress in self._committer.take():
                     tasks.add(asyncio.create_task(self._see_to(key, progress)))
                 if tasks:
@@ -236,7 +218,7 @@ class _Work:
             except CommitDelayed as error:
                 standing.batch = _UNKNOWN  # It may have been done all the same: look before it is done again.
                 gone = time.monotonic() - began
-                if gone > self._committer.patience_s or self._end.seconds_gone > self._committer.flush_s:
+                if gone > self._committer.patience_s or (self._ended_s or 0.0) > self._committer.flush_s:
                     self._tell(
                         group,
                         "given up",
@@ -281,17 +263,17 @@ class _Work:
         """What is not stored yet, and would not take the group back."""
         due = {}
         for name, offset in progress.offsets.items():
-            there = stored.get(name)
-            if there is not None:
-                query, batch = mark_of(there.metadata)
+            committed = stored.get(name)
+            if committed is not None:
+                query, batch = mark_of(committed.metadata)
                 if query == progress.query and batch >= progress.batch:
                     continue
-                if there.offset > offset:
+                if committed.offset > offset:
                     self._tell(
                         group,
                         "ahead",
                         logging.WARNING,
-                        f"{progress} stands at {offset} of {name}, and group {group} at {there.offset}: "
+                        f"{progress} stands at {offset} of {name}, and group {group} at {committed.offset}: "
                         "groups are never taken back, so nothing is committed there until the query is past "
                         "that. If the query begins anew on purpose, delete the group, or name another one.",
                     )

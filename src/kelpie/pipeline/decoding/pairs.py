@@ -54,22 +54,12 @@ def read_pairs(pairs: pa.Table) -> Iterator[Read]:
     entries["size"] = sizes - _SIZES
     written = numbers_of(pairs["written"])
     entries["base_timestamp"] = np.where(written < 0, -1, written // _US_PER_MS)
-    for name, of_entry in (
-        ("producer_id", "producer_id"),
-        ("producer_epoch", "producer_epoch"),
-        ("log_epoch", "leader_epoch"),
-    ):
-        entries[of_entry] = numbers_of(pairs[name])
+    entries["producer_id"] = numbers_of(pairs["producer_id"])
+    entries["producer_epoch"] = numbers_of(pairs["producer_epoch"])
+    entries["leader_epoch"] = numbers_of(pairs["log_epoch"])
     data = np.zeros(int(ends[-1]) + PAD, np.uint8)
-    _lay_out(
-        data.ctypes.data,
-        _swapped(key_sizes),
-        key.address,
-        key_sizes,
-        _swapped(value_sizes),
-        value.address,
-        value_sizes,
-    )
+    keys = _swapped(key_sizes), key.address, key_sizes
+    _lay_out(data.ctypes.data, *keys, _swapped(value_sizes), value.address, value_sizes)
     yield from decoded_entries(data, entries, [])
 
 

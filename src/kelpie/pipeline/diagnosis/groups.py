@@ -34,43 +34,16 @@ from kelpie.pipeline.storage.frames import ClusterTables, Rows, staged
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant, moment
 from kelpie.pipeline.tables.types import BOOLEAN, INT, STRING, STRINGS
-from kelpie.pipeline.transforms.group_records import observed_groups
+from kelpie.pipeline.transforms.group_records import ENTRY_COLUMNS, observed_groups
 from kelpie.pipeline.transforms.health import health, shown
 
 MOST_COMMITS = 2_000
 """Of one group and partition; more than the live doctor sees."""
 CASE, FINDING, OPEN = "case", "finding", "open"
 
-_COMMIT = [
-    "group",
-    "offsets_partition",
-    "log_offset",
-    "at",
-    "topic",
-    "partition",
-    "offset",
-    "leader_epoch",
-    "metadata",
-    "expires",
-    "is_transactional",
-    "source",
-]
-_RECORD = [
-    "group",
-    "offsets_partition",
-    "log_offset",
-    "at",
-    "written",
-    "key_type",
-    "generation",
-    "protocol_type",
-    "protocol",
-    "leader",
-    "members",
-    "is_removal",
-    "details",
-    "source",
-]
+_PLACE = ["group", "offsets_partition", "log_offset", "at", "source"]
+_COMMIT = [*_PLACE, "topic", "partition", "offset", "leader_epoch", "metadata", "expires", "is_transactional"]
+_RECORD = [*_PLACE, *ENTRY_COLUMNS, "protocol_type", "protocol", "leader"]
 _EVENT = ["at", "source", "line", "part", "kind", *FACTS, "details", "text"]
 _SNAPSHOT = ["group", "snapshot", "ordinal", "kind", "body", "source"]
 _UNTIMED_KINDS = ("setting", "transaction", "epoch-end")
@@ -80,24 +53,12 @@ JUDGED = pa.schema(
     [
         pa.field("what", STRING),
         *TABLES["findings"].schema,
-        pa.field("missing", STRINGS),
-        pa.field("offsets_partition", INT),
-        pa.field("state", STRING),
-        pa.field("member_count", INT),
-        pa.field("known_from", STRINGS),
-        pa.field("is_listed", BOOLEAN),
+        *pa.schema({"missing": STRINGS, "offsets_partition": INT, "state": STRING, "member_count": INT}),
+        *pa.schema({"known_from": STRINGS, "is_listed": BOOLEAN}),
     ]
 )
 """A row for the group itself (`case`), for each finding and for each open question."""
-_GROUP_COLUMNS = (
-    "cluster",
-    "group",
-    "offsets_partition",
-    "state",
-    "member_count",
-    "known_from",
-    "is_listed",
-)
+_GROUP_COLUMNS = ("cluster", "group", "offsets_partition", "state", "member_count", "known_from", "is_listed")
 Row = dict[str, Any]
 
 

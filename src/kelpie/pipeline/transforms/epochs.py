@@ -17,40 +17,27 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kelpie.model.names import TopicPartition
 from kelpie.observations.group_epochs import GroupEpochs
-from kelpie.observations.groups import Generation, Member
+from kelpie.observations.groups import Member
 from kelpie.pipeline.tables.silver import ROSTER
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING
-from kelpie.pipeline.transforms.group_records import CONSUMER_GROUP_TYPES, coordinator_writes, entry_of
+from kelpie.pipeline.transforms.group_records import (
+    CONSUMER_GROUP_TYPES,
+    ENTRY_COLUMNS,
+    coordinator_writes,
+    entry_of,
+)
 from kelpie.wire.offsets_topic import RecordType
 
 _EPOCHS = (RecordType.CONSUMER_GROUP_METADATA, RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA)
 
 EPOCH = pa.schema(
     [
-        pa.field("cluster", STRING),
-        pa.field("group", STRING),
-        pa.field("offsets_partition", INT),
-        pa.field("log_offset", LONG),
-        pa.field("generation", INT),
-        pa.field("is_removal", BOOLEAN),
-        pa.field("began", MOMENT),
-        pa.field("settled", MOMENT),
-        pa.field("protocol", STRING),
-        pa.field("roster", ROSTER),
+        *pa.schema({"cluster": STRING, "group": STRING, "offsets_partition": INT, "log_offset": LONG}),
+        *pa.schema({"generation": INT, "is_removal": BOOLEAN, "began": MOMENT, "settled": MOMENT}),
+        *pa.schema({"protocol": STRING, "roster": ROSTER}),
     ]
 )
-_NEEDED = [
-    "cluster",
-    "group",
-    "offsets_partition",
-    "log_offset",
-    "written",
-    "key_type",
-    "generation",
-    "members",
-    "is_removal",
-    "details",
-]
+_NEEDED = ["cluster", "group", "offsets_partition", "log_offset", *ENTRY_COLUMNS]
 
 Row = dict[str, Any]
 
@@ -87,7 +74,7 @@ class _Fold:
     def read(self, records: Iterable[Row]) -> Iterator[Row]:
         for batch in coordinator_writes(records):
             written = batch[0]["written"]
-            if any(self._ends_epoch(row) for row in batch):
+            if any(map(self._ends_epoch, batch)):
                 yield from self._ended()
             self._epochs.begin_batch()
             for row in batch:
@@ -113,7 +100,10 @@ class _Fold:
         """Completes the current epoch: now its roster is known."""
         known = self._epochs.group(self._group)
         if self._newest is not None and known is not None:
-            self._newest |= {"protocol": known.protocol or None, "roster": self._roster(known)}
+            self._newest |= {
+                "protocol": known.protocol or None,
+                "roster": list(map(self._member, known.members)),
+            }
             yield self._newest
         self._newest = None
 
@@ -132,9 +122,6 @@ class _Fold:
             "began": record["written"],
             **more,
         }
-
-    def _roster(self, known: Generation) -> list[Row]:
-        return [self._member(member) for member in known.members]
 
     def _member(self, member: Member) -> Row:
         return {

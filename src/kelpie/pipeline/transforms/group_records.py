@@ -26,6 +26,8 @@ CONSUMER_GROUP_TYPES = (
     RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
     RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
 )
+ENTRY_COLUMNS = ["written", "key_type", "generation", "members", "is_removal", "details"]
+"""The columns that make an entry, beside group, partition and offset."""
 Row = Mapping[str, Any]
 AnyRow = TypeVar("AnyRow", bound=Row)
 
