@@ -53,8 +53,12 @@ JUDGED = pa.schema(
     [
         pa.field("what", STRING),
         *TABLES["findings"].schema,
-        *pa.schema({"missing": STRINGS, "offsets_partition": INT, "state": STRING, "member_count": INT}),
-        *pa.schema({"known_from": STRINGS, "is_listed": BOOLEAN}),
+        pa.field("missing", STRINGS),
+        pa.field("offsets_partition", INT),
+        pa.field("state", STRING),
+        pa.field("member_count", INT),
+        pa.field("known_from", STRINGS),
+        pa.field("is_listed", BOOLEAN),
     ]
 )
 """A row for the group itself (`case`), for each finding and for each open question."""

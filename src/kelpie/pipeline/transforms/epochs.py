@@ -31,11 +31,18 @@ from kelpie.wire.offsets_topic import RecordType
 _EPOCHS = (RecordType.CONSUMER_GROUP_METADATA, RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA)
 
 EPOCH = pa.schema(
-    [
-        *pa.schema({"cluster": STRING, "group": STRING, "offsets_partition": INT, "log_offset": LONG}),
-        *pa.schema({"generation": INT, "is_removal": BOOLEAN, "began": MOMENT, "settled": MOMENT}),
-        *pa.schema({"protocol": STRING, "roster": ROSTER}),
-    ]
+    {
+        "cluster": STRING,
+        "group": STRING,
+        "offsets_partition": INT,
+        "log_offset": LONG,
+        "generation": INT,
+        "is_removal": BOOLEAN,
+        "began": MOMENT,
+        "settled": MOMENT,
+        "protocol": STRING,
+        "roster": ROSTER,
+    }
 )
 _NEEDED = ["cluster", "group", "offsets_partition", "log_offset", *ENTRY_COLUMNS]
 
@@ -100,10 +107,8 @@ class _Fold:
         """Completes the current epoch: now its roster is known."""
         known = self._epochs.group(self._group)
         if self._newest is not None and known is not None:
-            self._newest |= {
-                "protocol": known.protocol or None,
-                "roster": list(map(self._member, known.members)),
-            }
+            roster = list(map(self._member, known.members))
+            self._newest |= {"protocol": known.protocol or None, "roster": roster}
             yield self._newest
         self._newest = None
 
