@@ -12,11 +12,9 @@ from kelpie.observations import OFFSETS_TOPIC, PartitionView
 from kelpie.questions.fetch import AskRecords, FetchedPartition
 from kelpie.questions.list_offsets import AskOffsets, ListedOffset
 from kelpie.questions.metadata import AskMetadata
-from kelpie.wire.api.list_offsets import ListOffsetsRequest
 from kelpie.wire.api.metadata import MetadataRequest
 
 READ_COMMITTED = 1
-_KNOWS_ISOLATION = 2
 
 
 async def ask_views(nodes: Nodes) -> dict[int, PartitionView]:
@@ -52,18 +50,11 @@ async def ask_views(nodes: Nodes) -> dict[int, PartitionView]:
 
 
 async def ask_offsets(
-    nodes: Nodes, node: int, partitions: Sequence[int], timestamp: int, *, isolation_level: int = 0
+    nodes: Nodes, node: int, partitions: Sequence[int], timestamp: int
 ) -> dict[int, ListedOffset]:
-    """By partition: the offset at a timestamp, from its leader. Raises ClientError.
-
-    A leader that knows no transactions (before 0.11) is asked without an isolation level.
-    """
-    knows = (await nodes.versions(node)).speaks(ListOffsetsRequest, at_least=_KNOWS_ISOLATION)
-    question = AskOffsets(
-        isolation_level if knows else 0,
-        {TopicPartition(OFFSETS_TOPIC, number): (timestamp, None) for number in partitions},
-        int(nodes.settings.request_timeout_s * 1000),
-    )
+    """By partition: the offset at a timestamp, from its leader. Raises ClientError."""
+    wanted = {TopicPartition(OFFSETS_TOPIC, number): (timestamp, None) for number in partitions}
+    question = AskOffsets(0, wanted, int(nodes.settings.request_timeout_s * 1000))
     return {name.partition: offset for name, offset in (await nodes.put(node, question)).items()}
 
 

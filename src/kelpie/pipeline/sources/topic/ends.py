@@ -8,15 +8,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kelpie.client.admin.asking import Asking
+from kelpie.client.admin.log_ends import ask_ends, ask_offsets_at
 from kelpie.client.client_errors import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
-from kelpie.client.offsets_topic import READ_COMMITTED, ask_offsets, ask_views
+from kelpie.client.offsets_topic import ask_views
 from kelpie.client.settings import Settings
 from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.questions.list_offsets import EARLIEST, LATEST
+from kelpie.questions.list_offsets import EARLIEST
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
 
 _FOR_CLIENTS = 2
@@ -60,31 +62,27 @@ def ask_epochs(settings: Settings) -> Epochs:
 
 async def _topic_ends(settings: Settings, tells_versions: bool | None) -> TopicEnds:
     async with await Nodes.open(settings, memory=Memory(tells_versions)) as nodes:
-        known = await ask_views(nodes)
-        by_leader: dict[int, list[int]] = defaultdict(list)
-        missing = {}
-        for partition, view in known.items():
-            if view.leader < 0:
-                missing[partition] = "it has no leader"
+        leaders = {view.name: view.leader for view in (await ask_views(nodes)).values()}
+        asking = Asking(nodes)
+        await asking.meet()
+        by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+        for name, leader in leaders.items():
+            if leader in asking.reached:
+                by_leader[leader].append(name)
+        await ask_ends(asking, by_leader)
+        answers = {row.name: row for row in asking.seen.ends}
+        ends, missing = {}, {}
+        for name, leader in leaders.items():
+            row = answers.get(name)
+            if row is not None and not row.error:
+                ends[name.partition] = row.earliest, row.stable
+            elif row is not None:
+                missing[name.partition] = f"broker {leader} answers {describe(row.error)}"
+            elif leader < 0:
+                missing[name.partition] = "it has no leader"
             else:
-                by_leader[view.leader].append(partition)
-        ends: dict[int, tuple[int, int]] = {}
-
-        async def ask(leader: int, partitions: Sequence[int]) -> None:
-            try:
-                first = await offsets_of(nodes, leader, partitions, EARLIEST)
-                last = await offsets_of(nodes, leader, partitions, LATEST)
-            except ClientError as error:
-                missing.update(dict.fromkeys(partitions, f"its leader, broker {leader}: {error.reason}"))
-                return
-            for partition in partitions:
-                begin, end = first[partition], last[partition]
-                if isinstance(begin, int) and isinstance(end, int):
-                    ends[partition] = begin, end
-                else:
-                    missing[partition] = str(begin if isinstance(begin, str) else end)
-
-        await asyncio.gather(*(ask(leader, own) for leader, own in by_leader.items()))
+                reason = asking.why_not(leader) or "it does not tell its ends"
+                missing[name.partition] = f"its leader, broker {leader}: {reason}"
         return TopicEnds(ends, missing, nodes.memory.tells_versions, nodes.cluster_id)
 
 
@@ -98,20 +96,17 @@ async def _epochs(settings: Settings) -> Epochs:
 
         async def ask(leader: int, newest: Mapping[int, int]) -> None:
             try:
-                first = await offsets_of(nodes, leader, list(newest), EARLIEST)
-                wanted = {
-                    partition: epoch
-                    for partition, epoch in newest.items()
-                    if isinstance(first[partition], int)
-                }
-                heads = dict(wanted)
+                names = [TopicPartition(OFFSETS_TOPIC, partition) for partition in newest]
+                starts = await ask_offsets_at(nodes, leader, dict.fromkeys(names, EARLIEST))
+                first = {name.partition: start.offset for name, start in starts.items() if not start.failure}
+                heads = {partition: epoch for partition, epoch in newest.items() if partition in first}
                 for _ in range(_MOST_EPOCHS):
                     # An epoch begins where the epoch before it ends.
                     asked = {partition: epoch - 1 for partition, epoch in heads.items() if epoch > 0}
                     ends = await _ask_epoch_ends(nodes, leader, asked) if asked else {}
                     for partition, epoch in list(heads.items()):
                         before, end = ends.get(partition, (-1, -1))
-                        begin = int(first[partition])
+                        begin = first[partition]
                         begins_by_partition.setdefault(partition, []).append((max(begin, end), epoch))
                         if before < 0 or end <= begin:
                             del heads[partition]
@@ -122,7 +117,7 @@ async def _epochs(settings: Settings) -> Epochs:
             except ClientError:
                 return  # An older broker, or gone: the epochs stay unknown.
 
-        await asyncio.gather(*(ask(leader, own) for leader, own in by_leader.items()))
+        await asyncio.gather(*(ask(leader, newest) for leader, newest in by_leader.items()))
         return {partition: sorted(begins) for partition, begins in begins_by_partition.items()}
 
 
@@ -131,17 +126,3 @@ async def _ask_epoch_ends(nodes: Nodes, node: int, epochs: Mapping[int, int]) ->
     wanted = {TopicPartition(OFFSETS_TOPIC, number): (-1, epoch) for number, epoch in epochs.items()}
     ends = await nodes.put(node, AskEpochEnds(wanted, _FOR_CLIENTS))
     return {name.partition: (end.epoch, end.end_offset) for name, end in ends.items() if not end.error}
-
-
-async def offsets_of(
-    nodes: Nodes, node: int, partitions: Sequence[int], timestamp: int
-) -> dict[int, int | str]:
-    """By partition: an offset, or the reason why there is none."""
-    offsets: dict[int, int | str] = dict.fromkeys(partitions, f"broker {node} does not tell its ends")
-    answer = await ask_offsets(nodes, node, partitions, timestamp, isolation_level=READ_COMMITTED)
-    for partition, answered in answer.items():
-        if answered.error:
-            offsets[partition] = f"broker {node} answers {describe(answered.error)}"
-        elif answered.offset is not None:
-            offsets[partition] = answered.offset
-    return offsets

@@ -10,16 +10,17 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from kelpie.client.admin.log_ends import ask_offsets_at
 from kelpie.client.client_errors import ClientError
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import READ_COMMITTED, ask_records, ask_views
 from kelpie.client.settings import Settings
 from kelpie.errors import ErrorCode, describe, info
+from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.decoding.pairs import Fetched, read_fetched
 from kelpie.pipeline.decoding.segment import Unread
-from kelpie.pipeline.sources.topic.ends import offsets_of
 from kelpie.pipeline.sources.topic.rows import OffsetRange
 from kelpie.questions.fetch import FetchedPartition
 from kelpie.questions.list_offsets import EARLIEST
@@ -162,11 +163,13 @@ class _Fetching:
             self._short_since = asyncio.get_running_loop().time()
 
     async def _skip_deleted(self, nodes: Nodes) -> None:
-        first = (await offsets_of(nodes, self._leader, [self._partition], EARLIEST))[self._partition]
-        if isinstance(first, str):
-            self._trouble, self._leader = first, -1
-        elif first > self._at:
-            self._at = min(first, self._stop)
+        name = TopicPartition(OFFSETS_TOPIC, self._partition)
+        first = (await ask_offsets_at(nodes, self._leader, {name: EARLIEST})).get(name)
+        if first is None or first.failure:
+            self._trouble = first.failure if first else f"broker {self._leader} does not tell its ends"
+            self._leader = -1
+        elif first.offset > self._at:
+            self._at = min(first.offset, self._stop)
         else:
             self._give_up_rest()
 
