@@ -16,7 +16,7 @@ _DAMAGE: dict[str, Callable[[Lake], None]] = {
     "lacks 1 of 2 rows": lambda lake: lake.delete(TORN, CLUSTER, "position = 1"),
     "has 1 rows that a batch has not": lambda lake: _add(lake, 2, _row(1)),
     "has 2 rows that a batch has not": lambda lake: _add(lake, 2, _row(7), _row(8)),
-    "open_question lacks 1 of 1": lambda lake: lake.replace(QUESTIONS, CLUSTER, ()),
+    "open_question lacks 1 of 1": lambda lake: lake.replace(QUESTIONS, CLUSTER, (), made_of=0),
 }
 
 
@@ -36,7 +36,8 @@ def _lake(path: Path) -> Lake:
     _add(lake, 1, _row(1))
     lake.open(QUESTIONS)
     question = {"cluster": CLUSTER, "group": "g", "code": "KLP1", "name": "n", "missing": ["it"]}
-    lake.replace(QUESTIONS, CLUSTER, write_rows(QUESTIONS, lake.path(QUESTIONS), CLUSTER, [question]))
+    rows = write_rows(QUESTIONS, lake.path(QUESTIONS), CLUSTER, [question])
+    lake.replace(QUESTIONS, CLUSTER, rows, made_of=0)
     return lake
 
 

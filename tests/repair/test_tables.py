@@ -32,7 +32,7 @@ def tables(tmp_path: Path) -> Path:
     for name, rows in told.items():
         table = TABLES[name]
         lake.open(table)
-        lake.replace(table, "c", write_rows(table, lake.path(table), "c", rows))
+        lake.replace(table, "c", write_rows(table, lake.path(table), "c", rows), made_of=0)
     return lake.root
 
 
@@ -53,7 +53,7 @@ def test_reset_takes_offsets_from_tables(cluster: SyncCluster, tables: Path) -> 
     table = TABLES["commit_timeline"]
     lake = Lake(tables)
     rows = [row | {"group": told} for row in lake.rows(table, "c").to_pylist()]
-    lake.replace(table, "c", write_rows(table, lake.path(table), "c", rows))
+    lake.replace(table, "c", write_rows(table, lake.path(table), "c", rows), made_of=0)
     options = ["-b", cluster.bootstrap_servers, "--to-last-known", str(tables)]
     assert main(["reset", *options, "--apply", told]) == 0
     assert committed(cluster, told) == {0: 4, 1: 7}

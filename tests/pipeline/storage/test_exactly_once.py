@@ -188,7 +188,7 @@ def test_files_that_were_replaced_are_swept_sooner(lake: Lake, disk: Path) -> No
     before = everything(lake)
     (known,) = lake.path(COMMITS).rglob("*.parquet")
     copy, folder = _copy(known, known.with_name("part-b.zstd.parquet")), lake.path(COMMITS)
-    lake.replace(COMMITS, CLUSTER, [described(COMMITS, copy, folder, CLUSTER)])
+    lake.replace(COMMITS, CLUSTER, [described(COMMITS, copy, folder, CLUSTER)], made_of=0)
     assert lake.sweep() == []
     assert lake.sweep(replaced=timedelta()) == [known]
     assert everything(lake) == before

@@ -44,8 +44,8 @@ def read_pairs(pairs: pa.Table) -> Iterator[Read]:
     """
     if not pairs.num_rows:
         return
-    key, key_sizes = _bytes(pairs["key"])
-    value, value_sizes = _bytes(pairs["value"])
+    keys, values = _whole(pairs["key"].cast(BINARY)), _whole(pairs["value"].cast(BINARY))
+    (key, key_sizes), (value, value_sizes) = _places(keys), _places(values)
     sizes = np.maximum(key_sizes, 0) + np.maximum(value_sizes, 0) + _SIZES
     ends = np.cumsum(sizes)
     entries = np.zeros(pairs.num_rows, ENTRY)
@@ -58,28 +58,19 @@ def read_pairs(pairs: pa.Table) -> Iterator[Read]:
     entries["producer_epoch"] = numbers_of(pairs["producer_epoch"])
     entries["leader_epoch"] = numbers_of(pairs["log_epoch"])
     data = np.zeros(int(ends[-1]) + PAD, np.uint8)
-    keys = _swapped(key_sizes), key.address, key_sizes
-    _lay_out(data.ctypes.data, *keys, _swapped(value_sizes), value.address, value_sizes)
+    key_heads, value_heads = _swapped(key_sizes), _swapped(value_sizes)
+    _lay_out(data.ctypes.data, key_heads, key, key_sizes, value_heads, value, value_sizes)
     yield from decoded_entries(data, entries, [])
 
 
-@dataclass(frozen=True, slots=True)
-class _Bytes:
-    """The bytes of a column, one after the other; they live as long as this does."""
-
-    array: pa.Array
-    address: int
-
-
-def _bytes(column: pa.ChunkedArray) -> tuple[_Bytes, NDArray[np.int64]]:
-    """With sizes; that of null is −1."""
-    array = _whole(column.cast(BINARY))
+def _places(array: pa.Array) -> tuple[int, NDArray[np.int64]]:
+    """Where the bytes of an array begin, which live as long as the array does; and sizes, −1 for null."""
     valid, offsets, data = array.buffers()
     places = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
     sizes = np.diff(places)
     if valid is not None:
         sizes[~_bits(valid, array)] = -1
-    return _Bytes(array, (data.address if data is not None else 0) + int(places[0])), sizes
+    return (data.address if data is not None else 0) + int(places[0]), sizes
 
 
 def numbers_of(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -85,13 +86,7 @@ class Lake:
         known = delta.transaction_version(application)
         if known is not None and known >= version:
             return False
-        delta.create_write_transaction(
-            list(map(_added, files)),
-            mode="append",
-            schema=delta.schema(),
-            partition_by=[CLUSTER],
-            commit_properties=CommitProperties(app_transactions=[Transaction(application, version)]),
-        )
+        _write(delta, files, Transaction(application, version), mode="append")
         return True
 
     def append_rows(
@@ -109,23 +104,14 @@ class Lake:
         files = write_rows(table, self.path(table), cluster, rows)
         return len(rows) if self.add(table, files, application=application, version=version) else 0
 
-    def replace(
-        self, table: Table, cluster: str, files: Sequence[NewFile], *, made_of: int | None = None
-    ) -> None:
+    def replace(self, table: Table, cluster: str, files: Sequence[NewFile], *, made_of: int) -> None:
         """Replaces all rows of a cluster in one commit: readers see the old or the new rows.
 
         `made_of`: the number of the inputs that the rows were made of (`inputs`); the table's log keeps it.
         """
-        delta = self.open(table)
-        mark = [] if made_of is None else [Transaction(_MADE + cluster, made_of)]
-        delta.create_write_transaction(
-            list(map(_added, files)),
-            mode="overwrite",
-            schema=delta.schema(),
-            partition_by=[CLUSTER],
-            partition_filters=[(CLUSTER, "=", cluster)],
-            commit_properties=CommitProperties(app_transactions=mark),
-        )
+        mark = Transaction(_MADE + cluster, made_of)
+        filters = [(CLUSTER, "=", cluster)]
+        _write(self.open(table), files, mark, mode="overwrite", partition_filters=filters)
 
     def made_of(self, table: Table, cluster: str) -> int | None:
         """The number that the last `replace` of this cluster's rows was given."""
@@ -248,8 +234,16 @@ def quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _added(file: NewFile) -> AddAction:
-    return AddAction(file.path, file.size, {CLUSTER: file.cluster}, file.written_ms, True, file.statistics)
+def _write(delta: DeltaTable, files: Sequence[NewFile], mark: Transaction, **how: Any) -> None:
+    """One commit, which also has the mark."""
+    added = [
+        AddAction(file.path, file.size, {CLUSTER: file.cluster}, file.written_ms, True, file.statistics)
+        for file in files
+    ]
+    marks = CommitProperties(app_transactions=[mark])
+    delta.create_write_transaction(
+        added, schema=delta.schema(), partition_by=[CLUSTER], commit_properties=marks, **how
+    )
 
 
 def _writing(table: Table) -> WriterProperties:

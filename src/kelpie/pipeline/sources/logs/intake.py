@@ -10,6 +10,7 @@ A log that cannot be read in ranges is read in one task, line by line. A log tha
 where it ended (`progress`).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -77,15 +78,9 @@ class _Work:
     layout: LogLayout | None = None
     whole: bool = False
 
-    @property
-    def path(self) -> str:
-        return self.item.path
-
-    @property
     def is_unchanged(self) -> bool:
-        return still_begins_so(self.item.file.path, self.path, self.plan.state)
+        return still_begins_so(self.item.file.path, self.item.path, self.plan.state)
 
-    @property
     def anew(self) -> "_Work":
         if self.plan.go_on is not None:
             return replace(self, plan=self.plan._replace(go_on=None))
@@ -104,7 +99,7 @@ def read_logs(
     """Reads these logs. Their rows are left in the folder `staging`."""
     reading = partial(_read, spark, staging=staging, zone=hints.zone, range_bytes=range_bytes)
     works = {item.path: _Work(item, _plan(ledger, item), hints.layout_of(item.file.name)) for item in items}
-    others = copies(Seen(work.path, work.item.file.path, work.plan.state) for work in works.values())
+    others = copies(Seen(path, work.item.file.path, work.plan.state) for path, work in works.items())
     logs = reading([work for path, work in works.items() if path not in others])
     logs |= reading(_without_rows(works[copy], logs[other], ledger) for copy, other in others.items())
     return sorted(logs.values(), key=lambda log: log.reading.name.split("/"))
@@ -130,17 +125,19 @@ def _read(
     todo = list(works)
     while todo:
         tasks = [task for work in todo for task in _tasks(work, range_bytes)]
-        results = _by_name(_run(spark, tasks, staging, zone))
+        results: defaultdict[str, list[LogTaskResult]] = defaultdict(list)
+        for result in _run(spark, tasks, staging, zone):
+            results[result.task.name].append(result)
         again = []
         for work in todo:
             name = work.item.file.name
             log = _log(work, results[name])
             if log is None:
-                again.append(work.anew)
-            elif (log.reason and not work.plan.state.log) or work.is_unchanged:
-                logs[work.path] = log
+                again.append(work.anew())
+            elif (log.reason and not work.plan.state.log) or work.is_unchanged():
+                logs[work.item.path] = log
             else:
-                logs[work.path] = Log(LogReading(name), _CHANGED, changed=True)
+                logs[work.item.path] = Log(LogReading(name), _CHANGED, changed=True)
         todo = again
     return logs
 
@@ -239,13 +236,6 @@ def _run(
     return context.parallelize(tasks, slices).flatMap(task).collect()
 
 
-def _by_name(results: Sequence[LogTaskResult]) -> dict[str, list[LogTaskResult]]:
-    by_name: dict[str, list[LogTaskResult]] = {}
-    for result in results:
-        by_name.setdefault(result.task.name, []).append(result)
-    return by_name
-
-
 def _log(work: _Work, results: Sequence[LogTaskResult]) -> Log | None:
     """None: it must be read again, from further back."""
     name, go_on = work.item.file.name, work.plan.go_on
@@ -310,7 +300,7 @@ def _progress(work: _Work, results: Sequence[LogTaskResult], parts: Sequence[Par
         steps = steps_of(work.item.file.path, plan.state.size)
     except OSError:
         steps = ()  # It is gone, so what was read of it will not count.
-    progress = LogProgress(work.path, tuple(names), plan.state, steps)
+    progress = LogProgress(work.item.path, tuple(names), plan.state, steps)
     end = results[-1].last_entry
     if end is None or log.ungrouped:
         return progress

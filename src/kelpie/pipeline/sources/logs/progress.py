@@ -90,7 +90,7 @@ class Ledger:
         committed = lake.version_of(EVENTS, application)
         self._pages: list[Path] = []
         for page in sorted(self._folder.glob(f"*{_SUFFIX}")):
-            if _batch_of(page) <= committed:
+            if int(page.stem) <= committed:
                 self._pages.append(page)
             else:
                 page.unlink()  # Of a run that was killed before its commit: its rows are not in the table.
@@ -145,13 +145,11 @@ class Ledger:
 
     def _lasting(self) -> list[LogProgress]:
         """All but logs that were gone twice in a row: a renamed log is known under its new name by now."""
-        everything = [
-            (progress, progress.is_gone) for known in self._known.values() for progress in known.values()
-        ]
+        everything = (progress for known in self._known.values() for progress in known.values())
         return [
-            replace(progress, was_gone=gone)
-            for progress, gone in everything
-            if not (gone and progress.was_gone)
+            replace(progress, was_gone=is_gone)
+            for progress in everything
+            if not ((is_gone := progress.is_gone) and progress.was_gone)
         ]
 
     def _write(self, logs: Sequence[LogProgress], page: Path) -> None:
@@ -164,10 +162,6 @@ class Ledger:
 def _may_be(progress: LogProgress, path: str) -> bool:
     """Whether the file at `path` can be this log: rotation keeps logs in their folder, or moves them away."""
     return are_beside(progress.path, path) or progress.is_gone
-
-
-def _batch_of(page: Path) -> int:
-    return int(page.name.removesuffix(_SUFFIX))
 
 
 def _shape() -> list[str]:

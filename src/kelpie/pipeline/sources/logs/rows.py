@@ -60,14 +60,13 @@ def staged(path: str) -> Columns:
 
 
 def rows_of_line(rows: Columns, line: int) -> Columns:
-    kept = [number == line for number in rows["line"]]
-    return {name: list(compress(values, kept)) for name, values in rows.items()}
+    return _only(rows, [number == line for number in rows["line"]])
 
 
 def settled(rows: Columns, known: Known, source: str) -> Columns:
     """Completes rows by what only the whole file, or all files together, tell."""
     if known.repeated:
-        rows = _without_repeated(rows, known)
+        rows = _only(rows, [node not in known.repeated for node in rows["once"]])
     rows = dict(rows)
     rows["line"] = [line + known.lines_before for line in rows["line"]]
     if known.offset:
@@ -106,8 +105,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
-def _without_repeated(rows: Columns, known: Known) -> Columns:
-    kept = [node not in known.repeated for node in rows["once"]]
+def _only(rows: Columns, kept: Sequence[bool]) -> Columns:
     return {name: list(compress(values, kept)) for name, values in rows.items()}
 
 
