@@ -16,7 +16,7 @@ from kelpie.evidence.logs.hints import NO_HINTS
 from kelpie.observations.encoding import loads
 from kelpie.pipeline.intake import Intake
 from kelpie.pipeline.run import run
-from kelpie.pipeline.sources.inventory import Batch, take_inventory
+from kelpie.pipeline.sources.inventory import FileBatch, take_inventory
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.spark.spark_errors import ClusterFault, SeveralClusters
 from kelpie.pipeline.storage.frames import ClusterTables
@@ -127,7 +127,7 @@ def test_what_only_an_executor_does_not_see_is_not_told_as_unreadable(
     (tmp_path / "broker-0.log").write_text(LOG)
     room = tmp_path / "room"
     inventory = take_inventory([tmp_path], Search(room, Budget()), room)
-    batch = Batch("a", 1, tuple(inventory.items))
+    batch = FileBatch("a", 1, tuple(inventory.items))
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
     tables = ClusterTables(session, Lake(tmp_path / "t"), "c")
     intake = Intake(tables, batch, hints=NO_HINTS, announce=lambda _: None, summary=Summary())

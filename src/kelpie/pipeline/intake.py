@@ -21,7 +21,7 @@ from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import Commit
 from kelpie.pipeline.diagnosis import history
 from kelpie.pipeline.sources.file_states import forget_complaints
-from kelpie.pipeline.sources.inventory import Batch, Inventory
+from kelpie.pipeline.sources.inventory import FileBatch, Inventory
 from kelpie.pipeline.sources.logs import intake as logs
 from kelpie.pipeline.sources.logs.progress import Ledger
 from kelpie.pipeline.sources.scrapes import intake as scrapes
@@ -58,7 +58,7 @@ class Intake:
     def __init__(
         self,
         tables: ClusterTables,
-        batch: Batch,
+        batch: FileBatch,
         *,
         hints: Hints,
         announce: Announce,

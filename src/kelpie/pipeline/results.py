@@ -7,7 +7,7 @@ from typing import Any
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
 from kelpie.observations.positions import NO_OFFSET
-from kelpie.pipeline.diagnosis.cluster import Cluster, clusters_of
+from kelpie.pipeline.diagnosis.cluster import KnownCluster, clusters_of
 from kelpie.pipeline.diagnosis.findings import finding_of, open_of
 from kelpie.pipeline.sources.snapshots.chosen import rows_of_groups
 from kelpie.pipeline.sources.snapshots.outputs import observed
@@ -32,7 +32,7 @@ def read_diagnosis(
     name = _chosen(lake, cluster)
     health = _rows(lake, "group_health", name)
     wanted_rows = [row for row in health if groups is None or row["group"] in groups]
-    picture = Cluster(lake, name)
+    picture = KnownCluster(lake, name)
     view = picture.view(instant(max((row["at"] for row in health), default=None)))
     wanted = {row["group"] for row in wanted_rows} | {None}
     findings = [finding_of(row) for row in _rows(lake, "findings", name) if row["group"] in wanted]
@@ -62,7 +62,7 @@ def read_positions(folder: Path, cluster: str | None = None) -> Observations:
     """Commits that counted, committed offsets that tools showed, and the ends of logs on disks."""
     lake = Lake(folder)
     name = _chosen(lake, cluster)
-    known = Cluster(lake, name)
+    known = KnownCluster(lake, name)
     described = observed(rows_of_groups(lake, name, known.choice, ["committed"]))
     of_cluster = known.observations
     commits = _rows(lake, "commit_timeline", name)

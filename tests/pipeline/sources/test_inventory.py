@@ -6,15 +6,15 @@ from pathlib import Path
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
-from kelpie.pipeline.sources.inventory import LAST, Batch, plan, take_inventory
+from kelpie.pipeline.sources.inventory import LAST, FileBatch, plan, take_inventory
 from kelpie.pipeline.storage.lake import Lake
 
 
-def planned(lake: Lake, folder: Path, room: Path) -> list[Batch]:
+def planned(lake: Lake, folder: Path, room: Path) -> list[FileBatch]:
     return plan(lake, "c", take_inventory([folder], Search(room, Budget()), room))
 
 
-def done(lake: Lake, batch: Batch) -> None:
+def done(lake: Lake, batch: FileBatch) -> None:
     lake.append_rows(LAST, "c", [], application=batch.application, version=batch.number)
 
 

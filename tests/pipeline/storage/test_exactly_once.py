@@ -16,7 +16,7 @@ from kelpie.pipeline.sources.segments.intake import take_in
 from kelpie.pipeline.storage.journal import Conflict, Journal
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.storage.parquet import described
-from kelpie.pipeline.tables import Table
+from kelpie.pipeline.tables import LakeTable
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataKey
 from kelpie.wire.records import ControlType, Record, write_batch, write_control_batch
@@ -122,7 +122,7 @@ def test_recorded_batch_is_finished_before_anything_else(
 _add = Lake.add
 
 
-def _refuse_records(self: Lake, table: Table, *rest: Any, **named: Any) -> bool:
+def _refuse_records(self: Lake, table: LakeTable, *rest: Any, **named: Any) -> bool:
     if table in FILLED:
         raise OSError("the disk is full")
     return _add(self, table, *rest, **named)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from kelpie.pipeline.sources.segments.files import COMMITS, FILLED, GROUPS
 from kelpie.pipeline.sources.segments.intake import Ingested, on_spark
 from kelpie.pipeline.storage.lake import Lake
-from kelpie.pipeline.tables import Table
+from kelpie.pipeline.tables import LakeTable
 from tests.pipeline.sources.segments.segments import CLUSTER, ingest
 
 FLEET = Fleet(groups=60, partitions=3, days=20 / ROUNDS_A_DAY)
@@ -123,7 +123,7 @@ def test_condition_finds_its_rows_whatever_columns_have_bounds(done: tuple[Lake,
 
 def test_table_of_an_older_release_gets_new_columns(tmp_path: Path) -> None:
     """Columns are added at the end; what is there stays readable."""
-    older = Table(COMMITS.name, COMMITS.layer, COMMITS.meaning, COMMITS.columns[:-1], COMMITS.key)
+    older = LakeTable(COMMITS.name, COMMITS.layer, COMMITS.meaning, COMMITS.columns[:-1], COMMITS.key)
     lake = Lake(tmp_path)
     lake.open(older)
     assert [field.name for field in lake.open(COMMITS).schema().fields] == COMMITS.schema.names

@@ -16,7 +16,7 @@ from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 
 
-class Cluster:
+class KnownCluster:
     """All that tables have of a cluster, without its groups."""
 
     def __init__(self, lake: Lake, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from kelpie.cluster import ClusterView
 from kelpie.cluster.leadership import leaderless_periods, leaders
 from kelpie.observations.cluster import NO_LEADER
-from kelpie.pipeline.diagnosis.cluster import Cluster
+from kelpie.pipeline.diagnosis.cluster import KnownCluster
 from kelpie.pipeline.diagnosis.groups import newest_time, timed
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.tables import TABLES
@@ -24,7 +24,7 @@ def coordinator_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     now = instant(max((row["at"] for row in groups), default=None))
     if now is None:
         now = newest_time(tables.frame("log_event"), timed(tables.frame("cluster_snapshot")))
-    view = Cluster(tables.lake, tables.cluster).view(now or 0)
+    view = KnownCluster(tables.lake, tables.cluster).view(now or 0)
     by_partition: dict[int, list[str]] = {}
     for row in groups:
         by_partition.setdefault(row["offsets_partition"], []).append(row["group"])

@@ -25,7 +25,7 @@ from kelpie.observations import Listing, Observations
 from kelpie.observations.events import FACTS
 from kelpie.observations.offsets_topic import add_row
 from kelpie.pipeline.diagnosis import history
-from kelpie.pipeline.diagnosis.cluster import Cluster
+from kelpie.pipeline.diagnosis.cluster import KnownCluster
 from kelpie.pipeline.diagnosis.findings import finding_row, open_row
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
@@ -84,7 +84,7 @@ def diagnosis_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     # Kept, on disk if need be: three queries read them.
     commits = history.commits(commit, tables.frame("transaction_marker"), files).persist()
     records = history.records(tables.frame("group_metadata"), commit, files).persist()
-    known = Cluster(tables.lake, tables.cluster)
+    known = KnownCluster(tables.lake, tables.cluster)
     view = known.view(newest_time(commits, records, events, timed(snapshot)) or 0)
     shared = Shared(
         tables.cluster,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kelpie.evidence.recognition import Kind
-from kelpie.pipeline.sources.inventory import FILES, Batch
+from kelpie.pipeline.sources.inventory import FILES, FileBatch
 from kelpie.pipeline.storage.lake import Lake, quoted
 from kelpie.pipeline.tables import TABLES
 
@@ -21,7 +21,7 @@ _AT_ONCE = 100
 """Conditions in one query."""
 
 
-def forget_complaints(lake: Lake, batch: Batch, cluster: str) -> None:
+def forget_complaints(lake: Lake, batch: FileBatch, cluster: str) -> None:
     """Deletes quarantine rows about earlier states of this batch's files, before the batch writes new ones.
 
     Segments are left out: `segments.replaced` does it for them, as only their new part is read.
@@ -36,7 +36,7 @@ def forget_complaints(lake: Lake, batch: Batch, cluster: str) -> None:
         lake.delete(_QUARANTINE, cluster, f"source IN ({', '.join(map(quoted, complained))})")
 
 
-def forget_earlier_states(lake: Lake, batch: Batch, cluster: str) -> None:
+def forget_earlier_states(lake: Lake, batch: FileBatch, cluster: str) -> None:
     """Deletes rows of earlier states of logs and segments, after the batch with their newest state."""
     growing = {item.path: item for item in batch.items if not _GROWING.isdisjoint(item.kinds)}
     earlier = pc.field("path").isin(pa.array(growing, pa.string())) & (pc.field("batch") < batch.number)

@@ -62,7 +62,7 @@ class Inventory:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class FileBatch:
     application: str
     number: int
     items: tuple[Item, ...]
@@ -96,7 +96,7 @@ def take_inventory(paths: Iterable[Path], search: Search, room: Path) -> Invento
     return inventory
 
 
-def plan(lake: Lake, cluster: str, inventory: Inventory) -> list[Batch]:
+def plan(lake: Lake, cluster: str, inventory: Inventory) -> list[FileBatch]:
     """The batches to do: those that a killed run began, then one with the new files."""
     application = f"kelpie evidence of {cluster}"
     ledger = _ledger(lake, cluster)
@@ -105,10 +105,10 @@ def plan(lake: Lake, cluster: str, inventory: Inventory) -> list[Batch]:
     batches = []
     for number in range(done + 1, newest + 1):
         again = [item for item in inventory.items if ledger.get(item.identity) == number]
-        batches.append(Batch(application, number, tuple(again)))
+        batches.append(FileBatch(application, number, tuple(again)))
     new = [item for item in inventory.items if item.identity not in ledger]
     if new:
-        batches.append(Batch(application, newest + 1, tuple(new)))
+        batches.append(FileBatch(application, newest + 1, tuple(new)))
         rows = [item.row(cluster, newest + 1) for item in new]
         lake.append_rows(FILES, cluster, rows, application=application, version=newest + 1)
     return batches

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
 from kelpie.pipeline.storage.parquet import NewFile, described, place, write_rows
-from kelpie.pipeline.tables import TABLES, Table
+from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 
 Rows = DataFrame | Sequence[Mapping[str, object]]
@@ -65,7 +65,7 @@ class ClusterTables:
         self.lake.replace(table, self.cluster, files, made_of=made_of)
         return sum(file.rows for file in files)
 
-    def write(self, table: Table, rows: Rows) -> list[NewFile]:
+    def write(self, table: LakeTable, rows: Rows) -> list[NewFile]:
         """Files with these rows; no commit names them yet."""
         folder = self.lake.path(table)
         self.lake.open(table)

@@ -25,7 +25,7 @@ from deltalake.schema import Field, Schema
 from deltalake.transaction import AddAction
 
 from kelpie.pipeline.storage.parquet import NewFile, write_rows
-from kelpie.pipeline.tables import TABLES, Table
+from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 
 _SETTINGS = {
@@ -52,10 +52,10 @@ class Lake:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
 
-    def path(self, table: Table) -> Path:
+    def path(self, table: LakeTable) -> Path:
         return self.root / table.layer / table.name
 
-    def open(self, table: Table) -> DeltaTable:
+    def open(self, table: LakeTable) -> DeltaTable:
         """The table. Creates it if needed, and adds columns that were declared since."""
         path = str(self.path(table))
         try:
@@ -75,12 +75,12 @@ class Lake:
             delta.alter.add_columns(missing)
         return delta
 
-    def version_of(self, table: Table, application: str) -> int:
+    def version_of(self, table: LakeTable, application: str) -> int:
         """The newest batch of an application in this table; −1 if there is none."""
         version = self.open(table).transaction_version(application)
         return -1 if version is None else version
 
-    def add(self, table: Table, files: Sequence[NewFile], *, application: str, version: int) -> bool:
+    def add(self, table: LakeTable, files: Sequence[NewFile], *, application: str, version: int) -> bool:
         """Commits the files of one batch. Returns False, and does nothing, if the table has the batch."""
         delta = self.open(table)
         known = delta.transaction_version(application)
@@ -91,7 +91,7 @@ class Lake:
 
     def append_rows(
         self,
-        table: Table,
+        table: LakeTable,
         cluster: str,
         rows: Sequence[Mapping[str, object]],
         *,
@@ -104,7 +104,7 @@ class Lake:
         files = write_rows(table, self.path(table), cluster, rows)
         return len(rows) if self.add(table, files, application=application, version=version) else 0
 
-    def replace(self, table: Table, cluster: str, files: Sequence[NewFile], *, made_of: int) -> None:
+    def replace(self, table: LakeTable, cluster: str, files: Sequence[NewFile], *, made_of: int) -> None:
         """Replaces all rows of a cluster in one commit: readers see the old or the new rows.
 
         `made_of`: the number of the inputs that the rows were made of (`inputs`); the table's log keeps it.
@@ -113,17 +113,17 @@ class Lake:
         filters = [(CLUSTER, "=", cluster)]
         _write(self.open(table), files, mark, mode="overwrite", partition_filters=filters)
 
-    def made_of(self, table: Table, cluster: str) -> int | None:
+    def made_of(self, table: LakeTable, cluster: str) -> int | None:
         """The number that the last `replace` of this cluster's rows was given."""
         number: int | None = self.open(table).transaction_version(_MADE + cluster)
         return number
 
-    def delete(self, table: Table, cluster: str, where: str) -> None:
+    def delete(self, table: LakeTable, cluster: str, where: str) -> None:
         """Deletes rows of a cluster that meet a condition in SQL; rewrites only files with such rows."""
         condition = f"{CLUSTER} = {quoted(cluster)} AND ({where})"
         self._change(table, lambda delta: delta.delete(condition, writer_properties=_writing(table)))
 
-    def update(self, table: Table, cluster: str, where: str, values: Mapping[str, str]) -> None:
+    def update(self, table: LakeTable, cluster: str, where: str, values: Mapping[str, str]) -> None:
         """Sets columns of the rows of a cluster that meet a condition in SQL to other texts."""
         condition = f"{CLUSTER} = {quoted(cluster)} AND ({where})"
         updates = {column: quoted(text) for column, text in values.items()}
@@ -131,7 +131,7 @@ class Lake:
             table, lambda delta: delta.update(updates, predicate=condition, writer_properties=_writing(table))
         )
 
-    def _change(self, table: Table, change: Callable[[DeltaTable], object]) -> None:
+    def _change(self, table: LakeTable, change: Callable[[DeltaTable], object]) -> None:
         for left in reversed(range(_ATTEMPTS)):
             try:
                 change(self.open(table))
@@ -141,19 +141,19 @@ class Lake:
             else:
                 return
 
-    def files(self, table: Table, cluster: str) -> list[Path]:
+    def files(self, table: LakeTable, cluster: str) -> list[Path]:
         """The files that hold the rows of a cluster."""
         return [self.path(table) / name for name in _files(self.open(table), cluster)["path"].to_pylist()]
 
-    def fragments(self, table: Table, cluster: str) -> int:
+    def fragments(self, table: LakeTable, cluster: str) -> int:
         """The number of small files of a cluster."""
         return sum(size < _SMALL for size in _files(self.open(table), cluster)["size_bytes"].to_pylist())
 
-    def count(self, table: Table, cluster: str) -> int:
+    def count(self, table: LakeTable, cluster: str) -> int:
         """The number of rows of a cluster, from the table's log."""
         return int(sum(_files(self.open(table), cluster)["num_records"].to_pylist()))
 
-    def rows(self, table: Table, cluster: str, where: pc.Expression | None = None) -> pa.Table:
+    def rows(self, table: LakeTable, cluster: str, where: pc.Expression | None = None) -> pa.Table:
         """Rows of a cluster in memory: for small tables, or a condition that few rows meet."""
         delta = self.open(table)
         if not _files(delta, cluster).num_rows:
@@ -161,7 +161,7 @@ class Lake:
         wanted = pc.field(CLUSTER) == cluster
         return delta.to_pyarrow_dataset().to_table(filter=wanted if where is None else wanted & where)
 
-    def tally(self, table: Table, cluster: str, column: str) -> dict[str, int]:
+    def tally(self, table: LakeTable, cluster: str, column: str) -> dict[str, int]:
         """The number of rows of a cluster for each value of a column with few values."""
         rows = self.open(table).to_pyarrow_dataset().scanner([column], pc.field(CLUSTER) == cluster)
         counts: Counter[str] = Counter()
@@ -170,17 +170,17 @@ class Lake:
                 counts[value["values"]] += value["counts"]
         return dict(counts)
 
-    def clusters(self, table: Table) -> list[str]:
+    def clusters(self, table: LakeTable) -> list[str]:
         """Names of all clusters that have rows."""
         adds = pa.table(self.open(table).get_add_actions(flatten=True))
         return sorted(set(adds[_PARTITION].to_pylist())) if _PARTITION in adds.column_names else []
 
-    def discard(self, table: Table, files: Sequence[NewFile]) -> None:
+    def discard(self, table: LakeTable, files: Sequence[NewFile]) -> None:
         """Deletes files that no commit names and that are not needed after all."""
         for file in files:
             (self.path(table) / file.path).unlink(missing_ok=True)
 
-    def compact(self, table: Table, cluster: str) -> None:
+    def compact(self, table: LakeTable, cluster: str) -> None:
         """Merges small files of a cluster. The rows stay the same."""
         self.open(table).optimize.compact(
             partition_filters=[(CLUSTER, "=", cluster)], writer_properties=_writing(table)
@@ -236,17 +236,19 @@ def quoted(value: str) -> str:
 
 def _write(delta: DeltaTable, files: Sequence[NewFile], mark: Transaction, **how: Any) -> None:
     """One commit, which also has the mark."""
-    added = [
-        AddAction(file.path, file.size, {CLUSTER: file.cluster}, file.written_ms, True, file.statistics)
-        for file in files
-    ]
-    marks = CommitProperties(app_transactions=[mark])
     delta.create_write_transaction(
-        added, schema=delta.schema(), partition_by=[CLUSTER], commit_properties=marks, **how
+        [
+            AddAction(file.path, file.size, {CLUSTER: file.cluster}, file.written_ms, True, file.statistics)
+            for file in files
+        ],
+        schema=delta.schema(),
+        partition_by=[CLUSTER],
+        commit_properties=CommitProperties(app_transactions=[mark]),
+        **how,
     )
 
 
-def _writing(table: Table) -> WriterProperties:
+def _writing(table: LakeTable) -> WriterProperties:
     """Writes files as Kelpie's writer does: with bounds of searched columns only.
 
     Arrow cannot compare its strings with deltalake's, and fails on a file that has bounds of strings.
@@ -264,12 +266,12 @@ def _files(delta: DeltaTable, cluster: str) -> pa.Table:
     return adds.filter(pc.field(_PARTITION) == cluster)
 
 
-def _statistics(table: Table) -> dict[str, str]:
+def _statistics(table: LakeTable) -> dict[str, str]:
     """Which columns have bounds. If deltalake expects bounds that a file lacks, it skips the file."""
     return {"delta.dataSkippingStatsColumns": ",".join(table.searched)}
 
 
-def _missing(delta: DeltaTable, table: Table) -> list[Field]:
+def _missing(delta: DeltaTable, table: LakeTable) -> list[Field]:
     known = {field.name for field in delta.schema().fields}
     new = pa.schema([field for field in table.schema if field.name not in known])
     return list(Schema.from_arrow(new).fields) if len(new) else []

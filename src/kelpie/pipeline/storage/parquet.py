@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kelpie.pipeline.tables import Table
+from kelpie.pipeline.tables import LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 
 ROWS_AT_ONCE = 1 << 17
@@ -42,7 +42,7 @@ class NewFile:
 class Writer:
     """Writes one file of a table, with a unique name that it gets when it is complete."""
 
-    table: Table
+    table: LakeTable
     folder: Path
     cluster: str
     _waiting: list[pa.Table] = field(default_factory=list)
@@ -91,7 +91,7 @@ def place(folder: Path, cluster: str) -> Path:
 
 
 def write_rows(
-    table: Table, folder: Path, cluster: str, rows: Sequence[Mapping[str, object]]
+    table: LakeTable, folder: Path, cluster: str, rows: Sequence[Mapping[str, object]]
 ) -> list[NewFile]:
     """Writes rows that the caller holds in memory."""
     writer = Writer(table, folder, cluster)
@@ -99,7 +99,7 @@ def write_rows(
     return writer.close()
 
 
-def described(table: Table, path: Path, folder: Path, cluster: str) -> NewFile:
+def described(table: LakeTable, path: Path, folder: Path, cluster: str) -> NewFile:
     """What Delta's log needs of a complete file. `folder`: that of the table."""
     footer = pq.read_metadata(path)
     state = path.stat()
@@ -113,7 +113,7 @@ def _unfinished(path: Path) -> Path:
     return path.with_suffix(".unfinished")
 
 
-def _settings(table: Table) -> dict[str, Any]:
+def _settings(table: LakeTable) -> dict[str, Any]:
     columns = table.in_files
     grows = [
         column.name
@@ -129,7 +129,7 @@ def _settings(table: Table) -> dict[str, Any]:
     }
 
 
-def declared(rows: pa.Table, table: Table, constants: Mapping[str, object]) -> pa.Table:
+def declared(rows: pa.Table, table: LakeTable, constants: Mapping[str, object]) -> pa.Table:
     """`rows` with all columns of a file. `constants`: values of columns that `rows` lack; others are null."""
     arrays, fields = [], []
     for column in table.in_files:

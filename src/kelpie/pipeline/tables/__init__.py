@@ -11,8 +11,8 @@ renamed, dropped or given another type.
 from kelpie.pipeline.tables.bronze import BRONZE
 from kelpie.pipeline.tables.gold import GOLD
 from kelpie.pipeline.tables.silver import SILVER
-from kelpie.pipeline.tables.table import Column, Table
+from kelpie.pipeline.tables.table import Column, LakeTable
 
-TABLES: dict[str, Table] = {table.name: table for table in (*BRONZE, *SILVER, *GOLD)}
+TABLES: dict[str, LakeTable] = {table.name: table for table in (*BRONZE, *SILVER, *GOLD)}
 
-__all__ = ["BRONZE", "GOLD", "SILVER", "TABLES", "Column", "Table"]
+__all__ = ["BRONZE", "GOLD", "SILVER", "TABLES", "Column", "LakeTable"]

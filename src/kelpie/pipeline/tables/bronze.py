@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, Table, required
+from kelpie.pipeline.tables.table import Column, LakeTable, required
 from kelpie.pipeline.tables.types import (
     BINARY,
     BOOLEAN,
@@ -46,7 +46,7 @@ _MEMBER = pa.struct(
     }
 )
 
-OFFSET_COMMIT = Table(
+OFFSET_COMMIT = LakeTable(
     "offset_commit",
     "bronze",
     "Every commit that a record of the offsets topic tells of, and every removal of one.",
@@ -72,7 +72,7 @@ OFFSET_COMMIT = Table(
     ("cluster", "offsets_partition", "log_offset"),
 )
 
-TRANSACTION_MARKER = Table(
+TRANSACTION_MARKER = LakeTable(
     "transaction_marker",
     "bronze",
     "Ends of transactions in the offsets topic: whether their commits count.",
@@ -89,7 +89,7 @@ TRANSACTION_MARKER = Table(
     ("cluster", "offsets_partition", "log_offset"),
 )
 
-GROUP_METADATA = Table(
+GROUP_METADATA = LakeTable(
     "group_metadata",
     "bronze",
     "Records about groups themselves: generations of classic groups with members, KIP-848 groups, removals.",
@@ -128,7 +128,7 @@ GROUP_METADATA = Table(
     ("cluster", "offsets_partition", "log_offset"),
 )
 
-LOG_EVENT = Table(
+LOG_EVENT = LakeTable(
     "log_event",
     "bronze",
     "Lines of logs of brokers and clients that mean something, with the lines that belong to them.",
@@ -158,7 +158,7 @@ LOG_EVENT = Table(
     ("cluster", "source", "log", "line", "part"),
 )
 
-METRIC_SAMPLE = Table(
+METRIC_SAMPLE = LakeTable(
     "metric_sample",
     "bronze",
     "Samples of Prometheus scrapes.",
@@ -175,7 +175,7 @@ METRIC_SAMPLE = Table(
     ("cluster", "source", "line"),
 )
 
-CLUSTER_SNAPSHOT = Table(
+CLUSTER_SNAPSHOT = LakeTable(
     "cluster_snapshot",
     "bronze",
     "What surveys and Kafka's tools told: one row per thing asked, whatever it was.",
@@ -197,7 +197,7 @@ CLUSTER_SNAPSHOT = Table(
     ("cluster", "snapshot", "ordinal"),
 )
 
-QUARANTINE = Table(
+QUARANTINE = LakeTable(
     "quarantine",
     "bronze",
     "What could not be read: nothing is dropped without a word.",
@@ -212,7 +212,7 @@ QUARANTINE = Table(
     ("cluster", "source", "position", "reason"),
 )
 
-EVIDENCE_FILE = Table(
+EVIDENCE_FILE = LakeTable(
     "evidence_file",
     "bronze",
     "Files that were taken in, each once: what they are, and with which batch they came.",

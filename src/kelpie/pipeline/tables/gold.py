@@ -2,14 +2,14 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, Table, required
+from kelpie.pipeline.tables.table import Column, LakeTable, required
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING, STRINGS
 
 _CLUSTER = required("cluster", STRING, "which cluster")
 _GROUP = required("group", STRING, "the group")
 _POSITION = (required("topic", STRING, "the topic"), required("partition", INT, "the partition"))
 
-GROUP_HEALTH = Table(
+GROUP_HEALTH = LakeTable(
     "group_health",
     "gold",
     "One row per group: how it stands at the end of what is known.",
@@ -34,7 +34,7 @@ GROUP_HEALTH = Table(
     ("cluster", "group"),
 )
 
-COORDINATOR_OUTAGE = Table(
+COORDINATOR_OUTAGE = LakeTable(
     "coordinator_outage",
     "gold",
     "Offsets partitions without a leader, and the groups that it hit.",
@@ -50,7 +50,7 @@ COORDINATOR_OUTAGE = Table(
     ("cluster", "offsets_partition", "began"),
 )
 
-OFFSET_REGRESSION = Table(
+OFFSET_REGRESSION = LakeTable(
     "offset_regression",
     "gold",
     "Commits that went back: so many records are read again.",
@@ -68,7 +68,7 @@ OFFSET_REGRESSION = Table(
     ("cluster", "group", "topic", "partition", "at"),
 )
 
-OFFSET_LOSS = Table(
+OFFSET_LOSS = LakeTable(
     "offset_loss",
     "gold",
     "Committed offsets that were lost, or that point to records that are gone.",
@@ -87,7 +87,7 @@ OFFSET_LOSS = Table(
     ("cluster", "group", "topic", "partition", "at", "kind"),
 )
 
-TRAFFIC = Table(
+TRAFFIC = LakeTable(
     "traffic",
     "gold",
     "Records consumed, by group, topic and hour, as commits tell.",
@@ -102,7 +102,7 @@ TRAFFIC = Table(
     ("cluster", "group", "topic", "hour"),
 )
 
-FINDINGS = Table(
+FINDINGS = LakeTable(
     "findings",
     "gold",
     "What the doctor says, group by group.",
@@ -128,7 +128,7 @@ FINDINGS = Table(
     ("cluster", "group", "code", "cause"),
 )
 
-OPEN_QUESTION = Table(
+OPEN_QUESTION = LakeTable(
     "open_question",
     "gold",
     "What the doctor could not decide, and what would have to be known: too little data is not all is well.",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables import BRONZE, GOLD, SILVER, Table
+from kelpie.pipeline.tables import BRONZE, GOLD, SILVER, LakeTable
 
 _LAYERS = (
     ("bronze", "What was observed, as it was. Append only; a row names its source.", BRONZE),
@@ -34,7 +34,7 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _section(table: Table) -> str:
+def _section(table: LakeTable) -> str:
     lines = [f"### {table.name}", "", table.meaning, "", f"Key: {', '.join(table.key)}", ""]
     lines += ["| column | type | meaning |", "|---|---|---|"]
     for column in table.columns:

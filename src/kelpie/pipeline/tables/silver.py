@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, Table, required
+from kelpie.pipeline.tables.table import Column, LakeTable, required
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING, STRINGS
 
 _CLUSTER = required("cluster", STRING, "which cluster")
@@ -26,7 +26,7 @@ ROSTER = pa.list_(
     )
 )
 
-GROUP_GENERATION = Table(
+GROUP_GENERATION = LakeTable(
     "group_generation",
     "silver",
     "Generations of groups. A group that was removed begins again at 0: that is its next incarnation.",
@@ -57,7 +57,7 @@ GROUP_GENERATION = Table(
     ("cluster", "group", "incarnation", "generation"),
 )
 
-REBALANCE = Table(
+REBALANCE = LakeTable(
     "rebalance",
     "silver",
     "Rebalances: from the moment somebody made one necessary until the new assignment was there.",
@@ -84,7 +84,7 @@ REBALANCE = Table(
     ("cluster", "group", "started"),
 )
 
-MEMBERSHIP_INTERVAL = Table(
+MEMBERSHIP_INTERVAL = LakeTable(
     "membership_interval",
     "silver",
     "Who was a member, from when to when, and what it owned at the end.",
@@ -105,7 +105,7 @@ MEMBERSHIP_INTERVAL = Table(
     ("cluster", "group", "member_id", "began"),
 )
 
-COMMIT_TIMELINE = Table(
+COMMIT_TIMELINE = LakeTable(
     "commit_timeline",
     "silver",
     "Commits that counted, each once, with the one before.",
@@ -129,7 +129,7 @@ COMMIT_TIMELINE = Table(
     ("cluster", "offsets_partition", "log_offset"),
 )
 
-LAG = Table(
+LAG = LakeTable(
     "lag",
     "silver",
     "How far behind a group was, whenever the end of the log was known.",
@@ -149,7 +149,7 @@ LAG = Table(
     ("cluster", "group", "topic", "partition", "at"),
 )
 
-COORDINATOR_TIMELINE = Table(
+COORDINATOR_TIMELINE = LakeTable(
     "coordinator_timeline",
     "silver",
     "Which broker coordinated the groups of an offsets partition, from when to when; in gaps, none.",

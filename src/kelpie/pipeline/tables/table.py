@@ -27,7 +27,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class LakeTable:
     name: str
     layer: str
     meaning: str

@@ -18,7 +18,7 @@ from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import Observations
-from kelpie.pipeline.diagnosis.cluster import Cluster
+from kelpie.pipeline.diagnosis.cluster import KnownCluster
 from kelpie.pipeline.results import read_diagnosis, read_positions
 from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.inventory import take_inventory
@@ -141,7 +141,7 @@ def test_weeks_of_snapshots_are_looked_at_as_in_files(spark: SparkSession, tmp_p
     tables.append("cluster_snapshot", rows, application="test", version=1)
 
     wanted = read_evidence([landing])
-    whole = Cluster(lake, "c").observations
+    whole = KnownCluster(lake, "c").observations
     for name in ("brokers", "partitions", "listings", "ends", "settings"):
         assert sorted(map(repr, getattr(whole, name))) == sorted(map(repr, getattr(wanted, name))), name
     seen = chosen_rows(tables.frame("cluster_snapshot"), "c").where("group is not null").collect()

@@ -28,7 +28,7 @@ from kelpie.pipeline.sources.topic.data_source import OffsetsTopic
 from kelpie.pipeline.sources.topic.ends import Epochs, ask_epochs, ask_topic_ends
 from kelpie.pipeline.sources.topic.fetch import NotRead, read_range
 from kelpie.pipeline.sources.topic.intake import KELPIE, SPARK, fitting, leader_epochs, open_topic, take_in
-from kelpie.pipeline.sources.topic.rows import RAW, OffsetRange
+from kelpie.pipeline.sources.topic.rows import RAW, FetchRange
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.transforms.commits import timeline
@@ -409,7 +409,7 @@ def test_available_now_ends_at_what_there_was(lab: SyncCluster) -> None:
 
 
 def _offsets(
-    lab: SyncCluster, offset_range: OffsetRange, patience_s: float = 30.0
+    lab: SyncCluster, offset_range: FetchRange, patience_s: float = 30.0
 ) -> tuple[list[int], list[str]]:
     pieces = list(read_range(Settings.of(lab.bootstrap_servers), offset_range, patience_s=patience_s))
     offsets = [offset for pairs, _ in pieces for offset in pairs["log_offset"].to_pylist()]
@@ -420,12 +420,12 @@ def test_planned_stretch_is_read_though_its_leader_moves(lab: SyncCluster) -> No
     """A batch that Spark has planned counts on every record of it."""
     lab.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER, api="Fetch", count=2)
     lab.disconnect(api="Fetch", count=1)
-    assert _offsets(lab, OffsetRange(0, 0, 2)) == ([0, 1], [])
+    assert _offsets(lab, FetchRange(0, 0, 2)) == ([0, 1], [])
     with (
         lab.make_leaderless(OFFSETS_TOPIC, 0),
         pytest.raises(NotRead, match="-0 could not be read from offset 1"),
     ):
-        _offsets(lab, OffsetRange(0, 1, 2), patience_s=0.3)
+        _offsets(lab, FetchRange(0, 1, 2), patience_s=0.3)
 
 
 def test_deleted_offsets_are_skipped_and_lost_ones_told(lab: SyncCluster) -> None:
@@ -439,8 +439,8 @@ def test_deleted_offsets_are_skipped_and_lost_ones_told(lab: SyncCluster) -> Non
 
     lab.call(delete)
     assert ask_topic_ends(Settings.of(lab.bootstrap_servers)).ends[0] == (2, 3)
-    assert _offsets(lab, OffsetRange(0, 0, 3)) == ([2], [])
-    offsets, reasons = _offsets(lab, OffsetRange(0, 9, 12))
+    assert _offsets(lab, FetchRange(0, 0, 3)) == ([2], [])
+    offsets, reasons = _offsets(lab, FetchRange(0, 9, 12))
     assert offsets == []
     assert reasons[0].startswith("the log ends before offset 12: what was there from 9 on is lost")
 

@@ -22,7 +22,7 @@ from kelpie.pipeline.sources.inventory import take_inventory
 from kelpie.pipeline.sources.segments.files import FILLED, SegmentFile, described, of_offsets_topic, packed
 from kelpie.pipeline.sources.snapshots.outputs import Configurations
 from kelpie.pipeline.storage.parquet import declared
-from kelpie.pipeline.tables import Table
+from kelpie.pipeline.tables import LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 
 NAME = "kelpie_segments"
@@ -57,7 +57,7 @@ class _Task(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, path: Path, table: Table, cluster: str) -> None:
+    def __init__(self, path: Path, table: LakeTable, cluster: str) -> None:
         self._path, self._table, self._cluster = path, table, cluster
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -89,7 +89,7 @@ def segment_files(path: Path, cluster: str) -> list[SegmentFile]:
     return [file for file in files if file.size]
 
 
-def _filled(rows: pa.Table, table: Table, file: SegmentFile) -> pa.Table:
+def _filled(rows: pa.Table, table: LakeTable, file: SegmentFile) -> pa.Table:
     """Rows as the table is declared: with the cluster, and without dictionaries."""
     from kelpie.pipeline.sources.segments.task import constants_of  # noqa: PLC0415 - not in the driver.
 
@@ -98,7 +98,7 @@ def _filled(rows: pa.Table, table: Table, file: SegmentFile) -> pa.Table:
     return with_constants.append_column(CLUSTER, cluster).select(table.schema.names).cast(table.schema)
 
 
-def _table(name: str | None) -> Table:
+def _table(name: str | None) -> LakeTable:
     table = _TABLES.get(name or FILLED[0].name)
     if table is None:
         raise ValueError(f"Segments hold no table {name!r}; there are {', '.join(sorted(_TABLES))}.")

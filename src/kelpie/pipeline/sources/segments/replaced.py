@@ -25,7 +25,7 @@ from kelpie.pipeline.sources.segments.files import (
     SegmentTaskResult,
 )
 from kelpie.pipeline.storage.lake import Lake, quoted
-from kelpie.pipeline.tables import Table
+from kelpie.pipeline.tables import LakeTable
 
 _RECORDS = (COMMITS, MARKERS, GROUPS)
 _TELLING = ("written", "committed", "offset", "partition", "producer_id", "generation")
@@ -83,7 +83,7 @@ def _first_difference(lake: Lake, file: SegmentFile, result: SegmentTaskResult) 
     return min((offset for offset in offsets if offset is not None), default=None)
 
 
-def _rows(table: Table, file: SegmentFile, paths: Sequence[Path]) -> pa.Table:
+def _rows(table: LakeTable, file: SegmentFile, paths: Sequence[Path]) -> pa.Table:
     """One segment's, and numbers only: so they fit."""
     import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, and is seldom needed.
 

@@ -22,7 +22,7 @@ from kelpie.observations import OFFSETS_TOPIC, LogEnds, Observations, Unasked
 from kelpie.observations.earlier import earlier_rows
 from kelpie.observations.encoding import KNOWN, add, dumps, loads, rows_of
 from kelpie.observations.positions import NO_OFFSET
-from kelpie.pipeline.sources.inventory import Batch, Item
+from kelpie.pipeline.sources.inventory import FileBatch, Item
 from kelpie.pipeline.sources.logs.intake import Log
 from kelpie.pipeline.sources.segments.files import SegmentProgress
 from kelpie.pipeline.spark.spark_errors import SeveralClusters
@@ -65,7 +65,7 @@ class Outputs:
             for item in items
         ]
 
-    def without_time(self, logs: Sequence[Log], batch: Batch) -> "Outputs":
+    def without_time(self, logs: Sequence[Log], batch: FileBatch) -> "Outputs":
         """The outputs that only history can date."""
         undated = Outputs(())
         undated.dated = without_time(self.dated, [log.reading for log in logs], _modified(batch))
@@ -147,13 +147,13 @@ def _end_of(of_log: Sequence[Segment], known: SegmentProgress) -> LogEnds:
     )
 
 
-def settle_logs(logs: Sequence[Log], batch: Batch, history: Observations) -> None:
+def settle_logs(logs: Sequence[Log], batch: FileBatch, history: Observations) -> None:
     """Gives logs without a date their date."""
     settle_dates([log.reading for log in logs], _modified(batch), history)
 
 
 def together(
-    batch: Batch,
+    batch: FileBatch,
     of_disks: Observations,
     logs: Sequence[Log],
     configurations: Configurations,
@@ -228,7 +228,7 @@ def topic_ids(rows: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
     return {base64.b64decode(row["body"]): row["topic"] for row in rows if row["kind"] == TOPIC_ID}
 
 
-def _modified(batch: Batch) -> dict[str, int | None]:
+def _modified(batch: FileBatch) -> dict[str, int | None]:
     return {item.file.name: item.file.modified for item in batch.items}
 
 

@@ -26,7 +26,7 @@ from kelpie.client.properties import settings_of
 from kelpie.client.settings import Settings
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.sources.topic.ends import TopicEnds, ask_topic_ends
-from kelpie.pipeline.sources.topic.rows import RAW, OffsetRange, raw_rows, reason_row, source_of
+from kelpie.pipeline.sources.topic.rows import RAW, FetchRange, raw_rows, reason_row, source_of
 
 NAME = "kelpie_offsets_topic"
 STARTING, MOST, TASKS = "startingOffsets", "maxOffsetsPerTrigger", "tasks"
@@ -75,7 +75,7 @@ class _Part(InputPartition):
 
     def __init__(
         self,
-        ranges: Sequence[OffsetRange],
+        ranges: Sequence[FetchRange],
         tells_versions: bool | None,
         missing: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
@@ -102,16 +102,16 @@ def _read(options: _Options, part: InputPartition) -> Iterator[pa.RecordBatch]:
                 yield reason_row(offset_range.partition, source, gap.position, gap.reason, gap.head)
 
 
-def _packed(ranges: Sequence[OffsetRange], tasks: int) -> Iterator[list[OffsetRange]]:
+def _packed(ranges: Sequence[FetchRange], tasks: int) -> Iterator[list[FetchRange]]:
     """As many tasks as run at a time; more for many offsets, fewer for few."""
     total = sum(offset_range.stop - offset_range.start for offset_range in ranges)
     at_once = min(_MOST_OF_A_TASK, max(_LEAST_OF_A_TASK, -(-total // max(tasks, 1))))
-    room, task = at_once, list[OffsetRange]()
+    room, task = at_once, list[FetchRange]()
     for partition, start, stop in ranges:
         begin = start
         while begin < stop:
             end = min(stop, begin + room)
-            task.append(OffsetRange(partition, begin, end))
+            task.append(FetchRange(partition, begin, end))
             room -= end - begin
             begin = end
             if not room:
@@ -133,7 +133,7 @@ class _Reader(DataSourceReader):
         ranges = []
         for partition, (first, last) in sorted(topic_ends.ends.items()):
             start = last if self._options.starting == "latest" else max(first, given.get(partition, 0))
-            ranges.append(OffsetRange(partition, start, last))
+            ranges.append(FetchRange(partition, start, last))
         parts = [_Part(some, topic_ends.tells_versions) for some in _packed(ranges, self._options.tasks)]
         return [*parts, _Part((), None, topic_ends.missing)] if topic_ends.missing else parts
 
@@ -203,7 +203,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if first == _FROM_THE_END:
                 continue
             # A log that has become shorter is another log: all of it may be new.
-            ranges.append(OffsetRange(partition, first if first <= stop else 0, stop))
+            ranges.append(FetchRange(partition, first if first <= stop else 0, stop))
         return [_Part(some, self._tells_versions) for some in _packed(ranges, self._options.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.decoding.pairs import Fetched, read_fetched
 from kelpie.pipeline.decoding.segment import Unread
-from kelpie.pipeline.sources.topic.rows import OffsetRange
+from kelpie.pipeline.sources.topic.rows import FetchRange
 from kelpie.questions.fetch import FetchedPartition
 from kelpie.questions.list_offsets import EARLIEST
 
@@ -40,7 +40,7 @@ class NotRead(Exception):
 
 def read_range(
     settings: Settings,
-    offset_range: OffsetRange,
+    offset_range: FetchRange,
     *,
     tells_versions: bool | None = None,
     patience_s: float = PATIENCE_S,
@@ -59,7 +59,7 @@ class _Fetching:
     """The state of fetching one range."""
 
     def __init__(
-        self, settings: Settings, offset_range: OffsetRange, memory: Memory, patience_s: float
+        self, settings: Settings, offset_range: FetchRange, memory: Memory, patience_s: float
     ) -> None:
         self._settings, self._memory, self._patience_s = settings, memory, patience_s
         self._partition, self._at, self._stop = offset_range

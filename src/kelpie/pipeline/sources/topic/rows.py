@@ -30,7 +30,7 @@ could not be read, from which offset on, with the first bytes as value."""
 ROWS_A_BATCH = 1 << 16
 
 
-class OffsetRange(NamedTuple):
+class FetchRange(NamedTuple):
     """Offsets of a partition from `start` to before `stop`."""
 
     partition: int
