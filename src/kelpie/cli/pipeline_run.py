@@ -31,10 +31,6 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "be, 3 if Spark could not do it.",
     )
     parser.set_defaults(run=run)
-    add_run_options(parser)
-
-
-def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="sources",

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from kelpie.cluster import ClusterView, build_cluster
 from kelpie.evidence.properties import common_settings
 from kelpie.model.time import Instant
-from kelpie.observations import Listing, Observations, Unasked
+from kelpie.observations import Observations, Unasked
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.chosen import choice_of, rows_of_cluster
 from kelpie.pipeline.sources.snapshots.outputs import observed, topic_ids
@@ -30,10 +30,6 @@ class KnownCluster:
         seen.unasked += _damage(_rows(lake, "quarantine", name, ["source", "position"]), seen.unasked)
         self.observations: Observations = seen
         self.topic_ids = topic_ids(rows)
-
-    @property
-    def listings(self) -> Sequence[Listing]:
-        return self.observations.listings
 
     def view(self, now: Instant | None) -> ClusterView:
         """`now`: the newest time of all rows, also those of groups."""

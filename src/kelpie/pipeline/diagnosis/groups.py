@@ -89,7 +89,7 @@ def diagnosis_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     shared = Shared(
         tables.cluster,
         view,
-        tuple((listing, frozenset(listing.groups)) for listing in known.listings),
+        tuple((listing, frozenset(listing.groups)) for listing in known.observations.listings),
         _history_from(commits, records),
         known.topic_ids,
     )

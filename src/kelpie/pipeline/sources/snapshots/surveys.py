@@ -4,7 +4,7 @@ There are many, so tasks read them. A task reads a whole file before it yields r
 its end gives none. The driver reads first lines only; each survey has a row of kind "survey" with that line.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ PREFIX = SURVEYED
 """How the names of these snapshots begin in the table."""
 _ROWS, _QUARANTINE = TABLES["cluster_snapshot"].schema, TABLES["quarantine"].schema
 _STAGED = pa.schema([*_ROWS, *(field for field in _QUARANTINE if field.name not in _ROWS.names)])
-_TEXTS = ("group", "topic", "source")
 _FILES = "name string, path string, size bigint"
 _HEAD = 1 << 16
 _BYTES_TOLD = 4096
@@ -77,15 +76,7 @@ def read_surveys(spark: SparkSession, items: Sequence[Item], *, cluster: str) ->
 
 def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBatch]:
     try:
-        with Path(path).open("rb") as file:
-            header = header_of(file.read(_HEAD))
-        columns = _Columns(cluster, f"{PREFIX}{name}")
-        columns.add(SURVEY, {"source": name}, header_line(header))
-        for kind, data, body in read_plain(Path(path)):
-            if not header.answered:
-                data["at"] = None  # No broker answered, so nothing was seen then.
-            columns.add(kind, data, "{}" if kind == KNOWN else body)
-        batches = columns.batches()
+        batches = _batches(_rows_of(name, Path(path)), cluster, f"{PREFIX}{name}")
     except Torn as error:
         yield _damaged(name, path, size, cluster, str(error))
     except OSError as error:
@@ -96,41 +87,42 @@ def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBa
         yield from batches
 
 
-class _Columns:
-    """Rows of one survey, column by column: a dict per row would cost three times as much."""
+def _rows_of(name: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Kind, fields and body of each row. Raises Torn, OSError."""
+    with path.open("rb") as file:
+        header = header_of(file.read(_HEAD))
+    yield SURVEY, {"source": name}, header_line(header)
+    for kind, data, body in read_plain(path):
+        if not header.answered:
+            data["at"] = None  # No broker answered, so nothing was seen then.
+        yield kind, data, "{}" if kind == KNOWN else body
 
-    def __init__(self, cluster: str, snapshot: str) -> None:
-        self._whole = {"cluster": cluster, "snapshot": snapshot}
-        self._kinds: list[str] = []
-        self._bodies: list[str] = []
-        self._found: dict[str, list[Any]] = {name: [] for name in (*_TEXTS, "at", "node", "partition")}
 
-    def add(self, kind: str, data: Mapping[str, Any], body: str) -> None:
-        self._kinds.append(kind)
-        self._bodies.append(body)
-        get, columns = data.get, self._found
+def _batches(
+    rows: Iterable[tuple[str, Mapping[str, Any], str]], cluster: str, snapshot: str
+) -> list[pa.RecordBatch]:
+    """Rows of one survey, made column by column: a dict per row would cost three times as much."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("kind", "body", "group", "topic", "partition", "source", "node", "at")
+    }
+    for kind, data, body in rows:
+        get = data.get
+        columns["kind"].append(kind)
+        columns["body"].append(body)
         is_of_group = kind == "unasked" and get("kind") == "group"
-        columns["group"].append(get("name") if is_of_group else get("group"))
-        columns["topic"].append(get("topic"))
+        columns["group"].append(_plain(get("name") if is_of_group else get("group")))
+        columns["topic"].append(_plain(get("topic")))
         columns["partition"].append(get("partition"))
-        columns["source"].append(get("source", ""))
+        columns["source"].append(_plain(get("source", "")))
         columns["node"].append(get("node_id", get("told_by")))
         at = get("at")
         columns["at"].append(None if at is None else at * 1000)
-
-    def batches(self) -> list[pa.RecordBatch]:
-        rows = len(self._kinds)
-        made = {name: pa.array([value] * rows, pa.string()) for name, value in self._whole.items()}
-        made |= {name: pa.array(list(map(_plain, self._found[name])), pa.string()) for name in _TEXTS}
-        made |= {
-            name: pa.array(self._found[name], _ROWS.field(name).type) for name in ("at", "node", "partition")
-        }
-        made["kind"] = pa.array(self._kinds, pa.string())
-        made["body"] = pa.array(self._bodies, pa.string())
-        made["ordinal"] = pa.array(range(rows), pa.int64())
-        arrays = [made[field.name] if field.name in made else pa.nulls(rows, field.type) for field in _STAGED]
-        whole = pa.RecordBatch.from_arrays(arrays, schema=_STAGED)
-        return [whole.slice(start, ROWS_A_BATCH) for start in range(0, rows, ROWS_A_BATCH)]
+    count = len(columns["kind"])
+    same = {"cluster": [cluster] * count, "snapshot": [snapshot] * count, "ordinal": range(count)}
+    whole = {name: pa.array(values, _ROWS.field(name).type) for name, values in (columns | same).items()}
+    arrays = [whole[field.name] if field.name in whole else pa.nulls(count, field.type) for field in _STAGED]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=_STAGED)
+    return [batch.slice(start, ROWS_A_BATCH) for start in range(0, count, ROWS_A_BATCH)]
 
 
 def _damaged(name: str, path: str, size: int, cluster: str, reason: str) -> pa.RecordBatch:

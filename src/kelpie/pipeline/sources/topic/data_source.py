@@ -216,14 +216,13 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return topic_ends
 
     def _log_changes(self, missing: Mapping[int, str]) -> None:
-        """Logs what has changed."""
-        for partition, reason in missing.items():
-            if partition not in self._missing:
-                what = OFFSETS_TOPIC if partition < 0 else f"{OFFSETS_TOPIC}-{partition}"
-                _log.warning("%s is left out until it is back: %s", what, reason)
+        """Logs what has changed. Partition −1: the whole topic."""
+        names = {partition: f"{OFFSETS_TOPIC}-{partition}" for partition in {*missing, *self._missing}}
+        names[-1] = OFFSETS_TOPIC
+        for partition in missing.keys() - self._missing.keys():
+            _log.warning("%s is left out until it is back: %s", names[partition], missing[partition])
         for partition in self._missing.keys() - missing.keys():
-            what = OFFSETS_TOPIC if partition < 0 else f"{OFFSETS_TOPIC}-{partition}"
-            _log.warning("%s is back.", what)
+            _log.warning("%s is back.", names[partition])
         self._missing = dict(missing)
 
 
