@@ -9,7 +9,7 @@ from kelpie.model.quoting import harmless
 if TYPE_CHECKING:
     from kelpie.pipeline.summary import Summary
 
-_MOST_TOLD = 20
+_MOST_FILES = 20
 _WIDTH = 80
 _TIED = "\xa0"
 """A space at which lines are not wrapped."""
@@ -30,10 +30,10 @@ def render(summary: "Summary", into: Path) -> str:
     if summary.unusable:
         count = len(summary.unusable)
         lines.append(f"Of no use, or not wholly: {count:,} {'file' if count == 1 else 'files'}")
-        for name, reason in summary.unusable[:_MOST_TOLD]:
+        for name, reason in summary.unusable[:_MOST_FILES]:
             lines += _wrapped("  ", f"{harmless(name)}: {harmless(reason)}", "    ")
-        if len(summary.unusable) > _MOST_TOLD:
-            lines.append(f"  … and {len(summary.unusable) - _MOST_TOLD:,} more, in the table quarantine")
+        if len(summary.unusable) > _MOST_FILES:
+            lines.append(f"  … and {len(summary.unusable) - _MOST_FILES:,} more, in the table quarantine")
     if summary.tables:
         lines.append("Rows by table")
     width = max(map(len, summary.tables), default=0)

@@ -1,15 +1,20 @@
 """Silver and gold: runs the jobs of the graph whose inputs have changed. Batch and stream both end here.
 
-A table's log keeps a number for the input rows that its rows were made of (`storage.inputs`), in the commit
-that replaced the rows. A run that was killed leaves some tables with the new number and some with the old
-one; the next run makes only the latter.
+A table's log keeps a number for the input rows that its rows were made of (`number_of`), as a transaction
+id of Delta in the commit that replaced the rows: rows and number cannot differ. A run that was killed leaves
+some tables with the new number and some with the old one; the next run makes only the latter.
 """
 
+import hashlib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 
+import kelpie
 from kelpie.pipeline.graph import Job, waves
 from kelpie.pipeline.storage.frames import ClusterTables
-from kelpie.pipeline.storage.inputs import number_of
+from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.summary import Announce, Summary
 from kelpie.pipeline.tables import TABLES
 
@@ -45,3 +50,26 @@ def _due(tables: ClusterTables, job: Job) -> int | None:
     number = number_of(tables.lake, tables.cluster, job.inputs)
     made_of = {tables.lake.made_of(TABLES[name], tables.cluster) for name in job.outputs}
     return None if made_of == {number} else number
+
+
+def number_of(lake: Lake, cluster: str, inputs: Sequence[str]) -> int:
+    """The number of a cluster's rows in these tables now. Other code has other numbers.
+
+    Files of a table never change, and each has a unique name, so their names stand for the rows.
+    """
+    digest = hashlib.sha256(_code())
+    for name in inputs:
+        digest.update(b"\0\0" + name.encode())
+        for path in sorted(lake.files(TABLES[name], cluster)):
+            digest.update(b"\0" + path.name.encode())
+    return int.from_bytes(digest.digest()[:8], "big") >> 1
+
+
+@cache
+def _code() -> bytes:
+    """Another release may make other rows of the same inputs."""
+    digest = hashlib.sha256()
+    for package in map(Path, kelpie.__path__):
+        for path in sorted(package.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.digest()

@@ -12,7 +12,7 @@ recognises a log that has grown; Spark's own file source would read such a log o
 Derived tables are made by the same graph as in a batch run, of all rows that the cluster has in bronze. The
 more rows there are, the longer that takes, so it is not done in every round: after it took one minute, it is
 done again three minutes later at the earliest. It is always done at the end. A killed stream needs no repair,
-for each table knows what it was made of (`storage.inputs`).
+for each table knows what it was made of (`derived`).
 """
 
 import json
@@ -30,11 +30,10 @@ from pyspark.errors import StreamingQueryException
 
 from kelpie.client.client_errors import ClientError
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
-from kelpie.pipeline.derived import make_derived
+from kelpie.pipeline.derived import make_derived, number_of
 from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.storage.frames import ClusterTables
-from kelpie.pipeline.storage.inputs import number_of
 from kelpie.pipeline.storage.lake import Lake, plain
 from kelpie.pipeline.summary import Summary
 from kelpie.pipeline.tables import BRONZE

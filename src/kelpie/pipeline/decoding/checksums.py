@@ -84,8 +84,6 @@ def _checksum_by_instruction(at, stop, table):  # type: ignore[no-untyped-def]
     return _rest(at, stop, table, crc)
 
 
-def _has_instruction() -> bool:
-    return platform.machine() in ("x86_64", "AMD64") and binding.get_host_cpu_features().get("sse4.2", False)
-
-
-checksum_of_batch = compiled(_checksum_by_instruction) if _has_instruction() else checksum
+_is_x86 = platform.machine() in ("x86_64", "AMD64")
+_has_instruction = _is_x86 and binding.get_host_cpu_features().get("sse4.2", False)
+checksum_of_batch = compiled(_checksum_by_instruction) if _has_instruction else checksum

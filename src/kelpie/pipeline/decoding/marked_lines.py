@@ -145,12 +145,12 @@ class Lines:
             block = np.frombuffer(text, np.uint8, end - start, start)
             room = np.empty(len(block) + 1, np.int64)
             ends = room[: _newlines(block, room)]
-            lines = self._found(block, ends, start)
+            lines = self._marked(block, ends, start)
             self.count += len(ends)
             yield from lines
             start, size = end, min(2 * size, _BLOCK)
 
-    def _found(self, block: NDArray[np.uint8], ends: NDArray[np.int64], start: int) -> Iterator[Marked]:
+    def _marked(self, block: NDArray[np.uint8], ends: NDArray[np.int64], start: int) -> Iterator[Marked]:
         known = self._known
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
         marks = np.zeros(len(ends), np.uint8)

@@ -1,6 +1,7 @@
 """Findings and open questions as rows of tables, and back."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from kelpie.doctor.diagnosis import Open
@@ -10,23 +11,12 @@ from kelpie.pipeline.tables.moments import instant, moment
 
 def finding_row(finding: Finding, cluster: str) -> dict[str, Any]:
     return {
+        **asdict(finding),
         "cluster": cluster,
-        "group": finding.group,
-        "code": finding.code,
-        "name": finding.name,
         "severity": finding.severity.word,
-        "summary": finding.summary,
-        "why": finding.why,
-        "cause": finding.cause,
         "since": moment(finding.since),
         "until": moment(finding.until),
-        "evidence": [
-            {"text": quote.text, "source": quote.source, "at": moment(quote.at)} for quote in finding.evidence
-        ],
-        "remedies": [{"text": remedy.text, "command": remedy.command} for remedy in finding.remedies],
-        "brokers": list(finding.brokers),
-        "partitions": list(finding.partitions),
-        "members": list(finding.members),
+        "evidence": [{**asdict(quote), "at": moment(quote.at)} for quote in finding.evidence],
     }
 
 
@@ -52,13 +42,7 @@ def finding_of(row: Mapping[str, Any]) -> Finding:
 
 
 def open_row(question: Open, cluster: str) -> dict[str, Any]:
-    return {
-        "cluster": cluster,
-        "group": question.group,
-        "code": question.code,
-        "name": question.name,
-        "missing": list(question.missing),
-    }
+    return {**asdict(question), "cluster": cluster}
 
 
 def open_of(row: Mapping[str, Any]) -> Open:

@@ -12,7 +12,7 @@ from kelpie.pipeline.sources.inventory import FILES, FileBatch
 from kelpie.pipeline.storage.lake import Lake, quoted
 from kelpie.pipeline.tables import TABLES
 
-_TOLD, _QUARANTINE = TABLES["cluster_snapshot"], TABLES["quarantine"]
+_SNAPSHOTS, _QUARANTINE = TABLES["cluster_snapshot"], TABLES["quarantine"]
 _GROWING = {Kind.LOG, Kind.SEGMENT}
 """Files of other kinds said something else in each state, so all states are kept."""
 COMPLAINTS = ("scrapes", "surveys", "files")
@@ -53,6 +53,6 @@ def forget_earlier_states(lake: Lake, batch: FileBatch, cluster: str) -> None:
         # The source of a line is the file and the number of the line.
         lines = " OR ".join(f"starts_with(source, {quoted(f'{name}:')})" for name in names)
         files = ", ".join(map(quoted, names))
-        lake.delete(_TOLD, cluster, f"{is_earlier} AND (source IN ({files}) OR {lines})")
+        lake.delete(_SNAPSHOTS, cluster, f"{is_earlier} AND (source IN ({files}) OR {lines})")
     paths = ", ".join(quoted(path) for path in sorted({row["path"] for row in rows}))
     lake.delete(FILES, cluster, f"path IN ({paths}) AND batch < {batch.number}")

@@ -28,7 +28,7 @@ _CONNECT_S = 5.0
 _SETTLED_S = 1.0
 _SAMPLES = 20
 """Files of each source that executors are asked to read."""
-_MOST_TOLD = 3
+_MOST_HOSTS = 3
 _STANDALONE = "spark://"
 _FORMS = "spark://HOST:7077, yarn, k8s://https://HOST:6443 or local[2]"
 _KNOWN = re.compile(r"(local(\[.*\])?|yarn|k8s://.+|spark://.+)")
@@ -135,8 +135,8 @@ def unseen(path: str | Path, reason: str) -> ClusterFault:
 
 def _hosts(checks: Sequence[ExecutorCheck]) -> str:
     hosts = sorted({executor.host for executor in checks})
-    more = f" and {len(hosts) - _MOST_TOLD} more" if len(hosts) > _MOST_TOLD else ""
-    return ", ".join(hosts[:_MOST_TOLD]) + more
+    more = f" and {len(hosts) - _MOST_HOSTS} more" if len(hosts) > _MOST_HOSTS else ""
+    return ", ".join(hosts[:_MOST_HOSTS]) + more
 
 
 def _await_executors(context: "SparkContext", patience_s: float) -> None:

@@ -107,7 +107,7 @@ class Lake:
     def replace(self, table: LakeTable, cluster: str, files: Sequence[NewFile], *, made_of: int) -> None:
         """Replaces all rows of a cluster in one commit: readers see the old or the new rows.
 
-        `made_of`: the number of the inputs that the rows were made of (`inputs`); the table's log keeps it.
+        `made_of`: the number of the inputs that the rows were made of (`derived`); the table's log keeps it.
         """
         mark = Transaction(_MADE + cluster, made_of)
         filters = [(CLUSTER, "=", cluster)]

@@ -160,7 +160,7 @@ def part_of(reader: RowReader) -> Part:
         reader.broker,
         reader.broker_source,
         reader.release,
-        {node: node in reader.gone for node in reader.brokers_told},
+        {node: node in reader.gone for node in reader.changed_brokers},
         reader.left_out,
         {client_of(row) for row in reader.rows if is_ungrouped(row)},
         _returns(reader.rows),

@@ -52,7 +52,7 @@ class RowReader(LogReader):
     def __init__(self, name: str, zone: tzinfo | None, *, most: int = _UNBOUNDED) -> None:
         super().__init__(name, zone, most=most)
         self.rows: list[Row] = []
-        self.brokers_told: set[int] = set()
+        self.changed_brokers: set[int] = set()
         """Brokers that came or went in this part."""
         self.is_plain = True
         """Whether each later line can be read without the lines before it."""
@@ -63,9 +63,9 @@ class RowReader(LogReader):
         node = meaning.fields.get("node")
         if meaning.kind in (EventKind.BROKER_FENCED, EventKind.BROKER_UNFENCED) and isinstance(node, int):
             gone = meaning.kind is EventKind.BROKER_FENCED and meaning.fields.get("reason") == GONE
-            if gone and node not in self.brokers_told:
+            if gone and node not in self.changed_brokers:
                 self._once = node
-            self.brokers_told.add(node)
+            self.changed_brokers.add(node)
         return super()._repeats(meaning)
 
     def _keep(

@@ -28,7 +28,7 @@ _ROWS, _QUARANTINE = TABLES["cluster_snapshot"].schema, TABLES["quarantine"].sch
 _STAGED = pa.schema([*_ROWS, *(field for field in _QUARANTINE if field.name not in _ROWS.names)])
 _FILES = "name string, path string, size bigint"
 _HEAD = 1 << 16
-_BYTES_TOLD = 4096
+_QUOTED_BYTES = 4096
 
 
 def headers_of(items: Sequence[Item]) -> tuple[dict[str, Header], dict[str, str]]:
@@ -128,7 +128,7 @@ def _batches(
 def _damaged(name: str, path: str, size: int, cluster: str, reason: str) -> pa.RecordBatch:
     try:
         with Path(path).open("rb") as file:
-            beginning: bytes | None = file.read(_BYTES_TOLD)
+            beginning: bytes | None = file.read(_QUOTED_BYTES)
     except OSError:
         beginning = None
     row = {"cluster": cluster, "source": name, "position": 0, "size": size}

@@ -81,7 +81,7 @@ class _Fetching:
                 piece = await self._try()
             except ClientError as error:
                 self._trouble = error.reason
-                await self._forget()
+                await self.close()
             if piece is not None:
                 self._at = max(self._at + 1, min(piece.following or self._stop, self._stop))
                 self._bytes = _FETCH_BYTES
@@ -103,9 +103,6 @@ class _Fetching:
         return (_nothing(), unread) if unread else None
 
     async def close(self) -> None:
-        await self._forget()
-
-    async def _forget(self) -> None:
         nodes, self._nodes, self._leader = self._nodes, None, -1
         if nodes is not None:
             await nodes.close()
