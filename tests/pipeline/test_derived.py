@@ -156,7 +156,7 @@ def test_stream_spends_a_quarter_of_its_time_on_tables_and_makes_them_in_the_end
         return True
 
     monkeypatch.setattr(stream, "time", clock)
-    monkeypatch.setattr(stream, "take_in", round_of)
+    monkeypatch.setattr(stream, "run", round_of)
     monkeypatch.setattr(stream, "make_derived", slowly)
     monkeypatch.setattr(stream, "number_of", lambda *_: len(rounds))
     monkeypatch.setattr(Lake, "files", lambda *_: ["something"])
