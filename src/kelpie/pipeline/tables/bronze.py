@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, LakeTable, required
+from kelpie.pipeline.tables.table import Column, in_layer, required
 from kelpie.pipeline.tables.types import (
     BINARY,
     BOOLEAN,
@@ -17,7 +17,7 @@ from kelpie.pipeline.tables.types import (
     STRINGS,
 )
 
-_CLUSTER = required("cluster", STRING, "which cluster: the name given to the run, or the cluster's id")
+_table = in_layer("bronze", cluster="which cluster: the name given to the run, or the cluster's id")
 _SOURCE = required("source", STRING, "file, or topic, that the row is from")
 _LOG_EPOCH = Column(
     "log_epoch",
@@ -46,191 +46,159 @@ _MEMBER = pa.struct(
     }
 )
 
-OFFSET_COMMIT = LakeTable(
+OFFSET_COMMIT = _table(
     "offset_commit",
-    "bronze",
     "Every commit that a record of the offsets topic tells of, and every removal of one.",
-    (
-        _CLUSTER,
-        *_PLACE,
-        required("group", STRING, "the group"),
-        required("topic", STRING, "topic that the offset is of"),
-        required("partition", INT, "partition that the offset is of"),
-        Column("offset", LONG, "the next record to read; null: the committed offset was removed"),
-        Column("leader_epoch", INT, "leader epoch of the last record read, where the client told it"),
-        Column("metadata", STRING, "what the client noted beside it"),
-        Column("committed", MOMENT, "when the coordinator took the commit"),
-        Column("expires", MOMENT, "when it was to expire: only old clients ask for that"),
-        Column("producer_id", LONG, "the producer, when it is part of a transaction"),
-        Column("producer_epoch", SHORT, "its epoch"),
-        required("is_transactional", BOOLEAN, "whether it counts only once its transaction is committed"),
-        Column("value_version", BYTE, "version of the record's value"),
-        _REPLICA,
-        _SOURCE,
-        _LOG_EPOCH,
-    ),
-    ("cluster", "offsets_partition", "log_offset"),
+    ("offsets_partition", "log_offset"),
+    *_PLACE,
+    required("group", STRING, "the group"),
+    required("topic", STRING, "topic that the offset is of"),
+    required("partition", INT, "partition that the offset is of"),
+    Column("offset", LONG, "the next record to read; null: the committed offset was removed"),
+    Column("leader_epoch", INT, "leader epoch of the last record read, where the client told it"),
+    Column("metadata", STRING, "what the client noted beside it"),
+    Column("committed", MOMENT, "when the coordinator took the commit"),
+    Column("expires", MOMENT, "when it was to expire: only old clients ask for that"),
+    Column("producer_id", LONG, "the producer, when it is part of a transaction"),
+    Column("producer_epoch", SHORT, "its epoch"),
+    required("is_transactional", BOOLEAN, "whether it counts only once its transaction is committed"),
+    Column("value_version", BYTE, "version of the record's value"),
+    _REPLICA,
+    _SOURCE,
+    _LOG_EPOCH,
 )
 
-TRANSACTION_MARKER = LakeTable(
+TRANSACTION_MARKER = _table(
     "transaction_marker",
-    "bronze",
     "Ends of transactions in the offsets topic: whether their commits count.",
-    (
-        _CLUSTER,
-        *_PLACE,
-        required("producer_id", LONG, "the producer"),
-        required("producer_epoch", SHORT, "its epoch"),
-        required("is_commit", BOOLEAN, "committed, or aborted"),
-        _REPLICA,
-        _SOURCE,
-        _LOG_EPOCH,
-    ),
-    ("cluster", "offsets_partition", "log_offset"),
+    ("offsets_partition", "log_offset"),
+    *_PLACE,
+    required("producer_id", LONG, "the producer"),
+    required("producer_epoch", SHORT, "its epoch"),
+    required("is_commit", BOOLEAN, "committed, or aborted"),
+    _REPLICA,
+    _SOURCE,
+    _LOG_EPOCH,
 )
 
-GROUP_METADATA = LakeTable(
+GROUP_METADATA = _table(
     "group_metadata",
-    "bronze",
     "Records about groups themselves: generations of classic groups with members, KIP-848 groups, removals.",
-    (
-        _CLUSTER,
-        *_PLACE,
-        required("group", STRING, "the group"),
-        required(
-            "key_type",
-            BYTE,
-            "type of the record: 2 classic group, 3 to 8 and 16 KIP-848, 9 to 15 share, 17 and up streams",
-        ),
-        Column("kind", STRING, "the record's type in words"),
-        Column("generation", INT, "generation, or epoch"),
-        Column("protocol_type", STRING, "consumer, connect …"),
-        Column("protocol", STRING, "the assignor chosen"),
-        Column("leader", STRING, "member that assigns"),
-        Column(
-            "members",
-            pa.list_(_MEMBER),
-            "all members of a classic group; the one that a record of others is about",
-        ),
-        required("is_removal", BOOLEAN, "a tombstone"),
-        Column("key", BINARY, "the record's key"),
-        Column("value", BINARY, "the record's value"),
-        _REPLICA,
-        _SOURCE,
-        _LOG_EPOCH,
-        Column(
-            "details",
-            LABELS,
-            f"{UNREAD}: why the value could not be read; of a KIP-848 member {ASSIGNOR}, {TOPIC_REGEX} and, "
-            f"if it speaks the classic protocol, {SESSION_TIMEOUT}; of type 4 the names of topics by id",
-        ),
+    ("offsets_partition", "log_offset"),
+    *_PLACE,
+    required("group", STRING, "the group"),
+    required(
+        "key_type",
+        BYTE,
+        "type of the record: 2 classic group, 3 to 8 and 16 KIP-848, 9 to 15 share, 17 and up streams",
     ),
-    ("cluster", "offsets_partition", "log_offset"),
+    Column("kind", STRING, "the record's type in words"),
+    Column("generation", INT, "generation, or epoch"),
+    Column("protocol_type", STRING, "consumer, connect …"),
+    Column("protocol", STRING, "the assignor chosen"),
+    Column("leader", STRING, "member that assigns"),
+    Column(
+        "members",
+        pa.list_(_MEMBER),
+        "all members of a classic group; the one that a record of others is about",
+    ),
+    required("is_removal", BOOLEAN, "a tombstone"),
+    Column("key", BINARY, "the record's key"),
+    Column("value", BINARY, "the record's value"),
+    _REPLICA,
+    _SOURCE,
+    _LOG_EPOCH,
+    Column(
+        "details",
+        LABELS,
+        f"{UNREAD}: why the value could not be read; of a KIP-848 member {ASSIGNOR}, {TOPIC_REGEX} and, "
+        f"if it speaks the classic protocol, {SESSION_TIMEOUT}; of type 4 the names of topics by id",
+    ),
 )
 
-LOG_EVENT = LakeTable(
+LOG_EVENT = _table(
     "log_event",
-    "bronze",
     "Lines of logs of brokers and clients that mean something, with the lines that belong to them.",
-    (
-        _CLUSTER,
-        Column("at", MOMENT, "when, as the line says"),
-        _SOURCE,
-        required("line", LONG, "number of the line, or of the byte where the event begins"),
-        required("kind", STRING, "what it means: an EventKind of the observations"),
-        Column("level", STRING, "INFO, WARN …"),
-        Column("group", STRING, "the group"),
-        Column("member", STRING, "member id"),
-        Column("instance_id", STRING, "group.instance.id"),
-        Column("client_id", STRING, "client.id"),
-        Column("node", INT, "broker that it is about"),
-        Column("topic", STRING, "topic"),
-        Column("partition", INT, "partition"),
-        Column("offset", LONG, "offset"),
-        Column("generation", INT, "generation, or epoch"),
-        Column("error", INT, "Kafka's error code"),
-        Column("reason", STRING, "why, in the words of the line"),
-        Column("details", LABELS, "what only this kind has"),
-        required("text", STRING, "the line as it stands there"),
-        Column("part", INT, "which one, of several events that a line tells of"),
-        Column("log", STRING, "which log it is: files of one name have held others before"),
-    ),
-    ("cluster", "source", "log", "line", "part"),
+    ("source", "log", "line", "part"),
+    Column("at", MOMENT, "when, as the line says"),
+    _SOURCE,
+    required("line", LONG, "number of the line, or of the byte where the event begins"),
+    required("kind", STRING, "what it means: an EventKind of the observations"),
+    Column("level", STRING, "INFO, WARN …"),
+    Column("group", STRING, "the group"),
+    Column("member", STRING, "member id"),
+    Column("instance_id", STRING, "group.instance.id"),
+    Column("client_id", STRING, "client.id"),
+    Column("node", INT, "broker that it is about"),
+    Column("topic", STRING, "topic"),
+    Column("partition", INT, "partition"),
+    Column("offset", LONG, "offset"),
+    Column("generation", INT, "generation, or epoch"),
+    Column("error", INT, "Kafka's error code"),
+    Column("reason", STRING, "why, in the words of the line"),
+    Column("details", LABELS, "what only this kind has"),
+    required("text", STRING, "the line as it stands there"),
+    Column("part", INT, "which one, of several events that a line tells of"),
+    Column("log", STRING, "which log it is: files of one name have held others before"),
 )
 
-METRIC_SAMPLE = LakeTable(
+METRIC_SAMPLE = _table(
     "metric_sample",
-    "bronze",
     "Samples of Prometheus scrapes.",
-    (
-        _CLUSTER,
-        Column("at", MOMENT, "when: the sample's own time, or that of the scrape"),
-        _SOURCE,
-        required("line", LONG, "number of the line"),
-        required("name", STRING, "name of the metric"),
-        required("labels", LABELS, "its labels"),
-        Column("value", DOUBLE, "its value"),
-        Column("type", STRING, "counter, gauge …, where the scrape says"),
-    ),
-    ("cluster", "source", "line"),
+    ("source", "line"),
+    Column("at", MOMENT, "when: the sample's own time, or that of the scrape"),
+    _SOURCE,
+    required("line", LONG, "number of the line"),
+    required("name", STRING, "name of the metric"),
+    required("labels", LABELS, "its labels"),
+    Column("value", DOUBLE, "its value"),
+    Column("type", STRING, "counter, gauge …, where the scrape says"),
 )
 
-CLUSTER_SNAPSHOT = LakeTable(
+CLUSTER_SNAPSHOT = _table(
     "cluster_snapshot",
-    "bronze",
     "What surveys and Kafka's tools told: one row per thing asked, whatever it was.",
-    (
-        _CLUSTER,
-        Column("at", MOMENT, "when it was asked"),
-        required("snapshot", STRING, "which survey, or which file"),
-        required(
-            "kind", STRING, "broker, partition, listing, answer, state, committed, ends, setting, unasked …"
-        ),
-        Column("node", INT, "broker that was asked, or that it is about"),
-        Column("group", STRING, "the group that it is about"),
-        Column("topic", STRING, "the topic that it is about"),
-        Column("partition", INT, "the partition that it is about"),
-        required("ordinal", LONG, "place of the row in its snapshot"),
-        required("body", STRING, "all of it, as JSON, in the words of the observations"),
-        _SOURCE,
+    ("snapshot", "ordinal"),
+    Column("at", MOMENT, "when it was asked"),
+    required("snapshot", STRING, "which survey, or which file"),
+    required(
+        "kind", STRING, "broker, partition, listing, answer, state, committed, ends, setting, unasked …"
     ),
-    ("cluster", "snapshot", "ordinal"),
+    Column("node", INT, "broker that was asked, or that it is about"),
+    Column("group", STRING, "the group that it is about"),
+    Column("topic", STRING, "the topic that it is about"),
+    Column("partition", INT, "the partition that it is about"),
+    required("ordinal", LONG, "place of the row in its snapshot"),
+    required("body", STRING, "all of it, as JSON, in the words of the observations"),
+    _SOURCE,
 )
 
-QUARANTINE = LakeTable(
+QUARANTINE = _table(
     "quarantine",
-    "bronze",
     "What could not be read: nothing is dropped without a word.",
-    (
-        _CLUSTER,
-        _SOURCE,
-        required("position", LONG, "byte where it begins"),
-        required("size", LONG, "how many bytes"),
-        required("reason", STRING, "why it could not be read"),
-        Column("bytes", BINARY, "the first 4,096 of them"),
-    ),
-    ("cluster", "source", "position", "reason"),
+    ("source", "position", "reason"),
+    _SOURCE,
+    required("position", LONG, "byte where it begins"),
+    required("size", LONG, "how many bytes"),
+    required("reason", STRING, "why it could not be read"),
+    Column("bytes", BINARY, "the first 4,096 of them"),
 )
 
-EVIDENCE_FILE = LakeTable(
+EVIDENCE_FILE = _table(
     "evidence_file",
-    "bronze",
     "Files that were taken in, each once: what they are, and with which batch they came.",
-    (
-        _CLUSTER,
-        required("source", STRING, "its name, as rows that come of it call it"),
-        required("path", STRING, "where it lay; for a file in an archive, the archive and its name there"),
-        required("size", LONG, "bytes"),
-        Column("modified", MOMENT, "when it was last changed"),
-        required(
-            "kinds",
-            STRINGS,
-            "segment, log, output, configuration, scrape, survey, zookeeper; empty: of no use",
-        ),
-        Column("reason", STRING, "why it is of no use"),
-        required("batch", LONG, "number of the batch, counted by cluster"),
+    ("path", "size", "modified"),
+    required("source", STRING, "its name, as rows that come of it call it"),
+    required("path", STRING, "where it lay; for a file in an archive, the archive and its name there"),
+    required("size", LONG, "bytes"),
+    Column("modified", MOMENT, "when it was last changed"),
+    required(
+        "kinds",
+        STRINGS,
+        "segment, log, output, configuration, scrape, survey, zookeeper; empty: of no use",
     ),
-    ("cluster", "path", "size", "modified"),
+    Column("reason", STRING, "why it is of no use"),
+    required("batch", LONG, "number of the batch, counted by cluster"),
 )
 
 BRONZE = (

@@ -2,144 +2,116 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, LakeTable, required
+from kelpie.pipeline.tables.table import Column, in_layer, required
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING, STRINGS
 
-_CLUSTER = required("cluster", STRING, "which cluster")
+_table = in_layer("gold", cluster="which cluster")
 _GROUP = required("group", STRING, "the group")
 _POSITION = (required("topic", STRING, "the topic"), required("partition", INT, "the partition"))
 
-GROUP_HEALTH = LakeTable(
+GROUP_HEALTH = _table(
     "group_health",
-    "gold",
     "One row per group: how it stands at the end of what is known.",
-    (
-        _CLUSTER,
-        _GROUP,
-        required("at", MOMENT, "the end of what is known"),
-        Column("offsets_partition", INT, "where it lives"),
-        Column("state", STRING, "as described last"),
-        Column("members", INT, "how many members"),
-        Column("generation", INT, "the last one known"),
-        Column("rebalances", LONG, "how many are known"),
-        Column("last_commit", MOMENT, "when it last committed"),
-        Column("partitions", INT, "for how many partitions it has committed offsets"),
-        Column("lag", LONG, "records to read, over all partitions whose end is known"),
-        Column("lag_ms", LONG, "the worst of its partitions"),
-        Column("worst", STRING, "severity of its worst finding"),
-        Column("findings", STRINGS, "codes of its findings"),
-        Column("known_from", STRINGS, "where the group is known from"),
-        Column("is_listed", BOOLEAN, "whether a broker lists it; null: nobody could be asked who would know"),
-    ),
-    ("cluster", "group"),
+    ("group",),
+    _GROUP,
+    required("at", MOMENT, "the end of what is known"),
+    Column("offsets_partition", INT, "where it lives"),
+    Column("state", STRING, "as described last"),
+    Column("members", INT, "how many members"),
+    Column("generation", INT, "the last one known"),
+    Column("rebalances", LONG, "how many are known"),
+    Column("last_commit", MOMENT, "when it last committed"),
+    Column("partitions", INT, "for how many partitions it has committed offsets"),
+    Column("lag", LONG, "records to read, over all partitions whose end is known"),
+    Column("lag_ms", LONG, "the worst of its partitions"),
+    Column("worst", STRING, "severity of its worst finding"),
+    Column("findings", STRINGS, "codes of its findings"),
+    Column("known_from", STRINGS, "where the group is known from"),
+    Column("is_listed", BOOLEAN, "whether a broker lists it; null: nobody could be asked who would know"),
 )
 
-COORDINATOR_OUTAGE = LakeTable(
+COORDINATOR_OUTAGE = _table(
     "coordinator_outage",
-    "gold",
     "Offsets partitions without a leader, and the groups that it hit.",
-    (
-        _CLUSTER,
-        required("offsets_partition", INT, "partition of __consumer_offsets"),
-        Column("began", MOMENT, "from when"),
-        Column("ended", MOMENT, "until when; null while it goes on"),
-        Column("brokers", pa.list_(INT), "its replicas"),
-        required("groups", STRINGS, "groups that live there"),
-        Column("evidence", STRING, "how that is known"),
-    ),
-    ("cluster", "offsets_partition", "began"),
+    ("offsets_partition", "began"),
+    required("offsets_partition", INT, "partition of __consumer_offsets"),
+    Column("began", MOMENT, "from when"),
+    Column("ended", MOMENT, "until when; null while it goes on"),
+    Column("brokers", pa.list_(INT), "its replicas"),
+    required("groups", STRINGS, "groups that live there"),
+    Column("evidence", STRING, "how that is known"),
 )
 
-OFFSET_REGRESSION = LakeTable(
+OFFSET_REGRESSION = _table(
     "offset_regression",
-    "gold",
     "Commits that went back: so many records are read again.",
-    (
-        _CLUSTER,
-        _GROUP,
-        *_POSITION,
-        required("at", MOMENT, "when"),
-        required("from_offset", LONG, "where the group stood"),
-        required("to_offset", LONG, "where it stands now"),
-        required("replayed", LONG, "records read again"),
-        Column("regained", MOMENT, "when it was back where it had been"),
-        Column("by", STRING, "member, or reset: by an administrator; null: old clients leave that open"),
-    ),
-    ("cluster", "group", "topic", "partition", "at"),
+    ("group", "topic", "partition", "at"),
+    _GROUP,
+    *_POSITION,
+    required("at", MOMENT, "when"),
+    required("from_offset", LONG, "where the group stood"),
+    required("to_offset", LONG, "where it stands now"),
+    required("replayed", LONG, "records read again"),
+    Column("regained", MOMENT, "when it was back where it had been"),
+    Column("by", STRING, "member, or reset: by an administrator; null: old clients leave that open"),
 )
 
-OFFSET_LOSS = LakeTable(
+OFFSET_LOSS = _table(
     "offset_loss",
-    "gold",
     "Committed offsets that were lost, or that point to records that are gone.",
-    (
-        _CLUSTER,
-        _GROUP,
-        *_POSITION,
-        required("at", MOMENT, "when"),
-        required("kind", STRING, "expired, deleted, skipped, below-log-start, beyond-log-end"),
-        Column("offset", LONG, "the last one that counted"),
-        Column("records", LONG, "how many records that skips, or replays; null as long as the group rests"),
-        Column("next_offset", LONG, "where the group went on: its first commit after"),
-        Column("resumed", MOMENT, "when that was"),
-        Column("effect", STRING, "what became of it: skipped, replayed, none; null: the group did not go on"),
-    ),
-    ("cluster", "group", "topic", "partition", "at", "kind"),
+    ("group", "topic", "partition", "at", "kind"),
+    _GROUP,
+    *_POSITION,
+    required("at", MOMENT, "when"),
+    required("kind", STRING, "expired, deleted, skipped, below-log-start, beyond-log-end"),
+    Column("offset", LONG, "the last one that counted"),
+    Column("records", LONG, "how many records that skips, or replays; null as long as the group rests"),
+    Column("next_offset", LONG, "where the group went on: its first commit after"),
+    Column("resumed", MOMENT, "when that was"),
+    Column("effect", STRING, "what became of it: skipped, replayed, none; null: the group did not go on"),
 )
 
-TRAFFIC = LakeTable(
+TRAFFIC = _table(
     "traffic",
-    "gold",
     "Records consumed, by group, topic and hour, as commits tell.",
-    (
-        _CLUSTER,
-        _GROUP,
-        required("topic", STRING, "the topic"),
-        required("hour", MOMENT, "the hour"),
-        required("records", LONG, "how many records further the group got"),
-        required("commits", LONG, "how many commits it made"),
-    ),
-    ("cluster", "group", "topic", "hour"),
+    ("group", "topic", "hour"),
+    _GROUP,
+    required("topic", STRING, "the topic"),
+    required("hour", MOMENT, "the hour"),
+    required("records", LONG, "how many records further the group got"),
+    required("commits", LONG, "how many commits it made"),
 )
 
-FINDINGS = LakeTable(
+FINDINGS = _table(
     "findings",
-    "gold",
     "What the doctor says, group by group.",
-    (
-        _CLUSTER,
-        Column("group", STRING, "the group; null: the cluster as a whole"),
-        required("code", STRING, "KLP…"),
-        required("name", STRING, "name of the rule"),
-        required("severity", STRING, "notice, warning, critical"),
-        required("summary", STRING, "one sentence"),
-        Column("why", STRING, "what follows from it"),
-        Column("cause", STRING, "findings with the same code and cause are one incident"),
-        Column("since", MOMENT, "from when"),
-        Column("until", MOMENT, "until when"),
-        required(
-            "evidence", pa.list_(pa.struct({"text": STRING, "source": STRING, "at": MOMENT})), "what was seen"
-        ),
-        required("remedies", pa.list_(pa.struct({"text": STRING, "command": STRING})), "what to do"),
-        Column("brokers", pa.list_(INT), "brokers that it is about"),
-        Column("partitions", STRINGS, "partitions that it is about, as Kafka writes them"),
-        Column("members", STRINGS, "members that it is about"),
+    ("group", "code", "cause"),
+    Column("group", STRING, "the group; null: the cluster as a whole"),
+    required("code", STRING, "KLP…"),
+    required("name", STRING, "name of the rule"),
+    required("severity", STRING, "notice, warning, critical"),
+    required("summary", STRING, "one sentence"),
+    Column("why", STRING, "what follows from it"),
+    Column("cause", STRING, "findings with the same code and cause are one incident"),
+    Column("since", MOMENT, "from when"),
+    Column("until", MOMENT, "until when"),
+    required(
+        "evidence", pa.list_(pa.struct({"text": STRING, "source": STRING, "at": MOMENT})), "what was seen"
     ),
-    ("cluster", "group", "code", "cause"),
+    required("remedies", pa.list_(pa.struct({"text": STRING, "command": STRING})), "what to do"),
+    Column("brokers", pa.list_(INT), "brokers that it is about"),
+    Column("partitions", STRINGS, "partitions that it is about, as Kafka writes them"),
+    Column("members", STRINGS, "members that it is about"),
 )
 
-OPEN_QUESTION = LakeTable(
+OPEN_QUESTION = _table(
     "open_question",
-    "gold",
     "What the doctor could not decide, and what would have to be known: too little data is not all is well.",
-    (
-        _CLUSTER,
-        Column("group", STRING, "the group; null: the cluster as a whole"),
-        required("code", STRING, "KLP…"),
-        required("name", STRING, "name of the rule"),
-        required("missing", STRINGS, "what is missing"),
-    ),
-    ("cluster", "group", "code"),
+    ("group", "code"),
+    Column("group", STRING, "the group; null: the cluster as a whole"),
+    required("code", STRING, "KLP…"),
+    required("name", STRING, "name of the rule"),
+    required("missing", STRINGS, "what is missing"),
 )
 
 GOLD = (GROUP_HEALTH, COORDINATOR_OUTAGE, OFFSET_REGRESSION, OFFSET_LOSS, TRAFFIC, FINDINGS, OPEN_QUESTION)

@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, LakeTable, required
+from kelpie.pipeline.tables.table import Column, in_layer, required
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING, STRINGS
 
-_CLUSTER = required("cluster", STRING, "which cluster")
+_table = in_layer("silver", cluster="which cluster")
 _GROUP = required("group", STRING, "the group")
 _TOPIC = required("topic", STRING, "the topic")
 _PARTITION = required("partition", INT, "the partition")
@@ -26,143 +26,117 @@ ROSTER = pa.list_(
     )
 )
 
-GROUP_GENERATION = LakeTable(
+GROUP_GENERATION = _table(
     "group_generation",
-    "silver",
     "Generations of groups. A group that was removed begins again at 0: that is its next incarnation.",
-    (
-        _CLUSTER,
-        _GROUP,
-        required("incarnation", INT, "how often the group had been removed before"),
-        required("generation", INT, "generation, or epoch of a KIP-848 group"),
-        required("began", MOMENT, "when its record was written, or the log told of it"),
-        Column("ended", MOMENT, "when the next one began, or the group was removed"),
-        Column("members", INT, "how many members"),
-        Column("member_ids", STRINGS, "which"),
-        Column("protocol", STRING, "the assignor"),
-        Column("leader", STRING, "member that assigned"),
-        Column("log_offset", LONG, "of the record; null when only logs tell of it"),
-        Column("kind", STRING, "classic, or consumer: KIP-848"),
-        Column(
-            "settled",
-            MOMENT,
-            "when every member had its assignment of this generation or a later one; null: not so far",
-        ),
-        Column(
-            "roster",
-            ROSTER,
-            "the members at its end: what each was assigned, and, of KIP-848, its epoch and what it had",
-        ),
+    ("group", "incarnation", "generation"),
+    _GROUP,
+    required("incarnation", INT, "how often the group had been removed before"),
+    required("generation", INT, "generation, or epoch of a KIP-848 group"),
+    required("began", MOMENT, "when its record was written, or the log told of it"),
+    Column("ended", MOMENT, "when the next one began, or the group was removed"),
+    Column("members", INT, "how many members"),
+    Column("member_ids", STRINGS, "which"),
+    Column("protocol", STRING, "the assignor"),
+    Column("leader", STRING, "member that assigned"),
+    Column("log_offset", LONG, "of the record; null when only logs tell of it"),
+    Column("kind", STRING, "classic, or consumer: KIP-848"),
+    Column(
+        "settled",
+        MOMENT,
+        "when every member had its assignment of this generation or a later one; null: not so far",
     ),
-    ("cluster", "group", "incarnation", "generation"),
+    Column(
+        "roster",
+        ROSTER,
+        "the members at its end: what each was assigned, and, of KIP-848, its epoch and what it had",
+    ),
 )
 
-REBALANCE = LakeTable(
+REBALANCE = _table(
     "rebalance",
-    "silver",
     "Rebalances: from the moment somebody made one necessary until the new assignment was there.",
-    (
-        _CLUSTER,
-        _GROUP,
-        required(
-            "started", MOMENT, "when it began; from records alone, the end of the last generation's calm"
-        ),
-        Column("ended", MOMENT, "when the assignment was there; null while it goes on"),
-        Column("duration_ms", LONG, "how long"),
-        Column("from_generation", INT, "generation before"),
-        Column("to_generation", INT, "generation after"),
-        Column(
-            "cause",
-            STRING,
-            "why, in one word: joined, left, expired, poll-interval, fenced, subscription, static, rejoined "
-            "(to take over what others gave up), unknown",
-        ),
-        Column("reason", STRING, "why, in the words of a log"),
-        Column("joined", STRINGS, "members that are new"),
-        Column("left", STRINGS, "members that are gone"),
+    ("group", "started"),
+    _GROUP,
+    required("started", MOMENT, "when it began; from records alone, the end of the last generation's calm"),
+    Column("ended", MOMENT, "when the assignment was there; null while it goes on"),
+    Column("duration_ms", LONG, "how long"),
+    Column("from_generation", INT, "generation before"),
+    Column("to_generation", INT, "generation after"),
+    Column(
+        "cause",
+        STRING,
+        "why, in one word: joined, left, expired, poll-interval, fenced, subscription, static, rejoined "
+        "(to take over what others gave up), unknown",
     ),
-    ("cluster", "group", "started"),
+    Column("reason", STRING, "why, in the words of a log"),
+    Column("joined", STRINGS, "members that are new"),
+    Column("left", STRINGS, "members that are gone"),
 )
 
-MEMBERSHIP_INTERVAL = LakeTable(
+MEMBERSHIP_INTERVAL = _table(
     "membership_interval",
-    "silver",
     "Who was a member, from when to when, and what it owned at the end.",
-    (
-        _CLUSTER,
-        _GROUP,
-        required("member_id", STRING, "the member"),
-        Column("instance_id", STRING, "group.instance.id"),
-        Column("client_id", STRING, "client.id"),
-        Column("client_host", STRING, "where it came from"),
-        required("began", MOMENT, "the first generation with it"),
-        Column("ended", MOMENT, "the first generation without it; null while it is there"),
-        Column("first_generation", INT, "that generation"),
-        Column("last_generation", INT, "the last one with it"),
-        Column("left_because", STRING, "left, expired, poll-interval, fenced, unknown"),
-        Column("assigned", POSITIONS, "what it had at the end"),
-    ),
-    ("cluster", "group", "member_id", "began"),
+    ("group", "member_id", "began"),
+    _GROUP,
+    required("member_id", STRING, "the member"),
+    Column("instance_id", STRING, "group.instance.id"),
+    Column("client_id", STRING, "client.id"),
+    Column("client_host", STRING, "where it came from"),
+    required("began", MOMENT, "the first generation with it"),
+    Column("ended", MOMENT, "the first generation without it; null while it is there"),
+    Column("first_generation", INT, "that generation"),
+    Column("last_generation", INT, "the last one with it"),
+    Column("left_because", STRING, "left, expired, poll-interval, fenced, unknown"),
+    Column("assigned", POSITIONS, "what it had at the end"),
 )
 
-COMMIT_TIMELINE = LakeTable(
+COMMIT_TIMELINE = _table(
     "commit_timeline",
-    "silver",
     "Commits that counted, each once, with the one before.",
-    (
-        _CLUSTER,
-        _GROUP,
-        _TOPIC,
-        _PARTITION,
-        required("offsets_partition", INT, "where it was written"),
-        required("log_offset", LONG, "its place there"),
-        Column("committed", MOMENT, "when"),
-        Column("offset", LONG, "the next record to read; null: removed"),
-        Column("previous_offset", LONG, "what was committed before"),
-        Column("previous_committed", MOMENT, "when"),
-        Column("advance", LONG, "how many records further; negative: back"),
-        Column("leader_epoch", INT, "leader epoch, where the client told it"),
-        required("is_transactional", BOOLEAN, "whether a transaction wrote it"),
-        Column("previous_leader_epoch", INT, "leader epoch of the one before"),
-        Column("previous_expires", MOMENT, "when the one before was to expire, if its commit said so"),
-    ),
-    ("cluster", "offsets_partition", "log_offset"),
+    ("offsets_partition", "log_offset"),
+    _GROUP,
+    _TOPIC,
+    _PARTITION,
+    required("offsets_partition", INT, "where it was written"),
+    required("log_offset", LONG, "its place there"),
+    Column("committed", MOMENT, "when"),
+    Column("offset", LONG, "the next record to read; null: removed"),
+    Column("previous_offset", LONG, "what was committed before"),
+    Column("previous_committed", MOMENT, "when"),
+    Column("advance", LONG, "how many records further; negative: back"),
+    Column("leader_epoch", INT, "leader epoch, where the client told it"),
+    required("is_transactional", BOOLEAN, "whether a transaction wrote it"),
+    Column("previous_leader_epoch", INT, "leader epoch of the one before"),
+    Column("previous_expires", MOMENT, "when the one before was to expire, if its commit said so"),
 )
 
-LAG = LakeTable(
+LAG = _table(
     "lag",
-    "silver",
     "How far behind a group was, whenever the end of the log was known.",
-    (
-        _CLUSTER,
-        _GROUP,
-        _TOPIC,
-        _PARTITION,
-        required("at", MOMENT, "when the end of the log was looked at"),
-        Column("offset", LONG, "committed offset that counted then"),
-        Column("end_offset", LONG, "high watermark"),
-        Column("stable_offset", LONG, "last stable offset"),
-        Column("lag", LONG, "records to read"),
-        Column("stable_lag", LONG, "records that a reader of committed ones could read"),
-        Column("lag_ms", LONG, "how long ago the log ended where the group stands"),
-    ),
-    ("cluster", "group", "topic", "partition", "at"),
+    ("group", "topic", "partition", "at"),
+    _GROUP,
+    _TOPIC,
+    _PARTITION,
+    required("at", MOMENT, "when the end of the log was looked at"),
+    Column("offset", LONG, "committed offset that counted then"),
+    Column("end_offset", LONG, "high watermark"),
+    Column("stable_offset", LONG, "last stable offset"),
+    Column("lag", LONG, "records to read"),
+    Column("stable_lag", LONG, "records that a reader of committed ones could read"),
+    Column("lag_ms", LONG, "how long ago the log ended where the group stands"),
 )
 
-COORDINATOR_TIMELINE = LakeTable(
+COORDINATOR_TIMELINE = _table(
     "coordinator_timeline",
-    "silver",
     "Which broker coordinated the groups of an offsets partition, from when to when; in gaps, none.",
-    (
-        _CLUSTER,
-        required("offsets_partition", INT, "partition of __consumer_offsets"),
-        Column("node", INT, "the broker; null: nobody"),
-        Column("leader_epoch", INT, "its epoch"),
-        required("began", MOMENT, "from when"),
-        Column("ended", MOMENT, "until when; null while it is so"),
-        Column("evidence", STRING, "how that is known"),
-    ),
-    ("cluster", "offsets_partition", "began"),
+    ("offsets_partition", "began"),
+    required("offsets_partition", INT, "partition of __consumer_offsets"),
+    Column("node", INT, "the broker; null: nobody"),
+    Column("leader_epoch", INT, "its epoch"),
+    required("began", MOMENT, "from when"),
+    Column("ended", MOMENT, "until when; null while it is so"),
+    Column("evidence", STRING, "how that is known"),
 )
 
 SILVER = (GROUP_GENERATION, REBALANCE, MEMBERSHIP_INTERVAL, COMMIT_TIMELINE, LAG, COORDINATOR_TIMELINE)

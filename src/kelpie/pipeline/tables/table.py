@@ -3,6 +3,7 @@
 Columns may all be null as far as Spark, Delta and Arrow are concerned; `required` says which never are.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -63,3 +64,13 @@ class LakeTable:
 
 def required(name: str, type_: pa.DataType, meaning: str) -> Column:
     return Column(name, type_, meaning, required=True)
+
+
+def in_layer(layer: str, *, cluster: str) -> Callable[..., LakeTable]:
+    """Declares tables of a layer: name, meaning, key, columns. The cluster comes first in columns and key."""
+    of_cluster = required(CLUSTER, pa.string(), cluster)
+
+    def declare(name: str, meaning: str, key: tuple[str, ...], *columns: Column) -> LakeTable:
+        return LakeTable(name, layer, meaning, (of_cluster, *columns), (CLUSTER, *key))
+
+    return declare
