@@ -29,34 +29,17 @@ from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberM
 _KINDS = {int(record_type): record_type.name.lower() for record_type in RecordType}
 _COLUMNS = schema_in_file("group_metadata")
 
-_MEMBERS = frozenset(
-    {
-        RecordType.CONSUMER_GROUP_MEMBER_METADATA,
-        RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
-        RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-        RecordType.SHARE_GROUP_MEMBER_METADATA,
-        RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER,
-        RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-        RecordType.STREAMS_GROUP_MEMBER_METADATA,
-        RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER,
-        RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-    }
-)
-"""Their keys name a member behind the group."""
 
-_EPOCHS = frozenset(
-    {
-        RecordType.CONSUMER_GROUP_METADATA,
-        RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
-        RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-        RecordType.SHARE_GROUP_METADATA,
-        RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA,
-        RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-        RecordType.STREAMS_GROUP_METADATA,
-        RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
-        RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-    }
-)
+def _types(*names: str) -> frozenset[RecordType]:
+    """The record types of these names, of all kinds of groups that have epochs."""
+    return frozenset(
+        RecordType[f"{kind}_GROUP_{name}"] for kind in ("CONSUMER", "SHARE", "STREAMS") for name in names
+    )
+
+
+_MEMBERS = _types("MEMBER_METADATA", "TARGET_ASSIGNMENT_MEMBER", "CURRENT_MEMBER_ASSIGNMENT")
+"""Their keys name a member behind the group."""
+_EPOCHS = _types("METADATA", "TARGET_ASSIGNMENT_METADATA", "CURRENT_MEMBER_ASSIGNMENT")
 """Their values begin with an epoch, whatever else they hold: of group, assignment or member."""
 
 Row = dict[str, Any]

@@ -73,11 +73,7 @@ class Writer:
     def _flush(self) -> None:
         if not self._waiting:
             return
-        rows = (
-            pa.concat_tables(self._waiting).unify_dictionaries()
-            if len(self._waiting) > 1
-            else self._waiting[0]
-        )
+        rows = pa.concat_tables(self._waiting).unify_dictionaries()
         if self._open is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._open = pq.ParquetWriter(_unfinished(self._path), rows.schema, **_settings(self.table))

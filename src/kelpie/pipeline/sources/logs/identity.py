@@ -10,7 +10,8 @@ afterwards, or nothing that was read counts.
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count, takewhile
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from kelpie.evidence.logs.layouts import parse_head
 from kelpie.pipeline.sources.grown_files import mark_of
 
 _BEGINNING = 4096
-_STEP_BITS = 2
 _FIRST_STEP = 256
 
 
@@ -66,7 +66,8 @@ def begins_with(file: Path, state: FileState) -> bool:
 
 def steps_of(file: Path, size: int) -> tuple[int, ...]:
     """Checksums of ever longer beginnings, to recognise a copy when the file is gone. Raises OSError."""
-    return tuple(mark_of(file, step) for step in _steps(size))
+    steps = takewhile(lambda step: step <= size, (_FIRST_STEP << 2 * number for number in count()))
+    return tuple(mark_of(file, step) for step in steps)
 
 
 def is_beginning(file: Path, size: int, steps: Sequence[int]) -> bool:
@@ -100,13 +101,6 @@ def copies(files: Iterable[Seen]) -> dict[str, str]:
                     copies_of[seen.path] = other.path
                     break
     return copies_of
-
-
-def _steps(size: int) -> Iterator[int]:
-    step = _FIRST_STEP
-    while step <= size:
-        yield step
-        step <<= _STEP_BITS
 
 
 def _log_of(beginning: bytes, path: str) -> str:

@@ -19,7 +19,6 @@ from kelpie.pipeline.sources.segments.files import (
     GROUPS,
     MARKERS,
     QUARANTINE,
-    ReadFile,
     SegmentFile,
     SegmentProgress,
     SegmentTaskResult,
@@ -50,7 +49,7 @@ def void(
         if file.start == 0 or known.is_torn:
             unread = gone.setdefault((QUARANTINE.name, file.cluster), [])
             unread.append(f"source = {quoted(file.name)} AND position >= {file.start}")
-        result, read = _result_of(file, results)
+        result, read = next((result, read) for result in results for read in result.read if read.file == file)
         is_reread = read.offsets is not None and read.offsets[0] < known.known_to
         first = _first_difference(lake, file, result) if is_reread else None
         if first is not None:
@@ -66,10 +65,6 @@ def void(
             some = " OR ".join(f"({condition})" for condition in conditions[start : start + _AT_ONCE])
             by_table.setdefault(table_name, []).append((cluster, some))
     return by_table
-
-
-def _result_of(file: SegmentFile, results: Sequence[SegmentTaskResult]) -> tuple[SegmentTaskResult, ReadFile]:
-    return next((result, read) for result in results for read in result.read if read.file == file)
 
 
 def _first_difference(lake: Lake, file: SegmentFile, result: SegmentTaskResult) -> int | None:

@@ -194,7 +194,7 @@ def rows(
                 "kind": kind,
                 "at": moment(getattr(row, "at", None)),
                 "node": _node(row),
-                "group": row.name if _is_of_group(row) else getattr(row, "group", None),
+                "group": _group(row),
                 "topic": getattr(row, "topic", None),
                 "partition": getattr(row, "partition", None),
                 "body": "{}" if kind == KNOWN else dumps(row),
@@ -232,16 +232,15 @@ def _modified(batch: FileBatch) -> dict[str, int | None]:
     return {item.file.name: item.file.modified for item in batch.items}
 
 
-def _is_of_group(row: object) -> bool:
-    return isinstance(row, Unasked) and row.kind == "group"
+def _group(row: object) -> str | None:
+    if isinstance(row, Unasked) and row.kind == "group":
+        return row.name
+    return getattr(row, "group", None)
 
 
 def _node(row: object) -> int | None:
-    for name in ("node_id", "told_by"):
-        node = getattr(row, name, None)
-        if isinstance(node, int):
-            return node
-    return None
+    nodes = (getattr(row, name, None) for name in ("node_id", "told_by"))
+    return next((node for node in nodes if isinstance(node, int)), None)
 
 
 def _light(segment: Segment) -> Segment:
