@@ -13,9 +13,8 @@ from kelpie.pipeline.diagnosis.coordinators import coordinator_tables
 from kelpie.pipeline.diagnosis.groups import diagnosis_tables
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.transforms.commits import timeline
-from kelpie.pipeline.transforms.ends import ends
 from kelpie.pipeline.transforms.generations import generations, memberships
-from kelpie.pipeline.transforms.lag import lags, surveyed_positions
+from kelpie.pipeline.transforms.lag import ends, lags, surveyed_positions
 from kelpie.pipeline.transforms.losses import losses
 from kelpie.pipeline.transforms.positions import regressions, traffic
 from kelpie.pipeline.transforms.rebalances import rebalances

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kelpie.pipeline.transforms.ends import number
+from kelpie.pipeline.transforms.lag import number
 
 _GROUP = ["cluster", "group"]
 _RANK = ("notice", "warning", "critical")

@@ -19,41 +19,40 @@ def during(
     intervals: DataFrame,
     keys: Sequence[str],
     *,
-    at: str = "at",
-    began: str = "began",
-    ended: str = "ended",
     last: Column,
     width_s: int = HOUR_S,
     short_s: int | None = None,
 ) -> DataFrame:
-    """Samples with the columns of the interval [began, ended) of the same key that they fall into.
+    """Samples (`at`) with the columns of the interval [`began`, `ended`) of the same key that they fall into.
 
     An interval without an end goes on to `last`. Samples that fall into none are left out. `width_s` should
     be near the usual length of an interval: longer ones are multiplied, shorter ones meet too many samples.
     `short_s`: where most are far shorter than some, those get buckets of this width, and samples both kinds.
     """
-    end = F.coalesce(F.unix_micros(ended) - 1, F.unix_micros(last))  # The end itself is in the next interval.
+    end = F.coalesce(
+        F.unix_micros("ended") - 1, F.unix_micros(last)
+    )  # The end itself is in the next interval.
     if short_s is None:
         buckets = [_BUCKET]
-        touched = F.explode(_touched(began, end, width_s))
+        touched = F.explode(_touched(end, width_s))
         spread = intervals.withColumn(_BUCKET, touched)
-        numbered = samples.withColumn(_BUCKET, _number(F.unix_micros(at), width_s))
+        numbered = samples.withColumn(_BUCKET, _number(F.unix_micros("at"), width_s))
     else:
         buckets = [_BUCKET, _WIDTH]
-        is_short = end - F.unix_micros(began) < short_s * 1_000_000
-        touched = F.when(is_short, _touched(began, end, short_s)).otherwise(_touched(began, end, width_s))
+        is_short = end - F.unix_micros("began") < short_s * 1_000_000
+        touched = F.when(is_short, _touched(end, short_s)).otherwise(_touched(end, width_s))
         width = F.when(is_short, F.lit(short_s)).otherwise(F.lit(width_s))
         spread = intervals.withColumn(_WIDTH, width).withColumn(_BUCKET, F.explode(touched))
         numbered = samples.withColumn(_WIDTH, F.explode(F.array(F.lit(short_s), F.lit(width_s)))).withColumn(
-            _BUCKET, _number(F.unix_micros(at), F.col(_WIDTH))
+            _BUCKET, _number(F.unix_micros("at"), F.col(_WIDTH))
         )
     joined = numbered.join(spread.hint("SHUFFLE_HASH"), [*keys, *buckets])
-    inside = (F.col(at) >= F.col(began)) & (F.col(ended).isNull() | (F.col(at) < F.col(ended)))
+    inside = (F.col("at") >= F.col("began")) & (F.col("ended").isNull() | (F.col("at") < F.col("ended")))
     return joined.where(inside).drop(*buckets)
 
 
-def _touched(began: str, end: Column, width_s: int) -> Column:
-    first = _number(F.unix_micros(began), width_s)
+def _touched(end: Column, width_s: int) -> Column:
+    first = _number(F.unix_micros("began"), width_s)
     return F.sequence(first, F.greatest(first, _number(end, width_s)))
 
 

@@ -3,13 +3,40 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kelpie.pipeline.transforms.ends import number
-from kelpie.pipeline.transforms.intervals import HOUR_S, during
+from kelpie.pipeline.transforms.intervals import during
 
 _POSITION = ["cluster", "topic", "partition"]
 _SHORT_S = 300
 SURVEYED = "survey "
 """How the names of snapshots that `kelpie collect` took begin."""
+
+
+def ends(snapshot: DataFrame) -> DataFrame:
+    """Ends of logs by surveys, outputs of tools and disks.
+
+    cluster, topic, partition, at, start_offset, end_offset, stable_offset.
+    """
+    observed = snapshot.where((F.col("kind") == "ends") & F.col("at").isNotNull())
+    rows = observed.select(
+        "cluster",
+        "topic",
+        "partition",
+        "at",
+        number("earliest").alias("start_offset"),
+        number("latest").alias("end_offset"),
+        number("stable").alias("stable_offset"),
+    ).where(F.col("end_offset").isNotNull())
+    # Several disks or outputs may have ends of the same time: the highest is the log's.
+    return rows.groupBy("cluster", "topic", "partition", "at").agg(
+        F.min("start_offset").alias("start_offset"),
+        F.max("end_offset").alias("end_offset"),
+        F.max("stable_offset").alias("stable_offset"),
+    )
+
+
+def number(name: str) -> Column:
+    """A field of the body."""
+    return F.get_json_object("body", f"$.{name}").cast("bigint")
 
 
 def surveyed_positions(snapshot: DataFrame) -> DataFrame:
@@ -33,9 +60,7 @@ def surveyed_positions(snapshot: DataFrame) -> DataFrame:
     return with_ends.where(F.col("end_offset").isNotNull()).drop("snapshot")
 
 
-def lags(
-    timeline: DataFrame, ends: DataFrame, *, surveyed: DataFrame | None = None, width_s: int = HOUR_S
-) -> DataFrame:
+def lags(timeline: DataFrame, ends: DataFrame, *, surveyed: DataFrame | None = None) -> DataFrame:
     """Rows of lag. `ends`: cluster, topic, partition, at, end_offset, stable_offset.
 
     `surveyed`: positions that surveys saw; they count for groups and partitions of which no commit was read.
@@ -48,7 +73,7 @@ def lags(
     # The last committed offset holds until the last observation of the log.
     known = held.where(F.col("began").isNotNull() & F.col("offset").isNotNull()).join(newest, _POSITION)
     # Most groups commit every few seconds; some do not commit for months.
-    rows = during(ends, known, _POSITION, last=F.col("last"), width_s=width_s, short_s=_SHORT_S)
+    rows = during(ends, known, _POSITION, last=F.col("last"), short_s=_SHORT_S)
     if surveyed is not None:
         read = timeline.select(*_POSITION, "group").distinct()
         rows = rows.unionByName(

@@ -13,7 +13,7 @@ Offsets that were set back are in offset_regression.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kelpie.pipeline.transforms.ends import ends
+from kelpie.pipeline.transforms.lag import ends
 from kelpie.pipeline.transforms.windows import following
 
 _GROUP = ["cluster", "group"]
