@@ -143,8 +143,9 @@ class Lines:
             end = text.find(b"\n", min(start + size, len(text) - 1))
             end = len(text) if end < 0 else end + 1
             block = np.frombuffer(text, np.uint8, end - start, start)
-            room = np.empty(len(block) + 1, np.int64)
-            ends = room[: _newlines(block, room)]
+            ends = np.flatnonzero(block == _NEWLINE)
+            if block[-1] != _NEWLINE:
+                ends = np.append(ends, len(block))
             lines = self._marked(block, ends, start)
             self.count += len(ends)
             yield from lines
@@ -184,32 +185,6 @@ def _rarest(word: bytes, width: int, often: Mapping[int, int]) -> int:
         return sum(others) + 3 * last
 
     return min(range(len(word) - width + 1), key=cost)
-
-
-@compiled
-def _newlines(text: Any, ends: Any):  # type: ignore[no-untyped-def]
-    """Where lines end: at newlines, and the last one with the text. Eight bytes at a time."""
-    count = 0
-    size = len(text)
-    begin = np.int64(text.ctypes.data)
-    ones, tops = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-    newlines = ones * np.uint64(_NEWLINE)
-    at = 0
-    while at < size:
-        if at + 8 <= size:
-            eight = eight_bytes(begin + at) ^ newlines
-            if (eight - ones) & ~eight & tops == 0:
-                at += 8
-                continue
-        for place in range(at, min(at + 8, size)):
-            if text[place] == _NEWLINE:
-                ends[count] = place
-                count += 1
-        at += 8
-    if size and text[size - 1] != _NEWLINE:
-        ends[count] = size
-        count += 1
-    return count
 
 
 @compiled
