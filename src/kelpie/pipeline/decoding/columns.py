@@ -29,18 +29,21 @@ def schema_in_file(table: str) -> pa.Schema:
 COMMITS, MARKERS = schema_in_file("offset_commit"), schema_in_file("transaction_marker")
 
 OTHERS = pa.schema(
-    {
-        "log_offset": LONG,
-        "written": MOMENT,
-        "key_type": BYTE,
-        "key": BINARY,
-        "value": BINARY,
-        "log_epoch": INT,
-        "position": LONG,
-        "size": LONG,
-    }
+    [
+        ("log_offset", LONG, False),
+        ("written", MOMENT),
+        ("key_type", BYTE, False),
+        ("key", BINARY),
+        ("value", BINARY),
+        ("log_epoch", INT),
+        ("position", LONG, False),
+        ("size", LONG, False),
+    ]
 )
-"""Records of groups and members, as bytes; `position` and `size` are those of the entry in the file."""
+"""Records of groups and members, as bytes; `position` and `size` are those of the entry in the file.
+
+False: never null.
+"""
 
 PAIRS = pa.schema(
     {

@@ -205,6 +205,12 @@ def test_file_that_is_cut_while_it_is_read_ends_there(tmp_path: Path) -> None:
         assert sum(piece.commits.num_rows for piece in reader) == 4
 
 
+def test_key_of_a_negative_type_keeps_its_row() -> None:
+    """The column is never null, whatever a writer made of the key."""
+    read = read_bytes(write_batch([Record(0, 1000, key=struct.pack(">h", -5) + b"key", value=b"")]))
+    assert read.others["key_type"].to_pylist() == [-1]
+
+
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=300))
 @settings(max_examples=20)
 def test_names_that_are_not_utf8_are_read_as_java_reads_them(names: list[bytes]) -> None:
