@@ -211,7 +211,7 @@ def test_key_of_a_negative_type_keeps_its_row() -> None:
     assert read.others["key_type"].to_pylist() == [-1]
 
 
-@given(st.lists(st.binary(max_size=20), min_size=1, max_size=300))
+@given(st.lists(st.binary(max_size=20), min_size=1, max_size=60))
 @settings(max_examples=20)
 def test_names_that_are_not_utf8_are_read_as_java_reads_them(names: list[bytes]) -> None:
     """Kafka takes any bytes for a name: the row shows replacement characters, also if a name comes again."""
