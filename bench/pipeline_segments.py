@@ -120,8 +120,12 @@ def _ingest(folder: Path, tables: Path) -> None:
     from kelpie.evidence.files import Search  # noqa: PLC0415
     from kelpie.evidence.recognition import Kind  # noqa: PLC0415
     from kelpie.pipeline.sources.inventory import plan, take_inventory  # noqa: PLC0415
-    from kelpie.pipeline.sources.segments.files import described, of_offsets_topic  # noqa: PLC0415
-    from kelpie.pipeline.sources.segments.intake import on_spark, take_in  # noqa: PLC0415
+    from kelpie.pipeline.sources.segments.intake import (  # noqa: PLC0415
+        described,
+        of_offsets_topic,
+        on_spark,
+        take_in,
+    )
     from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
     from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
 

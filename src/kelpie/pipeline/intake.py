@@ -26,7 +26,6 @@ from kelpie.pipeline.sources.logs import intake as logs
 from kelpie.pipeline.sources.logs.progress import Ledger
 from kelpie.pipeline.sources.scrapes import intake as scrapes
 from kelpie.pipeline.sources.segments import intake as segments
-from kelpie.pipeline.sources.segments.files import described, of_offsets_topic
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.sources.snapshots import surveys
 from kelpie.pipeline.spark.cluster import is_local, is_readable, unseen
@@ -102,11 +101,11 @@ class Intake:
 
     def _segments(self, disks: Mapping[str, int], inventory: Inventory) -> Observations:
         """All records of the offsets topic; of all topics, where the logs end that have grown."""
-        new = described(self._batch.of(Kind.SEGMENT), disks)
+        new = segments.described(self._batch.of(Kind.SEGMENT), disks)
         for _, segment in new:
             if not segment.topic or (segment.topic == OFFSETS_TOPIC and segment.partition < 0):
                 self._note_unusable(segment.file.name, _NO_PARTITION)
-        files = of_offsets_topic(new, self._tables.cluster)
+        files = segments.of_offsets_topic(new, self._tables.cluster)
         self._announce(f"segments of the offsets topic: {len(files)} files")
         # Also without files: a run that was killed may have left a batch to complete.
         context = self._tables.spark.sparkContext
@@ -117,7 +116,7 @@ class Intake:
         grown = {(each.topic, each.partition, each.disk) for _, each in new if each.partition >= 0}
         of_grown_logs = [
             (item, each)
-            for item, each in described(inventory.of(Kind.SEGMENT), disks)
+            for item, each in segments.described(inventory.of(Kind.SEGMENT), disks)
             if (each.topic, each.partition, each.disk) in grown
         ]
         progress = {

@@ -18,10 +18,8 @@ from kelpie.pipeline.sources.segments.files import (
     FILLED,
     SegmentFile,
     SegmentTaskResult,
-    described,
-    of_offsets_topic,
 )
-from kelpie.pipeline.sources.segments.intake import Ingested, Runner, take_in
+from kelpie.pipeline.sources.segments.intake import Ingested, Runner, described, of_offsets_topic, take_in
 from kelpie.pipeline.sources.segments.task import write
 from kelpie.pipeline.sources.snapshots.outputs import Configurations
 from kelpie.pipeline.storage.lake import Lake

@@ -19,7 +19,8 @@ from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.recognition import Kind
 from kelpie.pipeline.sources.inventory import take_inventory
-from kelpie.pipeline.sources.segments.files import FILLED, SegmentFile, described, of_offsets_topic, packed
+from kelpie.pipeline.sources.segments.files import FILLED, SegmentFile, packed
+from kelpie.pipeline.sources.segments.intake import described, of_offsets_topic
 from kelpie.pipeline.sources.snapshots.outputs import Configurations
 from kelpie.pipeline.storage.parquet import declared
 from kelpie.pipeline.tables import LakeTable

@@ -11,10 +11,7 @@ A task reads whole files: Kafka begins a new segment of this topic every 100 MiB
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kelpie.evidence.segments import Segment, describe_segment
-from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.sources.grown_files import mark_of
-from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables import TABLES
 
@@ -95,28 +92,6 @@ class SegmentProgress:
     def is_torn(self) -> bool:
         """Whether its end held no whole entry yet."""
         return self.done < self.size
-
-
-def described(items: Iterable[Item], disks: Mapping[str, int]) -> list[tuple[Item, Segment]]:
-    """What the paths of segments say. `disks`: brokers by folder."""
-    return [(item, describe_segment(item.file, disks)) for item in items]
-
-
-def of_offsets_topic(segments: Iterable[tuple[Item, Segment]], cluster: str) -> list[SegmentFile]:
-    """The files that belong to a known partition of the offsets topic."""
-    return [
-        SegmentFile(
-            str(item.file.path),
-            cluster,
-            segment.partition,
-            segment.broker,
-            item.file.size,
-            item.file.name,
-            item.path,
-        )
-        for item, segment in segments
-        if segment.topic == OFFSETS_TOPIC and segment.partition >= 0
-    ]
 
 
 def progress_of(read: ReadFile, before: SegmentProgress | None = None) -> SegmentProgress:

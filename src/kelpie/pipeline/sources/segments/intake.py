@@ -13,6 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kelpie.evidence.segments import Segment, describe_segment
+from kelpie.observations import OFFSETS_TOPIC
+from kelpie.pipeline.sources.inventory import Item
 from kelpie.pipeline.sources.segments import replaced
 from kelpie.pipeline.sources.segments.files import (
     FILLED,
@@ -68,6 +71,28 @@ def on_spark(context: "SparkContext") -> Runner:
         return context.parallelize(tasks, len(tasks)).map(task).collect()
 
     return run
+
+
+def described(items: Iterable[Item], disks: Mapping[str, int]) -> list[tuple[Item, Segment]]:
+    """What the paths of segments say. `disks`: brokers by folder."""
+    return [(item, describe_segment(item.file, disks)) for item in items]
+
+
+def of_offsets_topic(segments: Iterable[tuple[Item, Segment]], cluster: str) -> list[SegmentFile]:
+    """The files that belong to a known partition of the offsets topic."""
+    return [
+        SegmentFile(
+            str(item.file.path),
+            cluster,
+            segment.partition,
+            segment.broker,
+            item.file.size,
+            item.file.name,
+            item.path,
+        )
+        for item, segment in segments
+        if segment.topic == OFFSETS_TOPIC and segment.partition >= 0
+    ]
 
 
 def take_in(
