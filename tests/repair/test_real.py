@@ -137,9 +137,12 @@ def test_kafka_4(
 
     # Who lives gets replicas of what has a leader.
     kelpie("reassign-offsets-topic", "--apply")
-    after = replicas(cluster)
-    assert after[where] == (follower, tuple(after[where][1]))
-    assert {frozenset(nodes) for led_by, nodes in after.values() if led_by >= 0} == {frozenset({1, follower})}
+    alive = frozenset({1, follower})
+    wait_until(  # The controller knows it at once, a broker a moment later.
+        lambda: {frozenset(nodes) for led_by, nodes in replicas(cluster).values() if led_by >= 0} == {alive},
+        limit_s=LIMIT_S,
+    )
+    assert replicas(cluster)[where][0] == follower
     assert kelpie("reassign-offsets-topic")["steps"] == []
 
 
