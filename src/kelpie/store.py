@@ -29,6 +29,7 @@ from kelpie.observations.earlier import (
     seen_in_survey,
     unpack,
 )
+from kelpie.observations.encoding import rows_by_kind
 
 T = TypeVar("T")
 
@@ -211,13 +212,13 @@ def _remember(
                 cluster,
                 _written_name(group),
                 at,
-                pack(Observations(committed=offsets[group])) if group in offsets else None,
+                pack([("committed", offsets[group])]) if group in offsets else None,
                 at if group in offsets else None,
             )
             for group in known
         ),
     )
-    data = pack(earlier_survey(seen, at))
+    data = pack(rows_by_kind(earlier_survey(seen, at)))
     if len(data) <= _LARGEST_SURVEY:
         database.execute("INSERT OR REPLACE INTO survey VALUES (?, ?, ?)", (cluster, at, data))
     database.executemany(

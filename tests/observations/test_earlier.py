@@ -1,5 +1,7 @@
 """What is kept of a survey once there is a newer one: one definition for store, snapshots and tables."""
 
+from dataclasses import replace
+
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
@@ -22,8 +24,10 @@ from kelpie.observations.earlier import (
     pack,
     unpack,
 )
+from kelpie.observations.encoding import rows_by_kind
 
 AT = 1_700_000_000_000
+_WITHOUT_ASSIGNMENT = Member("m-0")
 _MEMBER = Member("m-1", "m", "/h", None, ("t",), (TopicPartition("t", 0),), epoch=3)
 
 
@@ -79,18 +83,20 @@ def test_packed_rows_come_back_with_the_time_of_their_survey() -> None:
     survey = Observations(
         brokers=[BrokerView(1, "h", 9092)],
         partitions=[PartitionView(OFFSETS_TOPIC, 0, 1, (1, 2), (1,), leader_epoch=4)],
-        states=[GroupState("g\ud800", "Stable", members=(_MEMBER,), coordinator=1)],
+        states=[
+            GroupState("g\ud800", "Stable", members=(_WITHOUT_ASSIGNMENT, _MEMBER), coordinator=1),
+            GroupState("empty", "Empty"),
+            GroupState("h", "Stable", members=(_MEMBER,)),
+        ],
         committed=[Committed("g", "t", 0, 5, leader_epoch=2, metadata="m", source="broker 1")],
         ends=[LogEnds("t", 0, 1, 9, 8, last_written=7)],
     )
-    back = unpack(pack(survey), AT)
-    assert back.states == [
-        GroupState("g\ud800", "Stable", members=(_MEMBER,), coordinator=1, at=AT, source=EARLIER_SURVEY)
-    ]
+    back = unpack(pack(rows_by_kind(survey)), AT)
+    assert back.states == [replace(state, at=AT, source=EARLIER_SURVEY) for state in survey.states]
     assert back.committed == [survey.committed[0]._replace(at=AT, source=EARLIER_SURVEY)]
     assert back.ends == [survey.ends[0]._replace(at=AT, source=EARLIER_SURVEY)]
     assert back.partitions == [survey.partitions[0]._replace(at=AT, source=EARLIER_SURVEY)]
-    assert unpack(pack(Observations()), AT) == Observations()
+    assert unpack(pack([]), AT) == Observations()
 
 
 def test_the_view_of_the_newest_leader_epoch_counts() -> None:

@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kelpie.observations import Observations
-from kelpie.observations.encoding import KINDS, add, decode, dumps, encode, kind_of, loads, rows_of
+from kelpie.observations.encoding import (
+    KINDS,
+    add,
+    decode,
+    dumps,
+    encode,
+    kind_of,
+    loads,
+    read_columns,
+    rows_of,
+    write_columns,
+)
 
 _LETTERS = "\0\t \"\\'a7é€\ud800😀\U0010ffff"
 
@@ -57,6 +68,15 @@ def test_every_row_comes_back_as_it_was(kind: str, data: st.DataObject) -> None:
     assert back == row
     assert type(back) is type(row)
     assert kind_of(row) == kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_rows_come_back_from_columns(kind: str, data: st.DataObject) -> None:
+    """The store holds surveys by column: members and their partitions must come back to their own groups."""
+    drawn = data.draw(st.lists(rows(KINDS[kind]), max_size=3))
+    columns = json.loads(json.dumps(write_columns(KINDS[kind], drawn)))
+    assert list(read_columns(KINDS[kind], columns, {})) == drawn
 
 
 def test_there_is_a_kind_for_every_list_of_observations() -> None:

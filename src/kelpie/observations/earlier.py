@@ -15,14 +15,14 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import repeat, starmap
+from itertools import repeat
 from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.observations.cluster import OFFSETS_TOPIC, BrokerView, PartitionView
 from kelpie.observations.collection import Observations
-from kelpie.observations.encoding import KINDS, KNOWN, add, column, fields_of, read_column, rows_of
+from kelpie.observations.encoding import KINDS, KNOWN, add, gathered, read_columns, rows_of, write_columns
 from kelpie.observations.groups import KnownGroup
 
 EARLIER_KINDS = ("broker", "listing", "state", "committed", "ends", KNOWN)
@@ -33,6 +33,7 @@ _SAME = ("at", "source")
 """Fields in which all rows of one survey are alike."""
 _KEPT_ERRORS = (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT)
 """The second is normal for a moment. An earlier survey that has it, too, shows that it lasts."""
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _MINUTE = 60_000
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
@@ -121,32 +122,23 @@ def earlier_survey(survey: Observations, at: Instant) -> Observations:
     return kept_rows
 
 
-def pack(survey: Observations) -> bytes:
-    """Rows of one survey as compressed JSON: kind → field → one value per row.
+def pack(rows: Iterable[tuple[str, list[Any]]]) -> bytes:
+    """Rows of one survey by kind, as compressed JSON: kind → field → one value per row.
 
     Time and source are left out: `unpack` gives all rows the same. By column it is smaller than by row, and
     much faster to read.
     """
-    rows_by_kind: dict[str, list[Any]] = {}
-    for kind, row in rows_of(survey):
-        rows_by_kind.setdefault(kind, []).append(row)
-    columns = {
-        kind: {field.name: column(field, rows) for field in fields_of(KINDS[kind]) if field.name not in _SAME}
-        for kind, rows in rows_by_kind.items()
-    }
-    return zlib.compress(json.dumps(columns, separators=(",", ":")).encode("ascii"), 1)
+    columns = {kind: write_columns(KINDS[kind], rows, without=_SAME) for kind, rows in rows}
+    return zlib.compress(_JSON.encode(columns).encode("ascii"), 1)
 
 
 def unpack(packed: bytes, at: Instant) -> Observations:
     """Packed rows, with the time of their survey. Raises Unpackable."""
-    survey = Observations()
     same = {"at": repeat(at), "source": repeat(EARLIER_SURVEY)}
     try:
-        for kind, columns in json.loads(zlib.decompress(packed)).items():
-            fields = fields_of(KINDS[kind])
-            values = [same.get(field.name) or read_column(field, columns[field.name]) for field in fields]
-            for row in starmap(KINDS[kind], zip(*values, strict=False)):
-                add(survey, kind, row)
+        by_kind = json.loads(zlib.decompress(packed)).items()
+        return gathered(
+            (kind, row) for kind, data in by_kind for row in read_columns(KINDS[kind], data, same)
+        )
     except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
         raise Unpackable(str(error)) from None
-    return survey

@@ -9,10 +9,12 @@ so rows of an older release can still be read after a field was added.
 
 import json
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from itertools import chain, islice, starmap
+from operator import attrgetter
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
@@ -61,6 +63,8 @@ class Field(NamedTuple):
     """MISSING if the field must be given."""
     read: Conversion | None
     """From plain data to the field's value; None where both are the same."""
+    row_type: type | None
+    """The type of the rows in a field that is a tuple of rows; else None."""
 
 
 def kind_of(row: Any) -> str:
@@ -71,7 +75,7 @@ def encode(row: Any) -> dict[str, Any]:
     """A row as a dict of plain values: str, int, bool, None, lists and dicts of these."""
     data = {}
     row_type: type = type(row)
-    for name, _, default, read in fields_of(row_type):
+    for name, _, default, read, _ in fields_of(row_type):
         value = getattr(row, name)
         if value is not default and (value != default or type(value) is not type(default)):
             data[name] = value if read is None else _plain(value)
@@ -92,23 +96,46 @@ def loads(kind: str, text: str) -> Any:
     return decode(kind, json.loads(text))
 
 
-def column(field: Field, rows: Iterable[Any]) -> list[Any]:
-    """One field of many rows, as plain values."""
-    values = (getattr(row, field.name) for row in rows)
-    return list(values if field.read is None else map(_plain, values))
+def write_columns(type_: type, rows: Sequence[Any], without: Container[str] = ()) -> dict[str, Any]:
+    """Rows of one type as plain data: field → one value per row. Tuples of rows are written so, too."""
+    return {field.name: _column(field, rows) for field in fields_of(type_) if field.name not in without}
 
 
-def read_column(field: Field, values: Iterable[Any]) -> Iterable[Any]:
-    return values if field.read is None else map(field.read, values)
+def read_columns(type_: type, columns: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[Any]:
+    """The rows. `given` has the values of fields that were not written."""
+    fields = fields_of(type_)
+    values = [given.get(field.name) or _read_column(field, columns[field.name]) for field in fields]
+    return starmap(type_, zip(*values, strict=False))
+
+
+def _column(field: Field, rows: Sequence[Any]) -> list[Any]:
+    values = list(map(attrgetter(field.name), rows))
+    if field.row_type is not None:
+        counts = [None if value is None else len(value) for value in values]
+        return [counts, write_columns(field.row_type, list(chain.from_iterable(filter(None, values))))]
+    return values if field.read is None else list(map(_plain, values))
+
+
+def _read_column(field: Field, column: list[Any]) -> Iterable[Any]:
+    if field.row_type is not None:
+        counts, columns = column
+        rows = read_columns(field.row_type, columns, {})
+        return (None if count is None else tuple(islice(rows, count)) for count in counts)
+    return column if field.read is None else map(field.read, column)
 
 
 def rows_of(observations: Observations) -> Iterator[tuple[str, Any]]:
     """All rows with their kind; last, a `KnownGroup` for each of `known_groups`."""
+    return ((kind, row) for kind, rows in rows_by_kind(observations) for row in rows)
+
+
+def rows_by_kind(observations: Observations) -> Iterator[tuple[str, list[Any]]]:
+    """The kinds of which there are rows, and these rows; in the order of `rows_of`."""
     for kind, name in _LISTS.items():
-        for row in getattr(observations, name):
-            yield kind, row
-    for group, source in observations.known_groups.items():
-        yield KNOWN, KnownGroup(group, source)
+        if rows := getattr(observations, name):
+            yield kind, rows
+    if observations.known_groups:
+        yield KNOWN, list(starmap(KnownGroup, observations.known_groups.items()))
 
 
 def gathered(rows: Iterable[tuple[str, Any]]) -> Observations:
@@ -138,12 +165,18 @@ def fields_of(type_: type) -> tuple[Field, ...]:
             type_, "_field_defaults", {}
         )
     return tuple(
-        Field(name, hints[name], default, _reader(hints[name])) for name, default in defaults.items()
+        Field(name, hints[name], default, _reader(hints[name]), _row_type(hints[name]))
+        for name, default in defaults.items()
     )
 
 
 def _default(field: Any) -> Any:
     return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _row_type(hint: Any) -> type | None:
+    tuples = (each for each in (hint, *get_args(hint)) if get_origin(each) is tuple)
+    return next((get_args(each)[0] for each in tuples if fields_of(get_args(each)[0])), None)
 
 
 def _plain(value: Any) -> Any:
