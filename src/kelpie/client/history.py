@@ -73,10 +73,12 @@ async def read_history(
     rows = Observations()
     views = await _views(nodes, seen, rows)
     only = None if groups is None else frozenset(groups)
-    wanted = _wanted(views, partitions, only)
+    wanted = set(views if partitions is None and only is None else partitions or ())
+    if only is not None and views:
+        wanted |= {partition_for(group, max(views) + 1) for group in only}
     reader = _Reader(nodes, max_bytes_per_partition, since, only)
     by_leader: dict[int, list[int]] = defaultdict(list)
-    for partition in wanted:
+    for partition in sorted(wanted):
         view = views.get(partition)
         if view is None or view.leader < 0:
             reason = "It has no leader." if view is not None else "No broker knows it."
@@ -99,26 +101,15 @@ async def _views(nodes: Nodes, seen: Observations | None, rows: Observations) ->
         return {}
 
 
-def _wanted(
-    views: dict[int, PartitionView], partitions: Iterable[int] | None, groups: frozenset[str] | None
-) -> list[int]:
-    wanted = set(views if partitions is None and groups is None else partitions or ())
-    if groups is not None and views:
-        wanted |= {partition_for(group, max(views) + 1) for group in groups}
-    return sorted(wanted)
-
-
+@dataclass(slots=True)
 class _Reader:
     """Reads partitions, each on its own, a few at a time from each broker."""
 
-    def __init__(
-        self, nodes: Nodes, most_bytes: int, since: Instant | None, groups: frozenset[str] | None
-    ) -> None:
-        self._nodes = nodes
-        self._most_bytes = most_bytes
-        self._since = since
-        self._groups = groups
-        self._topic_names: dict[bytes, str] = {}
+    _nodes: Nodes
+    _most_bytes: int
+    _since: Instant | None
+    _groups: frozenset[str] | None
+    _topic_names: dict[bytes, str] = field(default_factory=dict)
 
     async def leader(self, node: int, partitions: Sequence[int]) -> Observations:
         """All partitions of one leader. If the leader does not answer, none of them is read."""

@@ -71,15 +71,15 @@ def _security(left: Properties) -> Security:
 
 def _tls(left: Properties) -> Tls:
     check = left.take("ssl.endpoint.identification.algorithm")
-    own = _own_key(left)
+    store = _own_key(left)
     key_password = left.secret("ssl.key.password")
-    if own is not None and own.encrypted and key_password is None:
+    if store is not None and store.encrypted and key_password is None:
         raise BadSettings("The key in ssl.keystore is encrypted: set ssl.key.password.")
     return Tls(
         authorities=_authorities(left),
-        certificates=own.certificates if own is not None else None,
-        key=own.key if own is not None else None,
-        key_password=key_password if own is not None and own.encrypted else None,
+        certificates=store.certificates if store is not None else None,
+        key=store.key if store is not None else None,
+        key_password=key_password if store is not None and store.encrypted else None,
         check_host=check is None or bool(check.strip()),
     )
 

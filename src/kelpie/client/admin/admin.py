@@ -257,12 +257,8 @@ class Admin:
             for name in times
             if str(name) == row.name
         }
-        parts = await asyncio.gather(
-            *(
-                ask_offsets_at(asking.nodes, node, {name: times[name] for name in names})
-                for node, names in leaders.items()
-            )
-        )
+        by_leader = {node: {name: times[name] for name in names} for node, names in leaders.items()}
+        parts = await asyncio.gather(*(ask_offsets_at(asking.nodes, *asked) for asked in by_leader.items()))
         for part in parts:
             offsets |= part
         return offsets

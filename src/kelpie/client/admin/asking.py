@@ -120,9 +120,8 @@ class Asking:
         failure = self._silent.get(node_id)
         if failure is not None:
             return failure.reason
-        return (
-            "" if node_id in self.versions else f"broker {node_id} is not among those that the cluster lists"
-        )
+        is_listed = node_id in self.versions
+        return "" if is_listed else f"broker {node_id} is not among those that the cluster lists"
 
     def missing(self, node_id: int, failure: ClientError) -> None:
         """This broker could not be reached at all."""
