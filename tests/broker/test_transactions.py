@@ -16,9 +16,11 @@ from kelpie.wire.api.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from kelpie.wire.schema import NO_UUID
 from tests.broker.clients import committed, coordinator, fetch, list_offset, produced, read, values
 from tests.broker.driver import PERSONAS, Cluster
 from tests.broker.test_fetch import Producer
+from tests.broker.test_topics import drop
 
 LATER = PERSONAS[1:]
 GROUP = "billing"
@@ -196,3 +198,19 @@ def test_deleted_topic_does_not_hold_a_transaction() -> None:
     cluster.advance(100)
     assert state_of(cluster, producer) == "CompleteCommit"
     assert read(cluster, other) == []
+
+
+@pytest.mark.parametrize("persona", LATER)
+def test_coordinators_end_with_the_topic_of_transactions(persona: str) -> None:
+    """Without the topic no broker coordinates, and a new topic knows nothing of the transactions before."""
+    cluster = Cluster(persona=persona)
+    producer = Producer(cluster, cluster.create())
+    producer.send(b"a")
+    assert cluster.fabric.broker(producer.node).transactions.hosts
+    assert drop(cluster, (TRANSACTIONS_TOPIC, NO_UUID), version=5) == [ErrorCode.NONE]
+    cluster.advance(1000)
+    assert not any(cluster.fabric.broker(node).transactions.hosts for node in (1, 2, 3))
+    request = InitProducerIdRequest(transactional_id=producer.name, transaction_timeout_ms=60_000)
+    assert cluster.ask(producer.node, request, 4).error_code == ErrorCode.NOT_COORDINATOR
+    new = Producer(cluster, producer.partition)
+    assert (new.epoch, new.id != producer.id) == (0, True)

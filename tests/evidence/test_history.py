@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 
 from kelpie.client import history, negotiation
+from kelpie.client.connection import Connection
 from kelpie.client.history import read_history
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
+from kelpie.client.versions import BrokerVersions
 from kelpie.errors import ErrorCode
 from kelpie.lab import Cluster
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.real.cluster import RealCluster
+from kelpie.wire.api.metadata import MetadataRequest
 from tests.client.inhabitants import Inhabitants
 
 PARTITIONS = 5
@@ -76,6 +79,36 @@ def test_commits_and_generations_of_every_age_are_read(persona: str, monkeypatch
         assert {row.source.partition(", ")[2] for row in seen.commits if row.group == "alpha"} == {
             f"{OFFSETS_TOPIC}-{partition}@{row}" for row in _record_offsets(seen, "alpha")
         }
+
+    _run(test)
+
+
+@pytest.mark.parametrize("newest", [3, 6, 9])
+def test_reading_creates_no_offsets_topic(newest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka up to 2.0 speaks Metadata up to version 6, and creates an internal topic that a request names."""
+    pick, ask = BrokerVersions.pick, Connection.ask
+    asked: list[MetadataRequest] = []
+
+    def pick_old(self: BrokerVersions, request: type[Any], *limits: Any, **more: Any) -> int:
+        version = pick(self, request, *limits, **more)
+        return min(version, newest) if request is MetadataRequest else version
+
+    async def note(self: Connection, request: Any, *more: Any, **others: Any) -> Any:
+        if isinstance(request, MetadataRequest):
+            asked.append(request)
+        return await ask(self, request, *more, **others)
+
+    async def test() -> None:
+        async with Cluster(2, persona="2.8") as cluster:
+            monkeypatch.setattr(BrokerVersions, "pick", pick_old)
+            monkeypatch.setattr(Connection, "ask", note)
+            async with await Nodes.open(Settings.of(cluster.bootstrap_servers)) as nodes:
+                seen = await read_history(nodes, groups=["alpha"])
+                everything = await nodes.ask_any(MetadataRequest(topics=None))
+        assert seen.known_groups == {}
+        assert everything.topics == []
+        named = [topic.name for request in asked for topic in request.topics or ()]
+        assert set(named) == ({OFFSETS_TOPIC} if newest >= 7 else set())
 
     _run(test)
 
