@@ -30,6 +30,7 @@ from kelpie.pipeline.diagnosis.findings import finding_row, open_row
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.sources.snapshots.outputs import observed
+from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.frames import ClusterTables, Rows, staged
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant, moment
@@ -175,6 +176,7 @@ def _judged(
     handed = tables.spark.sparkContext.broadcast(shared)
 
     def of_group(table: pa.Table) -> pa.Table:
+        spare_modules()
         return pa.Table.from_pylist(list(_judge(handed.value, table.to_pylist())), JUDGED)
 
     return everything.groupBy("group").applyInArrow(

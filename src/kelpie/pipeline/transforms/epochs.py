@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from kelpie.model.names import TopicPartition
 from kelpie.observations.group_epochs import GroupEpochs
 from kelpie.observations.groups import Member
+from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.tables.silver import ROSTER
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING
 from kelpie.pipeline.transforms.group_records import (
@@ -60,6 +61,7 @@ def epochs(records: DataFrame) -> DataFrame:
 
 
 def _of_group(table: pa.Table) -> pa.Table:
+    spare_modules()
     ordered = table.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
     rows = ordered.to_pylist()
     epochs: list[Row] = []

@@ -17,6 +17,7 @@ from kelpie.pipeline.sources.logs.parts import LogTaskResult, Piece, Task, part_
 from kelpie.pipeline.sources.logs.ranges import last_head, read_range
 from kelpie.pipeline.sources.logs.reader import RowReader, Whole, read_whole
 from kelpie.pipeline.sources.logs.rows import EVENTS, as_table, columns_of, settled, stage, staged
+from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.parquet import NewFile, Writer
 
 
@@ -83,6 +84,7 @@ def _kept(task: Task, reader: RowReader, staging: str) -> LogTaskResult:
 @contextmanager
 def _without_collector() -> Iterator[None]:
     """Rows have no reference cycles, and the collector's search for them is slow."""
+    spare_modules()
     was_on = gc.isenabled()
     gc.disable()
     try:

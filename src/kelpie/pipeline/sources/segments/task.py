@@ -23,6 +23,7 @@ from kelpie.pipeline.sources.segments.files import (
     SegmentFile,
     SegmentTaskResult,
 )
+from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.parquet import NewFile, Writer
 
 _UNREAD = pa.schema([QUARANTINE.schema.field(name) for name in ("position", "size", "reason", "bytes")])
@@ -30,6 +31,7 @@ _UNREAD = pa.schema([QUARANTINE.schema.field(name) for name in ("position", "siz
 
 def write(files: Sequence[SegmentFile], folders: Mapping[str, str]) -> SegmentTaskResult:
     """Decodes these files and writes one file per table and cluster, for all of them together."""
+    spare_modules()
     writers = {
         (table.name, cluster): Writer(table, Path(folders[table.name]), cluster)
         for table in FILLED

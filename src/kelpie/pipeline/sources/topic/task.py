@@ -18,6 +18,7 @@ from kelpie.pipeline.sources.segments.files import FILLED, QUARANTINE
 from kelpie.pipeline.sources.segments.task import quarantine, tables_of
 from kelpie.pipeline.sources.topic.ends import Epochs
 from kelpie.pipeline.sources.topic.rows import RAW, ROWS_A_BATCH, runs
+from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.parquet import Writer
 from kelpie.pipeline.tables.types import INT
 
@@ -29,6 +30,7 @@ def write(
     batches: Iterable[pa.RecordBatch], folders: Mapping[str, str], cluster: str, epochs: Epochs
 ) -> Iterator[pa.RecordBatch]:
     """Writes one file per table for all these rows. `epochs`: for rows without a leader epoch."""
+    spare_modules()
     writers = {table.name: Writer(table, Path(folders[table.name]), cluster) for table in FILLED}
     for rows in _collected(batches):
         for begin, end in runs(numbers_of(rows["offsets_partition"])):
