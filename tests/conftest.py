@@ -190,9 +190,6 @@ def spark(
     settings = {
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        # Queries over ten rows: to compile their expressions takes longer than to interpret them. Runs of the
-        # command, and those that are killed, have processes of their own and the settings of users.
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     with available():
         java.find()

@@ -1,5 +1,6 @@
 """Rows of tables for tests: what is not named is null, or what the column usually holds."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,7 +24,7 @@ def at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def frame(spark: SparkSession, table: str, rows: list[dict[str, Any]]) -> DataFrame:
+def frame(spark: SparkSession, table: str, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
     schema = TABLES[table].spark_schema
     usual = {name: value for name, value in _USUAL.items() if name in schema.fieldNames()}
     return spark.createDataFrame([{**usual, **row} for row in rows], schema)

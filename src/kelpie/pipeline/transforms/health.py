@@ -75,7 +75,9 @@ def health(
         F.coalesce("partitions", F.lit(0)).alias("partitions"),
         "lag",
         "lag_ms",
-        F.element_at(F.array(*map(F.lit, _RANK)), F.col("rank")).alias("worst"),
+        # Spark takes element_at of an array without nulls for never null, although the rank may be null: then
+        # a healthy group would have any of the words.
+        F.try_element_at(F.array(*map(F.lit, _RANK)), F.col("rank")).alias("worst"),
         F.coalesce("findings", F.array().cast("array<string>")).alias("findings"),
         "known_from",
         "is_listed",
