@@ -8,7 +8,7 @@ from kelpie.pipeline.spark.workers import spare_modules
 
 
 def _objects_to_collect(_: int) -> list[int]:
-    import pandas  # noqa: F401 - what a task imports has many objects.
+    import numba  # noqa: F401 - what a task imports has many objects.
 
     spare_modules()
     return [len(gc.get_objects())]
