@@ -19,13 +19,15 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	$(BIN)/python demo/run.py
 
-# Most tests wait for brokers, so three files are run at a time on two cores: all that need Spark in one process,
-# those on real Kafka first (tests/conftest.py). WORKERS=0 runs them one after the other.
+# Most tests wait for brokers, so two files are run at a time, those on real Kafka first (tests/conftest.py).
+# WORKERS=0 runs them one after the other. Those that need Spark come afterwards: it leaves no time for others.
 # Tests start Python some hundred times: what it has compiled is kept, whatever the environment says.
-WORKERS ?= 3
+WORKERS ?= 2
+PYTEST   = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+ON_SPARK = tests/pipeline tests/lab/spark_kafka
 test: $(READY)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" \
-	  --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) $(addprefix --ignore ,$(ON_SPARK))
+	$(PYTEST) $(ON_SPARK)
 
 # What takes minutes: an incident recorded on real Kafka, a real Spark cluster, a stream that is killed.
 test-long: $(READY)

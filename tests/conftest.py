@@ -38,7 +38,6 @@ settings.load_profile(os.environ.get("KELPIE_EXAMPLES", "kelpie"))
 
 
 _SHARED = (
-    ("tests/pipeline/", "tests/lab/spark_kafka/"),
     ("tests/lab/clients/", "tests/lab/java/"),
     (
         "tests/lab/personas/",
@@ -50,7 +49,7 @@ _SHARED = (
         "tests/real/test_releases.py",
     ),
 )
-"""Tests that share Spark, or clusters of real Kafka, and therefore run in the same process."""
+"""Tests that share clusters of real Kafka, and therefore run in the same process."""
 
 
 def _group(nodeid: str) -> str:
@@ -74,7 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 def _order(items: Sequence[pytest.Item]) -> tuple[bool, bool, int]:
-    """Tests on Spark and real Kafka take longest, then random examples. Begun last, one would run alone."""
+    """Tests on real Kafka take longest, then random examples. Begun last, one of them would run alone."""
     is_real = any(item.get_closest_marker("real") for item in items)
     is_random = any(is_hypothesis_test(getattr(item, "obj", None)) for item in items)
     return not is_real, not is_random, -len(items)
