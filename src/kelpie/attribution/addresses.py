@@ -81,8 +81,8 @@ def read_mapping_path(path: str, root: str = KOP_ROOT) -> ClientAddress | None:
 
 def address_node(client: ClientAddress) -> str:
     """The node of an address in the tree of `incarnation`: escaped as in a URL, host and client id whole."""
-    host = _escaped(client.host).replace("-", "%2D")
-    return f"{MEMBERS_ROOT}/{host}-{_escaped(client.client_id)}"
+    host = escaped(client.host).replace("-", "%2D")
+    return f"{MEMBERS_ROOT}/{host}-{escaped(client.client_id)}"
 
 
 def read_address_node(path: str) -> ClientAddress:
@@ -91,7 +91,7 @@ def read_address_node(path: str) -> ClientAddress:
     return ClientAddress(_unescaped(host), _unescaped(client_id))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Text as one part of a path. Letters outside ASCII are escaped too, lone surrogates included."""
     return quote(text, safe=_NOT_ESCAPED, errors="surrogatepass")
 

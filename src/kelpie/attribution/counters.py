@@ -1,0 +1,42 @@
+"""What consumers read, by topic, partition and group: the counters that KoP exports."""
+
+from typing import NamedTuple
+
+from kelpie.model.names import TopicPartition
+
+AMBIGUOUS = "ambiguous"
+"""The label of a fetch that two or more groups may have made."""
+UNKNOWN = ""
+"""The label of a fetch whose group is not known. KoP exports it as `group=""`."""
+
+
+class Amount(NamedTuple):
+    """What one fetch carried. An entry is what Pulsar stores: one batch of messages."""
+
+    messages: int
+    bytes: int
+    entries: int
+
+
+class Series(NamedTuple):
+    topic: str
+    partition: int
+    group: str
+
+
+class Counters:
+    """Counters of one broker. Like KoP's, they begin at zero with the broker, and no series ever ends."""
+
+    def __init__(self) -> None:
+        self.amounts: dict[Series, Amount] = {}
+
+    def count(self, partition: TopicPartition, group: str, amount: Amount) -> None:
+        series = Series(partition.topic, partition.partition, group)
+        before = self.amounts.get(series)
+        if before is not None:
+            amount = Amount(
+                before.messages + amount.messages,
+                before.bytes + amount.bytes,
+                before.entries + amount.entries,
+            )
+        self.amounts[series] = amount

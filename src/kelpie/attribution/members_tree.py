@@ -1,0 +1,155 @@
+"""The tree of the plan `incarnation`: who is at an address, one child per claim.
+
+Below the node of an address (`addresses.address_node`):
+
+- `<member id>@<coordinator epoch>`: a member of a group, written by the coordinator of that epoch only.
+  Its value is a JSON object: `group`; `joined`, when the member came (0: before this coordinator did);
+  `partitions` (topic → numbers; null while the group rebalances and any partition is possible); `since`, when
+  the coordinator made this assignment; `before`, the partitions of the assignment before; `until`, when the
+  member was removed.
+- `hint@<broker>-<life>-<number>`: some consumer of a group asked this broker for its coordinator. Its value:
+  `group` and `at`, when it asked. A consumer that only assigns itself partitions has no other trace.
+
+No name is ever used a second time by another writer, or for another claim. So a deletion that arrives late
+can only remove what it means, and claims of different writers do not disturb each other.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kelpie.attribution.addresses import escaped
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+
+Partitions = frozenset[TopicPartition]
+
+ASSIGNMENT_DELAY_MS = 10_000
+"""So long after an assignment, a fetch may belong to the one before: a consumer reads its former partitions
+until it has the answer to SyncGroup."""
+CLOCK_DIFFERENCE_MS = 1_000
+"""How far clocks of two brokers may differ."""
+_HINT = "hint"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberClaim:
+    group: str
+    epoch: int
+    joined: Instant = 0
+    partitions: Partitions | None = None
+    """None: any partition is possible."""
+    since: Instant = 0
+    before: Partitions = frozenset()
+    until: Instant | None = None
+
+    def may_have_read(self, partition: TopicPartition, at: Instant) -> bool:
+        if at < self.joined - CLOCK_DIFFERENCE_MS:
+            return False
+        if self.until is not None and at > self.until + CLOCK_DIFFERENCE_MS:
+            return False
+        if self.partitions is None or partition in self.partitions:
+            return True
+        return partition in self.before and at <= self.since + ASSIGNMENT_DELAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    group: str
+    at: Instant
+
+
+class Claims(NamedTuple):
+    """All that stands below one address, by the name of the child."""
+
+    members: dict[str, MemberClaim]
+    hints: dict[str, Hint]
+
+
+def member_node(member_id: str, epoch: int) -> str:
+    return f"{escaped(member_id)}@{epoch}"
+
+
+def hint_node(broker: int, life: int, number: int) -> str:
+    return f"{_HINT}@{broker}-{life}-{number}"
+
+
+def member_value(claim: MemberClaim) -> bytes:
+    fields: dict[str, Any] = {
+        "group": claim.group,
+        "joined": claim.joined,
+        "partitions": None if claim.partitions is None else _by_topic(claim.partitions),
+        "since": claim.since,
+    }
+    if claim.before:
+        fields["before"] = _by_topic(claim.before)
+    if claim.until is not None:
+        fields["until"] = claim.until
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def hint_value(hint: Hint) -> bytes:
+    return json.dumps({"group": hint.group, "at": hint.at}, separators=(",", ":")).encode()
+
+
+def read_claims(children: Mapping[str, bytes]) -> Claims:
+    """From a listing. Children in another form are left out: nothing here wrote them."""
+    claims = Claims({}, {})
+    for name, value in children.items():
+        owner, _, origin = name.rpartition("@")
+        try:
+            fields = json.loads(value)
+            if owner == _HINT and not origin.isdecimal():
+                claims.hints[name] = Hint(str(fields["group"]), int(fields["at"]))
+            else:
+                claims.members[name] = _member_claim(fields, int(origin))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return claims
+
+
+def groups_of(claims: Claims, partition: TopicPartition, at: Instant) -> frozenset[str]:
+    """The groups that may have read this partition from this address at this time.
+
+    Of a group's present members, only claims of its newest coordinator count. A hint says nothing about
+    partitions, so it may explain any fetch; but not if the group has a member here, whose own hint it is.
+    """
+    present: dict[str, int] = {}
+    for claim in claims.members.values():
+        if claim.until is None:
+            present[claim.group] = max(claim.epoch, present.get(claim.group, claim.epoch))
+    reading = {
+        claim.group
+        for claim in claims.members.values()
+        if (claim.until is not None or claim.epoch == present[claim.group])
+        and claim.may_have_read(partition, at)
+    }
+    hinted = {hint.group for hint in claims.hints.values() if at >= hint.at - CLOCK_DIFFERENCE_MS}
+    return frozenset(reading | (hinted - present.keys()))
+
+
+def _member_claim(fields: Any, epoch: int) -> MemberClaim:
+    partitions, until = fields["partitions"], fields.get("until")
+    return MemberClaim(
+        str(fields["group"]),
+        epoch,
+        int(fields["joined"]),
+        None if partitions is None else _partitions(partitions),
+        int(fields["since"]),
+        _partitions(fields.get("before", {})),
+        None if until is None else int(until),
+    )
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        by_topic.setdefault(topic, []).append(number)
+    return by_topic
+
+
+def _partitions(by_topic: Mapping[str, Iterable[int]]) -> Partitions:
+    return frozenset(
+        TopicPartition(topic, int(number)) for topic, numbers in by_topic.items() for number in numbers
+    )
