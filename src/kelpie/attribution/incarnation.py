@@ -68,6 +68,7 @@ class IncarnationPlan(MembersTreePlan):
         self._again: dict[str, None] = {}
         """Nodes of which the store did not do what is wanted."""
         self._next_sweep: Instant | None = None
+        self._is_shutting_down = False
 
     def coordinator_found(
         self, connection: Connection, client: ClientAddress, group: str, now: Instant
@@ -99,7 +100,7 @@ class IncarnationPlan(MembersTreePlan):
         self, group: str, member_id: str, client: ClientAddress, reason: Removal, now: Instant
     ) -> list[Request]:
         member = self._group(group).members.pop(member_id, None)
-        if member is None:
+        if member is None or self._is_shutting_down:
             return []
         self._removed[member.path] = now + self.linger_ms
         address = address_node(client)
@@ -122,8 +123,15 @@ class IncarnationPlan(MembersTreePlan):
             self._wanted.pop(member.path, None)
         return []
 
+    def shutting_down(self, now: Instant) -> list[Request]:
+        """From now on, sessions expire because this broker stops, and not because members are gone."""
+        self._is_shutting_down = True
+        return super().shutting_down(now)
+
     def tick(self, now: Instant) -> list[Request]:
         requests = super().tick(now)
+        for address in {address for address, _ in self._void_hints} - self._reads.keys():
+            requests += self._read(address)  # The read before failed.
         requests += [request for path in self._again for request in self._want(path)]
         self._again.clear()
         for path, at in list(self._removed.items()):
