@@ -130,7 +130,7 @@ class IncarnationPlan(MembersTreePlan):
 
     def tick(self, now: Instant) -> list[Request]:
         requests = super().tick(now)
-        for address in {address for address, _ in self._void_hints} - self._reads.keys():
+        for address in sorted({address for address, _ in self._void_hints} - self._reads.keys()):
             requests += self._read(address)  # The read before failed.
         requests += [request for path in self._again for request in self._want(path)]
         self._again.clear()

@@ -12,7 +12,7 @@ from kelpie.attribution.requests import Create, Delete, Put, Read, Request, Resu
 class _Node:
     value: bytes
     version: int = 0
-    children: set[str] = field(default_factory=set)
+    children: dict[str, None] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -58,7 +58,7 @@ class MemoryStore:
         parent, _, name = path.rpartition("/")
         if parent not in self._nodes:
             self._create(parent, b"")
-        self._nodes[parent].children.add(name)
+        self._nodes[parent].children[name] = None
         self._nodes[path] = _Node(value)
 
     def _delete(self, request: Delete) -> None:
@@ -67,4 +67,4 @@ class MemoryStore:
             return
         del self._nodes[request.path]
         parent, _, name = request.path.rpartition("/")
-        self._nodes[parent].children.discard(name)
+        self._nodes[parent].children.pop(name, None)

@@ -1,0 +1,76 @@
+"""Many seeded runs of a scenario under a plan, added up, with intervals of confidence."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import NamedTuple
+
+from kelpie.attribution.plan import Plan
+from kelpie.attribution.simulation.agenda import Chance
+from kelpie.attribution.simulation.cluster import SimulatedCluster
+from kelpie.attribution.simulation.leaks import leaked_mappings
+from kelpie.attribution.simulation.samples import Tally
+from kelpie.attribution.simulation.scenarios import Scenario
+
+_Z = 1.959964
+"""Of a normal distribution, 95 % lie within so many standard deviations."""
+
+
+class Share(NamedTuple):
+    """A share that was observed, and the interval in which the true one lies with 95 % confidence."""
+
+    observed: float
+    low: float
+    high: float
+
+
+def wilson(hits: int, trials: int) -> Share:
+    """Wilson's interval. It holds for shares near zero, too: no hit in 10,000 trials gives 0 to 0.04 %."""
+    if not trials:
+        return Share(0.0, 0.0, 1.0)
+    share = hits / trials
+    scale = 1 + _Z * _Z / trials
+    centre = (share + _Z * _Z / (2 * trials)) / scale
+    half = _Z * sqrt(share * (1 - share) / trials + _Z * _Z / (4 * trials * trials)) / scale
+    low = 0.0 if not hits else max(0.0, centre - half)
+    high = 1.0 if hits == trials else min(1.0, centre + half)
+    return Share(share, low, high)
+
+
+@dataclass(slots=True)
+class Trials:
+    """The runs of one scenario under one plan."""
+
+    plan: str
+    scenario: str
+    seeds: int = 0
+    tally: Tally = field(default_factory=Tally)
+    runs_that_lost: int = 0
+    runs_with_wrong: int = 0
+    runs_with_ambiguous: int = 0
+    runs_that_leaked: int = 0
+
+    def add(self, run: Tally) -> None:
+        self.seeds += 1
+        self.tally.add(run)
+        self.runs_that_lost += run.lost > 0
+        self.runs_with_wrong += run.wrong > 0
+        self.runs_with_ambiguous += run.ambiguous > 0
+        self.runs_that_leaked += run.leaked > 0
+
+
+def run_once(plan: type[Plan], scenario: Scenario, chance: Chance) -> Tally:
+    cluster = SimulatedCluster(plan, chance)
+    scenario.arrange(cluster)
+    cluster.agenda.run(cluster.agenda.now + scenario.seconds * 1_000)
+    cluster.rest()
+    tally = cluster.samples.tally()
+    tally.leaked = len(leaked_mappings(cluster))
+    return tally
+
+
+def run_trials(plan: type[Plan], scenario: Scenario, chances: Iterable[Chance]) -> Trials:
+    trials = Trials(plan.name, scenario.name)
+    for chance in chances:
+        trials.add(run_once(plan, scenario, chance))
+    return trials
