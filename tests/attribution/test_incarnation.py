@@ -50,7 +50,7 @@ def test_a_deletion_that_comes_late_spares_the_new_member() -> None:
     cluster.wait(70)
     cluster.fetch(1, P0, "new")
     assert cluster.labels(1) == {"g": 1}
-    assert "g-m@1" not in children(cluster)
+    assert "g@g-m@1" not in children(cluster)
 
 
 def test_between_two_coordinators_the_old_children_answer() -> None:
@@ -68,7 +68,7 @@ def test_a_new_coordinator_replaces_the_children_of_the_old_one() -> None:
     cluster.restart(2)
     cluster.load(3, "g", 2, {"g-m": AssignedMember(APP, frozenset({P0}))})
     cluster.wait(2)
-    assert {name for name in children(cluster) if not name.startswith("hint")} == {"g-m@2"}
+    assert {name for name in children(cluster) if not name.startswith("hint")} == {"g@g-m@2"}
 
 
 def test_a_coordinator_leaves_children_of_a_newer_epoch_and_of_other_groups() -> None:
@@ -79,7 +79,7 @@ def test_a_coordinator_leaves_children_of_a_newer_epoch_and_of_other_groups() ->
     cluster.wait(2)
     cluster.load(2, "g", 1)
     cluster.wait(70)
-    assert "g-m@2" in children(cluster)
+    assert "g@g-m@2" in children(cluster)
 
 
 def test_a_fetch_waits_for_a_member_whose_child_comes_late() -> None:
@@ -141,6 +141,18 @@ def test_a_late_read_does_not_give_a_fetch_to_the_next_owner_of_the_partition() 
     cluster.deliver(3)
     cluster.wait(40)
     assert cluster.labels(3) == {"ambiguous": 1}
+
+
+def test_one_member_id_in_two_groups_is_two_members() -> None:
+    """Since KIP-848, clients choose their member ids."""
+    cluster = Cluster("incarnation")
+    for group, partition in (("g", P0), ("h", P1)):
+        cluster.load(2, group, 1)
+        cluster.join(2, group, "same")
+        cluster.assign(2, group, "same", partition)
+    cluster.fetch(3, P0, "of-g")
+    cluster.fetch(3, P1, "of-h")
+    assert cluster.labels(3) == {"g": 1, "h": 1}
 
 
 def test_a_failed_read_is_repeated() -> None:

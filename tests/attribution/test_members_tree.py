@@ -38,7 +38,7 @@ def test_claims_are_read_back_as_they_were_written(
     members: dict[str, MemberClaim], hints: list[Hint]
 ) -> None:
     """Member ids begin with client ids, so they may hold anything, "hint@1-2-3" too."""
-    by_name = {member_node(member, claim.epoch): claim for member, claim in members.items()}
+    by_name = {member_node(claim.group, member, claim.epoch): claim for member, claim in members.items()}
     hint_names = {hint_node(1, 2, number): hint for number, hint in enumerate(hints)}
     children = {name: member_value(claim) for name, claim in by_name.items()}
     children |= {name: hint_value(hint) for name, hint in hint_names.items()}
@@ -53,7 +53,7 @@ def test_children_in_another_form_are_left_out(value: bytes) -> None:
 
 
 def members(*claims: MemberClaim) -> Claims:
-    return Claims({f"m{number}@{claim.epoch}": claim for number, claim in enumerate(claims)}, {})
+    return Claims({f"g@m{number}@{claim.epoch}": claim for number, claim in enumerate(claims)}, {})
 
 
 def test_a_claim_without_partitions_may_have_read_any() -> None:

@@ -170,7 +170,7 @@ class IncarnationPlan(MembersTreePlan):
         return self._groups.setdefault(group, _Group(0))
 
     def _claim(self, client: ClientAddress, member_id: str, claim: MemberClaim) -> list[Request]:
-        path = f"{address_node(client)}/{member_node(member_id, claim.epoch)}"
+        path = f"{address_node(client)}/{member_node(claim.group, member_id, claim.epoch)}"
         self._groups[claim.group].members[member_id] = _Member(path, claim)
         return self._write(path, member_value(claim))
 

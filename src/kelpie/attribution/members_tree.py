@@ -2,7 +2,7 @@
 
 Below the node of an address (`addresses.address_node`):
 
-- `<member id>@<coordinator epoch>`: a member of a group, written by the coordinator of that epoch only.
+- `<group>@<member id>@<coordinator epoch>`: a member of a group, written by the coordinator of that epoch only.
   Its value is a JSON object: `group`; `joined`, when the member came (0: before this coordinator did);
   `partitions` (topic → numbers; null while the group rebalances and any partition is possible); `since`, when
   the coordinator made this assignment; `before`, the partitions of the assignment before; `until`, when the
@@ -67,8 +67,9 @@ class Claims(NamedTuple):
     hints: dict[str, Hint]
 
 
-def member_node(member_id: str, epoch: int) -> str:
-    return f"{escaped(member_id)}@{epoch}"
+def member_node(group: str, member_id: str, epoch: int) -> str:
+    """With the group: since KIP-848, clients choose their member ids, and may use one in two groups."""
+    return f"{escaped(group).replace('@', '%40')}@{escaped(member_id)}@{epoch}"
 
 
 def hint_node(broker: int, life: int, number: int) -> str:
@@ -100,7 +101,7 @@ def read_claims(children: Mapping[str, bytes]) -> Claims:
         owner, _, origin = name.rpartition("@")
         try:
             fields = json.loads(value)
-            if owner == _HINT and not origin.isdecimal():
+            if owner == _HINT:
                 claims.hints[name] = Hint(str(fields["group"]), int(fields["at"]))
             else:
                 claims.members[name] = _member_claim(fields, int(origin))

@@ -19,6 +19,7 @@ class SimulatedBroker:
         samples: Samples,
         agenda: Agenda,
         chance: Chance,
+        failed_share: float,
     ) -> None:
         self.number = number
         self._plan_type = plan
@@ -26,6 +27,7 @@ class SimulatedBroker:
         self._samples = samples
         self._agenda = agenda
         self._chance = chance
+        self._failed_share = failed_share
         self.start()
 
     def start(self) -> None:
@@ -33,7 +35,7 @@ class SimulatedBroker:
         self.is_paused = False
         self.plan = self._plan_type(self.number, self._agenda.now, self._samples)
         self.connections: dict[int, None] = {}
-        self._session = StoreSession(self._store, self._agenda, self._chance)
+        self._session = StoreSession(self._store, self._agenda, self._chance, self._failed_share)
 
     def stop(self) -> None:
         """Cleanly. What it asks of the store now still arrives, but it hears no answers."""

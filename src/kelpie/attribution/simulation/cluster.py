@@ -18,17 +18,20 @@ REST_MS = 780_000
 
 
 class SimulatedCluster:
-    def __init__(self, plan: type[Plan], chance: Chance, partitions: int = 4) -> None:
+    def __init__(self, plan: type[Plan], chance: Chance, failed_share: float = 0.0) -> None:
         self.chance = chance
         self.agenda = Agenda(START)
         self.store = MemoryStore()
         self.samples = Samples()
         self.brokers = {
-            number: SimulatedBroker(number, plan, self.store, self.samples, self.agenda, chance)
+            number: SimulatedBroker(
+                number, plan, self.store, self.samples, self.agenda, chance, failed_share
+            )
             for number in (1, 2, 3)
         }
-        self.partitions = [TopicPartition("orders", number) for number in range(partitions)]
-        self.leaders = {partition: 1 + partition.partition % 3 for partition in self.partitions}
+        self.partitions = [TopicPartition("orders", number) for number in range(4)]
+        self.leaders = dict.fromkeys(self.partitions, 1)
+        """All on broker 1 at first: a partition that moves then makes a new connection."""
         self.groups: dict[str, SimulatedGroup] = {}
         self.consumers: list[SimulatedConsumer] = []
         self.is_at_rest = False

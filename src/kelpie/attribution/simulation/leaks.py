@@ -16,7 +16,7 @@ def leaked_mappings(cluster: SimulatedCluster) -> list[str]:
         if value and (path, value.decode()) not in paths
     ]
     current = {
-        (client_group, member_node(member_id, group.epoch))
+        (client_group, member_node(group.name, member_id, group.epoch))
         for group in cluster.groups.values()
         for member_id, member in group.members.items()
         if (client_group := (member.client, group.name)) in clients

@@ -22,6 +22,8 @@ class Scenario:
     what: str
     arrange: Callable[[SimulatedCluster], None]
     seconds: int = 150
+    failed_share: float = 0.0
+    """Of the requests to the store, so many fail."""
 
 
 def _restart_of_the_finder(cluster: SimulatedCluster) -> None:
@@ -123,6 +125,14 @@ def _zombie_coordinator(cluster: SimulatedCluster) -> None:
     _move_partitions(cluster, 40, 140)
 
 
+def _calm(cluster: SimulatedCluster) -> None:
+    """Only partitions move."""
+    cluster.group("g")
+    cluster.consumer("g", APP)
+    cluster.consumer("g", OTHER)
+    _move_partitions(cluster, 20, 140, 6)
+
+
 def _mixed(cluster: SimulatedCluster) -> None:
     """Anything, several times, at any time: two groups, four addresses of which two are shared or not."""
     chance, agenda = cluster.chance, cluster.agenda
@@ -187,6 +197,7 @@ SCENARIOS: dict[str, Scenario] = {
         Scenario("assign-only", "a consumer that assigns itself partitions and never joins", _assign_only, 900),
         Scenario("rolling-restart", "all brokers restart, one after the other", _rolling_restart),
         Scenario("zombie-coordinator", "a coordinator is replaced while it pauses", _zombie_coordinator),
-        Scenario("mixed", "several of all of these at random times", _mixed, 170),
+        Scenario("failing-store", "the store fails to answer one request in fifty", _calm, 150, 0.02),
+        Scenario("mixed", "several of all of these at random times", _mixed, 170, 0.005),
     )
 }

@@ -13,7 +13,7 @@ from kelpie.attribution.store import MemoryStore
 
 USUAL_MS = (1.0, 15.0)
 SLOW_SHARE, SLOW_MS = 0.02, (200.0, 4_000.0)
-FAILED_SHARE, FAILED_AFTER_MS = 0.005, 3_000
+FAILED_AFTER_MS = 3_000
 
 Answer = Callable[[Request, Result], None]
 Failure = Callable[[Request], None]
@@ -22,10 +22,13 @@ Failure = Callable[[Request], None]
 class StoreSession:
     """Of one life of one broker."""
 
-    def __init__(self, store: MemoryStore, agenda: Agenda, chance: Chance) -> None:
+    def __init__(
+        self, store: MemoryStore, agenda: Agenda, chance: Chance, failed_share: float
+    ) -> None:
         self._store = store
         self._agenda = agenda
         self._chance = chance
+        self._failed_share = failed_share
         self._last_arrival = 0
         self._last_answer = 0
         self.is_lost = False
@@ -35,10 +38,10 @@ class StoreSession:
         now = self._agenda.now
         for request in requests:
             dice = self._chance.random()
-            if dice >= FAILED_SHARE:
+            if dice >= self._failed_share:
                 self._arrive(request, answer)
                 continue
-            if dice < FAILED_SHARE / 2:
+            if dice < self._failed_share / 2:
                 self._arrive(request, None)
             self._last_arrival = max(self._last_arrival, now + FAILED_AFTER_MS)
             self._last_answer = max(self._last_answer, self._last_arrival)

@@ -60,7 +60,7 @@ class Trials:
 
 
 def run_once(plan: type[Plan], scenario: Scenario, chance: Chance) -> Tally:
-    cluster = SimulatedCluster(plan, chance)
+    cluster = SimulatedCluster(plan, chance, scenario.failed_share)
     scenario.arrange(cluster)
     cluster.agenda.run(cluster.agenda.now + scenario.seconds * 1_000)
     cluster.rest()
