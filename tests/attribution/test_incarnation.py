@@ -213,14 +213,6 @@ def test_a_consumer_that_only_assigns_is_known_for_hours() -> None:
     assert children(cluster) == set()
 
 
-def test_a_clean_stop_counts_what_waits() -> None:
-    """The last scrape of the broker has it, without a label."""
-    cluster = Cluster("incarnation")
-    cluster.fetch(3, P0, "stranger")
-    cluster.stop(3, "stranger")
-    assert cluster.labels(3) == {"": 1}
-
-
 def test_nodes_that_others_wrote_are_left_alone() -> None:
     """They are no claims."""
     cluster = started()

@@ -126,22 +126,21 @@ class IncarnationPlan(MembersTreePlan):
     def shutting_down(self, now: Instant) -> list[Request]:
         """From now on, sessions expire because this broker stops, and not because members are gone."""
         self._is_shutting_down = True
-        return super().shutting_down(now)
+        return []
 
     def tick(self, now: Instant) -> list[Request]:
         requests = super().tick(now)
-        for address in sorted({address for address, _ in self._void_hints} - self._reads.keys()):
-            requests += self._read(address)  # The read before failed.
-        requests += [request for path in self._again for request in self._want(path)]
-        self._again.clear()
-        for path, at in list(self._removed.items()):
-            if at <= now:
-                del self._removed[path]
-                requests += self._write(path, None)
-        for key, (path, at) in list(self._hints.items()):
-            if at + self.hint_ms <= now:
-                del self._hints[key]
-                requests += self._write(path, None)
+        if self._void_hints:
+            for address in sorted({address for address, _ in self._void_hints} - self._reads.keys()):
+                requests += self._read(address)  # The read before failed.
+        if self._again:
+            requests += [request for path in self._again for request in self._want(path)]
+            self._again.clear()
+        for path in [path for path, at in self._removed.items() if at <= now]:
+            del self._removed[path]
+            requests += self._write(path, None)
+        for key in [key for key, (_, at) in self._hints.items() if at + self.hint_ms <= now]:
+            requests += self._write(self._hints.pop(key)[0], None)
         if self._groups and (self._next_sweep is None or self._next_sweep <= now):
             if self._next_sweep is not None:
                 requests.append(ReadChildren(self.broker, MEMBERS_ROOT))

@@ -119,15 +119,9 @@ class MembersTreePlan(Plan):
                     self._forget(key, undecided)
         return []
 
-    def shutting_down(self, now: Instant) -> list[Request]:
-        for key, undecided in list(self._undecided.items()):
-            self._count(undecided, undecided.label)
-            self._forget(key, undecided)
-        return []
-
     def tick(self, now: Instant) -> list[Request]:
         requests: list[Request] = []
-        for key, undecided in list(self._undecided.items()):
+        for key, undecided in list(self._undecided.items()) if self._undecided else ():
             if not undecided.is_overdue and now - undecided.since >= self.hold_ms:
                 self._count(undecided, undecided.label)
                 undecided.is_overdue = True

@@ -1,4 +1,4 @@
-"""A broker: a plan, connections, a session with the store. A restart gives it a new plan and a new session."""
+"""A broker: a plan, connections, a session with the store. A restart gives it new ones."""
 
 from collections.abc import Callable
 
@@ -15,6 +15,7 @@ class SimulatedBroker:
         self,
         number: int,
         plan: type[Plan],
+        *,
         store: MemoryStore,
         samples: Samples,
         agenda: Agenda,
@@ -54,7 +55,9 @@ class SimulatedBroker:
 
     def tick(self) -> None:
         if self.is_up and not self.is_paused:
-            self.send(self.plan.tick(self._agenda.now))
+            requests = self.plan.tick(self._agenda.now)
+            if requests:
+                self.send(requests)
 
     def send(self, requests: list[Request], then: Callable[[], None] | None = None) -> None:
         """Ask the store. `then` is called when the store has answered, or when a request has failed."""

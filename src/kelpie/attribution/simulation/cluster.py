@@ -24,9 +24,7 @@ class SimulatedCluster:
         self.store = MemoryStore()
         self.samples = Samples()
         self.brokers = {
-            number: SimulatedBroker(
-                number, plan, self.store, self.samples, self.agenda, chance, failed_share
-            )
+            number: SimulatedBroker(number, plan, self.store, self.samples, self.agenda, chance, failed_share)
             for number in (1, 2, 3)
         }
         self.partitions = [TopicPartition("orders", number) for number in range(4)]

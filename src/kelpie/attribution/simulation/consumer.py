@@ -41,6 +41,8 @@ class SimulatedConsumer:
         self.assigned: tuple[TopicPartition, ...] = ()
         self.is_alive = True
         self.is_silent = False
+        self.is_stuck = False
+        """It sends heartbeats, but does not poll: it neither fetches nor joins again."""
         self.silence = 0
         """Grows when heartbeats end or begin again. Timers of an earlier silence are void."""
         self._cluster = cluster
@@ -77,8 +79,10 @@ class SimulatedConsumer:
         if number is None:
             return
         broker = cluster.brokers[number]
-        if self._find_connection is None or self._find_connection[0] != number or not self._is_open(
-            self._find_connection
+        if (
+            self._find_connection is None
+            or self._find_connection[0] != number
+            or not self._is_open(self._find_connection)
         ):
             self._find_connection = (number, cluster.connect(number))
             if cluster.idle_close_ms is not None:
@@ -90,7 +94,7 @@ class SimulatedConsumer:
 
     def join_again(self, member_id: str) -> None:
         """A heartbeat was answered with REBALANCE_IN_PROGRESS."""
-        if self.is_alive and not self.is_silent and member_id == self.member_id:
+        if self.is_alive and not (self.is_silent or self.is_stuck) and member_id == self.member_id:
             self._join()
 
     def assign(self, member_id: str, partitions: tuple[TopicPartition, ...]) -> None:
@@ -106,7 +110,7 @@ class SimulatedConsumer:
         if self._coordinator_connection is not None and self.is_alive:
             self._close(self._coordinator_connection)
             self._coordinator_connection = None
-            self._cluster.agenda.after(self._cluster.chance.uniform(50, 1_000), self._heartbeat)
+            self._cluster.agenda.after(self._cluster.chance.uniform(50, 1_000), self.heartbeat)
 
     def pause(self, pause_ms: float) -> None:
         if not self.is_alive or self.is_silent:
@@ -114,6 +118,9 @@ class SimulatedConsumer:
         self._paused_at = self._cluster.agenda.now
         self._fall_silent()
         self._cluster.agenda.after(pause_ms, self._wake)
+
+    def get_stuck(self) -> None:
+        self.is_stuck = True
 
     def close(self) -> None:
         if not self.is_alive:
@@ -153,19 +160,21 @@ class SimulatedConsumer:
             self.assigned = () if self._is_eager else self.assigned
             self.find_coordinator()
         else:
-            self._cluster.agenda.after(chance.uniform(0, 300), self._heartbeat)
+            self._cluster.agenda.after(chance.uniform(0, 300), self.heartbeat)
 
-    def _heartbeat(self) -> None:
+    def heartbeat(self) -> None:
+        """Go on as a member, or join, or look for the coordinator again."""
         group = self._cluster.groups[self.group]
         if not self.is_alive or self.is_silent:
             return
         if group.coordinator is None:
-            self.find_coordinator()
+            chance = self._cluster.chance
+            self._cluster.agenda.after(chance.uniform(500, 1_500), self.find_coordinator)
         elif self.member_id in group.members:
             self.silence += 1
             self._connection_to_coordinator(group.coordinator)
-            if not self.assigned:
-                self._join()
+            if group.awaits(self.member_id) or not self.assigned:
+                self.join_again(self.member_id)
         else:
             self.assigned = ()
             self._join()
@@ -177,7 +186,7 @@ class SimulatedConsumer:
         if self.kind is ConsumerKind.ASSIGNS:
             self.assigned = self._own_partitions
             return
-        self._cluster.agenda.after(self._cluster.chance.uniform(5, 300), self._heartbeat)
+        self._cluster.agenda.after(self._cluster.chance.uniform(5, 300), self.heartbeat)
 
     def _find_again(self, find: int) -> None:
         if find == self._find:
@@ -186,7 +195,7 @@ class SimulatedConsumer:
     def _join(self) -> None:
         group = self._cluster.groups[self.group]
         if group.coordinator is None:
-            self.find_coordinator()
+            self.heartbeat()
             return
         self.silence += 1
         if self._is_eager:
@@ -204,7 +213,7 @@ class SimulatedConsumer:
         if not self.is_alive or cluster.is_at_rest:
             return
         cluster.agenda.after(cluster.chance.uniform(*self._every_ms), self._fetch)
-        if self.is_silent or not self.assigned:
+        if self.is_silent or self.is_stuck or not self.assigned:
             return
         self._turn += 1
         partition = self.assigned[self._turn % len(self.assigned)]
@@ -219,9 +228,10 @@ class SimulatedConsumer:
         broker.send(broker.plan.fetched(connection, self.client, partition, amount, cluster.agenda.now))
 
     def _is_open(self, connection: tuple[int, int]) -> bool:
-        return self._cluster.serves(connection[0]) and connection[1] in self._cluster.brokers[
-            connection[0]
-        ].connections
+        return (
+            self._cluster.serves(connection[0])
+            and connection[1] in self._cluster.brokers[connection[0]].connections
+        )
 
     def _close(self, connection: tuple[int, int]) -> None:
         self._cluster.brokers[connection[0]].close(connection[1])

@@ -82,6 +82,10 @@ class SimulatedGroup:
         self._prepare(but=member_id)
         broker.send(requests, lambda number=self._rebalance: self._has_joined(member_id, number))
 
+    def awaits(self, member_id: str) -> bool:
+        """A rebalance is under way, and this member has not joined yet."""
+        return self._is_rebalancing and member_id not in self._joined
+
     def leave(self, consumer: "SimulatedConsumer") -> None:
         member_id = consumer.member_id
         if member_id in self.members and self.coordinator is not None:
@@ -96,9 +100,7 @@ class SimulatedGroup:
         if consumer.member_id in self.members:
             since_last = chance.uniform(0, HEARTBEAT_MS)
             delay = SESSION_MS - since_last + chance.uniform(0, _TIMER_LATE_MS)
-            self._cluster.agenda.after(
-                delay, self._expire, consumer.member_id, consumer.silence, self.epoch
-            )
+            self._cluster.agenda.after(delay, self._expire, consumer.member_id, consumer.silence, self.epoch)
 
     def _expire(self, member_id: str, silence: int, epoch: int) -> None:
         member = self.members.get(member_id)
@@ -114,6 +116,8 @@ class SimulatedGroup:
         assert self.coordinator is not None
         broker, now = self._cluster.brokers[self.coordinator], self._cluster.agenda.now
         broker.send(broker.plan.member_removed(self.name, member_id, member.client, reason, now))
+        if reason is Removal.NOT_REJOINED:  # Its next heartbeat tells it.
+            self._cluster.agenda.after(self._cluster.chance.uniform(0, HEARTBEAT_MS), member.heartbeat)
 
     def _prepare(self, but: str | None = None) -> None:
         """Begin a rebalance, or go on with the one that has begun."""

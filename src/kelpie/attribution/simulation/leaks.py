@@ -1,6 +1,12 @@
 """Mappings that are left over when nothing moves any more."""
 
-from kelpie.attribution.addresses import KOP_ROOT, MEMBERS_ROOT, ClientAddress, mapping_path, read_address_node
+from kelpie.attribution.addresses import (
+    KOP_ROOT,
+    MEMBERS_ROOT,
+    ClientAddress,
+    mapping_path,
+    read_address_node,
+)
 from kelpie.attribution.members_tree import member_node, read_claims
 from kelpie.attribution.simulation.cluster import SimulatedCluster
 

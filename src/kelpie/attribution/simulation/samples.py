@@ -17,7 +17,7 @@ class Tally:
     """Counted for a group that did not make it."""
     ambiguous: int = 0
     uncounted: int = 0
-    """The broker was killed before it had counted them. Its other counters are gone too."""
+    """The broker ended before it had counted them. Its other counters are gone too."""
     leaked: int = 0
     """Mappings that name a group without such a consumer, when everything has come to rest."""
 

@@ -73,13 +73,15 @@ def _idle_close(cluster: SimulatedCluster) -> None:
 
 
 def _not_rejoined(cluster: SimulatedCluster) -> None:
+    """One poll takes too long, a third member comes, and the rebalance ends without the slow one."""
     cluster.group("g")
     cluster.consumer("g", APP)
+    stuck = cluster.consumer("g", OTHER)
+    stuck_at = _between(cluster, 20, 30)
+    cluster.agenda.after(stuck_at, stuck.get_stuck)
     third = ClientAddress("10.0.0.9", "third")
-    absent = cluster.consumer("g", OTHER)
-    gone_at = _between(cluster, 25, 35)
-    cluster.agenda.after(gone_at, absent.kill)
-    cluster.agenda.after(gone_at - 13_000 + _between(cluster, 12, 13.5), cluster.consumer, "g", third)
+    cluster.agenda.after(stuck_at + _between(cluster, 1, 5), cluster.consumer, "g", third)
+    cluster.agenda.after(stuck_at + _between(cluster, 5, 12), stuck.kill)
     _move_partitions(cluster, 40, 140)
 
 
@@ -93,17 +95,20 @@ def _kill_9(cluster: SimulatedCluster) -> None:
     cluster.agenda.after(at, victim.kill)
     cluster.agenda.after(at, cluster.kill_broker, 1, 8_000)
     cluster.agenda.after(at, cluster.kill_broker, 2, 8_000)
-    stranger = {"partitions": tuple(cluster.partitions)}
-    cluster.agenda.after(
-        at + 60_000, lambda: cluster.consumer("", APP, ConsumerKind.HAS_NO_GROUP, **stranger)
-    )
+    cluster.agenda.after(at + 60_000, _stranger, cluster)
+
+
+def _stranger(cluster: SimulatedCluster) -> None:
+    cluster.consumer("", APP, ConsumerKind.HAS_NO_GROUP, partitions=tuple(cluster.partitions))
 
 
 def _assign_only(cluster: SimulatedCluster) -> None:
     cluster.idle_close_ms = 540_000
     cluster.group("g")
-    assigns = {"partitions": tuple(cluster.partitions[:2]), "finder": 1, "every_ms": (8_000, 16_000)}
-    consumer = cluster.consumer("g", APP, ConsumerKind.ASSIGNS, **assigns)  # type: ignore[arg-type]
+    partitions = tuple(cluster.partitions[:2])
+    consumer = cluster.consumer(
+        "g", APP, ConsumerKind.ASSIGNS, partitions=partitions, finder=1, every_ms=(8_000, 16_000)
+    )
     _move_partitions(cluster, 300, 880)
     cluster.agenda.after(_between(cluster, 890, 899), consumer.close)
 
@@ -182,11 +187,13 @@ def _move_partitions(cluster: SimulatedCluster, first_s: float, last_s: float, t
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
-        Scenario("finder-restart", "the broker that answered FindCoordinator restarts", _restart_of_the_finder),
+        Scenario(
+            "finder-restart", "the broker that answered FindCoordinator restarts", _restart_of_the_finder
+        ),
         Scenario("idle-close", "the client closes that idle connection after nine minutes", _idle_close, 700),
         Scenario("reconnect", "the connection to the coordinator breaks, the member stays", _reconnect),
         Scenario("pause", "a member pauses for about its session timeout", _pause),
-        Scenario("not-rejoined", "a member dies as a rebalance begins, and does not rejoin", _not_rejoined),
+        Scenario("not-rejoined", "a member does not join again, and then dies", _not_rejoined),
         Scenario("shared-client-id", "two groups, one client id, other partitions", _shared_client_id),
         Scenario(
             "shared-partitions",
@@ -194,7 +201,9 @@ SCENARIOS: dict[str, Scenario] = {
             _shared_client_id_and_partitions,
         ),
         Scenario("kill-9", "brokers and client are killed; a group-less client follows", _kill_9),
-        Scenario("assign-only", "a consumer that assigns itself partitions and never joins", _assign_only, 900),
+        Scenario(
+            "assign-only", "a consumer that assigns itself partitions and never joins", _assign_only, 900
+        ),
         Scenario("rolling-restart", "all brokers restart, one after the other", _rolling_restart),
         Scenario("zombie-coordinator", "a coordinator is replaced while it pauses", _zombie_coordinator),
         Scenario("failing-store", "the store fails to answer one request in fifty", _calm, 150, 0.02),

@@ -22,9 +22,7 @@ Failure = Callable[[Request], None]
 class StoreSession:
     """Of one life of one broker."""
 
-    def __init__(
-        self, store: MemoryStore, agenda: Agenda, chance: Chance, failed_share: float
-    ) -> None:
+    def __init__(self, store: MemoryStore, agenda: Agenda, chance: Chance, failed_share: float) -> None:
         self._store = store
         self._agenda = agenda
         self._chance = chance
