@@ -2,7 +2,7 @@
 
 Below the node of an address (`addresses.address_node`):
 
-- `<group>@<member id>@<coordinator epoch>`: a member, written by the coordinator of that epoch only. Its value
+- `<group>@<member id>@<coordinator epoch>`: a member, written by the coordinator of that epoch. Its value
   is a JSON object: `group`; `joined`, when the member came (0: before this coordinator did);
   `partitions` (topic → numbers; null while the group rebalances and any partition is possible); `since`, when
   the coordinator made this assignment; `before`, the partitions of the assignment before; `until`, when the

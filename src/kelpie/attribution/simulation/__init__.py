@@ -1,6 +1,6 @@
 """The plans on a virtual clock: brokers, a store and consumers, all of whose chances come from one seed.
 
 `agenda` is the clock. `store_session` delays and loses what brokers ask of the store. `broker`, `group` and
-`consumer` act; `scenarios` says who does what when. `samples` knows the truth of each fetch, and `trials` runs
+`consumer` act; `scenarios` says what happens when. `samples` knows the truth of each fetch. `trials` runs
 many seeds and adds their results up.
 """

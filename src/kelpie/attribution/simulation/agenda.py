@@ -20,13 +20,13 @@ class Chance(Protocol):
 class Agenda:
     def __init__(self, now: Instant) -> None:
         self.now = now
-        self._due: list[tuple[Instant, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._due: list[tuple[Instant, int, Callable[..., object], tuple[Any, ...]]] = []
         self._number = 0
 
-    def after(self, delay_ms: float, action: Callable[..., None], *arguments: Any) -> None:
+    def after(self, delay_ms: float, action: Callable[..., object], *arguments: Any) -> None:
         self.at(self.now + int(delay_ms), action, *arguments)
 
-    def at(self, when: Instant, action: Callable[..., None], *arguments: Any) -> None:
+    def at(self, when: Instant, action: Callable[..., object], *arguments: Any) -> None:
         """Actions of the same time happen in the order in which they were noted."""
         self._number += 1
         heappush(self._due, (max(when, self.now), self._number, action, arguments))

@@ -12,7 +12,7 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
 START: Instant = 1_000_000_000
-_TICK_MS, _TICK_AT_REST_MS = 1_000, 5_000
+_TICK_MS, _TICK_AT_REST_MS = 1_000, 10_000
 REST_MS = 780_000
 """Longer than hints and leaked mappings live."""
 
@@ -24,7 +24,15 @@ class SimulatedCluster:
         self.store = MemoryStore()
         self.samples = Samples()
         self.brokers = {
-            number: SimulatedBroker(number, plan, self.store, self.samples, self.agenda, chance, failed_share)
+            number: SimulatedBroker(
+                number,
+                plan,
+                store=self.store,
+                samples=self.samples,
+                agenda=self.agenda,
+                chance=chance,
+                failed_share=failed_share,
+            )
             for number in (1, 2, 3)
         }
         self.partitions = [TopicPartition("orders", number) for number in range(4)]
@@ -52,7 +60,9 @@ class SimulatedCluster:
         every_ms: tuple[float, float] = (2_000, 5_000),
     ) -> SimulatedConsumer:
         """A new process. With `finder`, it asks this broker for its coordinator, if the broker is up."""
-        consumer = SimulatedConsumer(self, group, client, kind, partitions, finder, every_ms)
+        consumer = SimulatedConsumer(
+            self, group, client, kind, partitions=partitions, finder=finder, every_ms=every_ms
+        )
         self.consumers.append(consumer)
         consumer.start()
         return consumer

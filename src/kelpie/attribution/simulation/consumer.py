@@ -1,8 +1,11 @@
-"""A consumer, with the connections that the Java client has: one for FindCoordinator, one to the coordinator, and
-one to each broker that it fetches from. One object is one process; a restart is a new one.
+"""A consumer, with the connections that the Java client has.
+
+One connection is for FindCoordinator, one goes to the coordinator, and one to each broker that it reads from.
+An object is one process; a restart is a new object.
 """
 
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kelpie.attribution.addresses import ClientAddress
@@ -30,6 +33,7 @@ class SimulatedConsumer:
         group: str,
         client: ClientAddress,
         kind: ConsumerKind,
+        *,
         partitions: tuple[TopicPartition, ...],
         finder: int | None,
         every_ms: tuple[float, float],
@@ -90,7 +94,7 @@ class SimulatedConsumer:
         requests = broker.plan.coordinator_found(
             self._find_connection[1], self.client, self.group, cluster.agenda.now
         )
-        broker.send(requests, lambda find=self._find: self._coordinator_found(find))
+        broker.send(requests, partial(self._coordinator_found, self._find))
 
     def join_again(self, member_id: str) -> None:
         """A heartbeat was answered with REBALANCE_IN_PROGRESS."""
@@ -106,7 +110,7 @@ class SimulatedConsumer:
             self._cluster.agenda.after(self._cluster.chance.uniform(100, 3_000), self.find_coordinator)
 
     def reconnect(self) -> None:
-        """The connection to the coordinator breaks, and the next heartbeat makes another. It stays a member."""
+        """The connection to the coordinator breaks; the next heartbeat makes another. It stays a member."""
         if self._coordinator_connection is not None and self.is_alive:
             self._close(self._coordinator_connection)
             self._coordinator_connection = None

@@ -1,10 +1,12 @@
 """A group as its coordinator keeps it: just enough of it for the plans to hear what they would hear.
 
-Members join, rebalance, expire and leave. JoinGroup and SyncGroup are answered when the store has answered what
-the plan asked of it. A new coordinator has the members of the last finished rebalance from its log, and gives
-them new sessions. Heartbeats are not simulated one by one: a member is silent from some time on, or it is not.
+Members join, rebalance, expire and leave. JoinGroup and SyncGroup are answered when the store has answered
+what the plan asked of it. A new coordinator has the members of the last finished rebalance from its log, and
+gives them new sessions. Heartbeats are not simulated one by one: a member is silent from some time on, or it
+is not.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kelpie.attribution.plan import AssignedMember, Removal
@@ -80,7 +82,7 @@ class SimulatedGroup:
         broker, now = self._cluster.brokers[self.coordinator], self._cluster.agenda.now
         requests = broker.plan.member_joined(connection, consumer.client, member_id, self.name, now)
         self._prepare(but=member_id)
-        broker.send(requests, lambda number=self._rebalance: self._has_joined(member_id, number))
+        broker.send(requests, partial(self._has_joined, member_id, self._rebalance))
 
     def awaits(self, member_id: str) -> bool:
         """A rebalance is under way, and this member has not joined yet."""
@@ -167,7 +169,7 @@ class SimulatedGroup:
         broker = cluster.brokers[self.coordinator]
         requests = broker.plan.assignment_made(self.name, assignment, cluster.agenda.now)
         receivers = [(self.members[member_id], member_id, tuple(parts[member_id])) for member_id in ids]
-        broker.send(requests, lambda: self._answer(receivers, rebalance))
+        broker.send(requests, partial(self._answer, receivers, rebalance))
 
     def _answer(
         self, receivers: list[tuple["SimulatedConsumer", str, tuple[TopicPartition, ...]]], rebalance: int

@@ -1,8 +1,8 @@
 """The store as a broker reaches it: late, sometimes not at all.
 
-Requests of one broker arrive in order, and their answers come in order, as in a session of ZooKeeper. Requests
-of two brokers overtake each other. Some take seconds. Some fail: the session is interrupted, the broker does not
-learn whether the store has carried the request out, and what it asked behind it waits.
+Requests of one broker arrive in order, and their answers come in order, as in a session of ZooKeeper.
+Requests of two brokers overtake each other. Some take seconds. Some fail: the session is interrupted, the
+broker does not learn whether the store has carried the request out, and what it asked behind it waits.
 """
 
 from collections.abc import Callable, Sequence
