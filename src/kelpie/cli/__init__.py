@@ -25,6 +25,7 @@ COMMANDS = (
     "offsets",
     "collect",
     "pipeline",
+    "simulate",
 )
 """In the order in which help lists them. Each is a module of that name, with _ for -."""
 
