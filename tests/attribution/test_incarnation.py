@@ -143,6 +143,29 @@ def test_a_late_read_does_not_give_a_fetch_to_the_next_owner_of_the_partition() 
     assert cluster.labels(3) == {"ambiguous": 1}
 
 
+def test_an_expired_member_that_shares_its_address_is_not_taken_for_the_other_group() -> None:
+    """It wakes from a pause and fetches before its heartbeat tells it that it was removed."""
+    cluster = started()
+    cluster.consumer("h", P0)
+    cluster.remove(2, "g", "g-m", Removal.EXPIRED)
+    cluster.wait(3)
+    cluster.fetch(3, P0, "of-g")
+    cluster.wait(40)
+    assert cluster.labels(3) == {"ambiguous": 1}
+
+
+def test_the_last_fetch_of_an_expired_member_is_counted_when_it_has_joined_again() -> None:
+    """It fetched on a new connection, joined again, got another partition, and never used that one again."""
+    cluster = started()
+    cluster.remove(2, "g", "g-m", Removal.EXPIRED)
+    cluster.wait(3)
+    cluster.fetch(3, P0, "once")
+    cluster.join(2, "g", "m2")
+    cluster.assign(2, "g", "m2", P1)
+    cluster.wait(3)
+    assert cluster.labels(3) == {"g": 1}
+
+
 def test_one_member_id_in_two_groups_is_two_members() -> None:
     """Since KIP-848, clients choose their member ids."""
     cluster = Cluster("incarnation")

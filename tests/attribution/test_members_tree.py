@@ -30,6 +30,7 @@ MEMBER_CLAIMS = st.builds(
     TIMES,
     PARTITIONS,
     st.none() | TIMES,
+    st.booleans(),
 )
 
 
@@ -76,6 +77,20 @@ def test_a_member_counts_from_its_join_to_its_removal() -> None:
     at_times = (48_000, 49_500, 70_000, 90_500, 92_000)
     labels = [bool(groups_of(members(claim), P0, at)) for at in at_times]
     assert labels == [False, True, True, True, False]
+
+
+def test_a_member_that_was_removed_may_fetch_on_until_it_hears_of_it() -> None:
+    """Alone, its claim explains nothing: it may be dead. But another group's claim is not certain then."""
+    expired = MemberClaim("g", 1, partitions=frozenset({P0}), until=90_000)
+    other = MemberClaim("h", 1, partitions=frozenset({P0}))
+    again = MemberClaim("g", 1, joined=99_000, partitions=frozenset({P1}))
+    assert groups_of(members(expired), P0, 95_000) == set()
+    assert groups_of(members(expired, other), P0, 95_000) == {"g", "h"}
+    assert groups_of(members(expired, again), P0, 95_000) == {"g"}
+    assert groups_of(members(expired, again), P0, 101_000) == set()
+    left = MemberClaim("g", 1, partitions=frozenset({P0}), until=90_000, has_left=True)
+    assert groups_of(members(left, other), P0, 95_000) == {"h"}
+    assert groups_of(members(left, again), P0, 95_000) == set()
 
 
 def test_only_the_newest_coordinator_of_a_group_counts() -> None:

@@ -56,6 +56,8 @@ class IncarnationPlan(MembersTreePlan):
     def __init__(self, broker: int, life: int, counters: Counters) -> None:
         super().__init__(broker, life, counters)
         self._groups: dict[str, _Group] = {}
+        self._current: set[str] = set()
+        """Paths of the children of all members of these groups."""
         self._removed: dict[str, Instant] = {}
         """When a removed member's child is deleted, by path."""
         self._hints: dict[tuple[ClientAddress, str], tuple[str, Instant]] = {}
@@ -102,13 +104,15 @@ class IncarnationPlan(MembersTreePlan):
         member = self._group(group).members.pop(member_id, None)
         if member is None or self._is_shutting_down:
             return []
+        self._current.discard(member.path)
         self._removed[member.path] = now + self.linger_ms
         address = address_node(client)
         self._void_hints[address, group] = now
-        claim = replace(member.claim, until=now)
+        claim = replace(member.claim, until=now, has_left=reason is Removal.LEFT)
         return [*self._write(member.path, member_value(claim)), *self._read(address)]
 
     def group_loaded(self, group: str, members: Assignment, epoch: int, now: Instant) -> list[Request]:
+        self.group_unloaded(group, now)
         self._groups[group] = _Group(epoch)
         self._next_sweep = now  # What other coordinators of this group left behind.
         requests: list[Request] = []
@@ -120,6 +124,7 @@ class IncarnationPlan(MembersTreePlan):
         """The children stay: until the next coordinator has loaded the group, they are what is known."""
         coordinated = self._groups.pop(group, None)
         for member in coordinated.members.values() if coordinated else ():
+            self._current.discard(member.path)
             self._wanted.pop(member.path, None)
         return []
 
@@ -171,6 +176,7 @@ class IncarnationPlan(MembersTreePlan):
     def _claim(self, client: ClientAddress, member_id: str, claim: MemberClaim) -> list[Request]:
         path = f"{address_node(client)}/{member_node(claim.group, member_id, claim.epoch)}"
         self._groups[claim.group].members[member_id] = _Member(path, claim)
+        self._current.add(path)
         return self._write(path, member_value(claim))
 
     def _hint(self, client: ClientAddress, group: str, now: Instant) -> list[Request]:
@@ -198,7 +204,8 @@ class IncarnationPlan(MembersTreePlan):
             void_until = self._void_hints.get((address, hint.group), -1)
             if hint.at <= max(void_until, now - self.hint_ms):
                 names.append(name)
-        self._void_hints = {key: at for key, at in self._void_hints.items() if key[0] != address}
+        if self._void_hints:
+            self._void_hints = {key: at for key, at in self._void_hints.items() if key[0] != address}
         if is_empty and not any(path.startswith(f"{address}/") for path in self._wanted):
             return [Delete(self.broker, address)]
         return [request for name in names for request in self._write(f"{address}/{name}", None)]
@@ -209,7 +216,7 @@ class IncarnationPlan(MembersTreePlan):
         group = self._groups.get(claim.group)
         if group is None or claim.epoch > group.epoch:
             return False  # Another broker coordinates the group, and knows its members.
-        return all(path != member.path for member in group.members.values()) and path not in self._removed
+        return path not in self._current and path not in self._removed
 
     def _write(self, path: str, value: bytes | None) -> list[Request]:
         self._wanted[path] = value

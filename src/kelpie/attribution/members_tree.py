@@ -6,7 +6,7 @@ Below the node of an address (`addresses.address_node`):
   is a JSON object: `group`; `joined`, when the member came (0: before this coordinator did);
   `partitions` (topic → numbers; null while the group rebalances and any partition is possible); `since`, when
   the coordinator made this assignment; `before`, the partitions of the assignment before; `until`, when the
-  member was removed.
+  member was removed; `left`, if it left by itself.
 - `hint@<broker>-<life>-<number>`: some consumer of a group asked this broker for its coordinator. Its value:
   `group` and `at`, when it asked. A consumer that only assigns itself partitions has no other trace.
 
@@ -43,11 +43,17 @@ class MemberClaim:
     since: Instant = 0
     before: Partitions = frozenset()
     until: Instant | None = None
+    has_left: bool = False
+    """By itself. A member that was removed for another reason may not know it yet, and fetch on."""
 
     def may_have_read(self, partition: TopicPartition, at: Instant) -> bool:
+        return self.is_before_removal(at) and self.may_have_had(partition, at)
+
+    def is_before_removal(self, at: Instant) -> bool:
+        return self.until is None or at <= self.until + CLOCK_DIFFERENCE_MS
+
+    def may_have_had(self, partition: TopicPartition, at: Instant) -> bool:
         if at < self.joined - CLOCK_DIFFERENCE_MS:
-            return False
-        if self.until is not None and at > self.until + CLOCK_DIFFERENCE_MS:
             return False
         if self.partitions is None or partition in self.partitions:
             return True
@@ -87,6 +93,8 @@ def member_value(claim: MemberClaim) -> bytes:
         fields["before"] = _by_topic(claim.before)
     if claim.until is not None:
         fields["until"] = claim.until
+    if claim.has_left:
+        fields["left"] = True
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -115,19 +123,37 @@ def groups_of(claims: Claims, partition: TopicPartition, at: Instant) -> frozens
 
     Of a group's present members, only claims of its newest coordinator count. A hint says nothing about
     partitions, so it may explain any fetch; but not if the group has a member here, whose own hint it is.
+
+    A member that was removed without leaving may fetch on until it hears of that. If it has joined again
+    since, the fetch may be its own. If not, it may be dead, and the fetch a stranger's: it explains nothing,
+    but it makes other explanations uncertain.
     """
     present: dict[str, int] = {}
     for claim in claims.members.values():
         if claim.until is None:
             present[claim.group] = max(claim.epoch, present.get(claim.group, claim.epoch))
-    reading = {
-        claim.group
-        for claim in claims.members.values()
-        if (claim.until is not None or claim.epoch == present[claim.group])
-        and claim.may_have_read(partition, at)
-    }
+    reading: set[str] = set()
+    removed: set[str] = set()
+    for claim in claims.members.values():
+        if claim.until is None and claim.epoch != present[claim.group]:
+            continue
+        if claim.may_have_read(partition, at):
+            reading.add(claim.group)
+        elif not claim.has_left and claim.may_have_had(partition, at):
+            (reading if _joined_again(claim, claims, at) else removed).add(claim.group)
     hinted = {hint.group for hint in claims.hints.values() if at >= hint.at - CLOCK_DIFFERENCE_MS}
-    return frozenset(reading | (hinted - present.keys()))
+    explaining = reading | (hinted - present.keys())
+    return frozenset(explaining | removed if explaining else ())
+
+
+def _joined_again(removed: MemberClaim, claims: Claims, at: Instant) -> bool:
+    """Whether the group has a member here that joined after the removal, and after the fetch."""
+    assert removed.until is not None
+    earliest = max(removed.until, at) - CLOCK_DIFFERENCE_MS
+    return any(
+        claim.group == removed.group and claim.until is None and claim.joined >= earliest
+        for claim in claims.members.values()
+    )
 
 
 def _member_claim(fields: Any, epoch: int) -> MemberClaim:
@@ -140,6 +166,7 @@ def _member_claim(fields: Any, epoch: int) -> MemberClaim:
         int(fields["since"]),
         _partitions(fields.get("before", {})),
         None if until is None else int(until),
+        fields.get("left") is True,
     )
 
 

@@ -122,11 +122,14 @@ class Reconciliation:
         requests: list[Put | Create | Delete] = []
         for missing in self.missing:
             if missing.is_empty:
-                requests.append(Put(broker, missing.path, missing.group.encode(), known.get(missing.path)))
+                requests.append(
+                    Put(broker, missing.path, missing.group.encode(errors="replace"), known.get(missing.path))
+                )
             else:
-                requests.append(Create(broker, missing.path, missing.group.encode()))
+                requests.append(Create(broker, missing.path, missing.group.encode(errors="replace")))
         requests += [
-            Put(broker, wrong.path, wrong.group.encode(), known.get(wrong.path)) for wrong in self.wrong
+            Put(broker, wrong.path, wrong.group.encode(errors="replace"), known.get(wrong.path))
+            for wrong in self.wrong
         ]
         for leaked in self.leaked:
             version = known.get(leaked.path)
