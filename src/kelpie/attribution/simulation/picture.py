@@ -7,7 +7,7 @@ from kelpie.attribution.simulation.trials import Trials
 
 _PARTS = (("right", "#3b7a57"), ("ambiguous", "#b0b0b0"), ("lost", "#e69f00"), ("wrong", "#b2182b"))
 """In this order from the left. The colours differ in lightness, too."""
-_LEFT, _TOP, _ROW, _BAR, _COLUMN, _GAP = 170, 90, 34, 16, 150, 14
+_LEFT, _TOP, _ROW, _BAR, _COLUMN, _GAP = 170, 90, 34, 16, 175, 14
 
 
 def picture(results: Sequence[Trials]) -> str:
