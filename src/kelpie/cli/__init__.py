@@ -22,6 +22,7 @@ COMMANDS = (
     "reset",
     "reassign-offsets-topic",
     "elect",
+    "mappings",
     "offsets",
     "collect",
     "pipeline",

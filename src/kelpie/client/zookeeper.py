@@ -1,6 +1,7 @@
-"""Connections to the ZooKeeper of a Kafka cluster, through the library kazoo.
+"""Connections to ZooKeeper, through the library kazoo.
 
-Kafka before 2.4 moves replicas through it, and consumers of Kafka 0.8 keep their offsets in it.
+Kafka before 2.4 moves replicas through it, consumers of Kafka 0.8 keep their offsets in it, and KoP (Kafka on
+Pulsar) keeps in it which client belongs to which group.
 """
 
 import importlib
@@ -17,11 +18,12 @@ class ZooKeeperError(Exception):
 
 
 @contextmanager
-def connected(hosts: str, limit_s: float, *, read_only: bool = False) -> Iterator[Any]:
+def connected(hosts: str, limit_s: float, *, read_only: bool = False, of_kafka: bool = True) -> Iterator[Any]:
     """A kazoo client. `hosts` as zookeeper.connect has them: "zk-1:2181,zk-2:2181/kafka".
 
-    Every call of the client blocks, for the time limit at most. Raises ZooKeeperError, also for what goes
-    wrong while the client is used.
+    `of_kafka`: it must be the ZooKeeper of a Kafka cluster, with its brokers in it. Every call of the client
+    blocks, for the time limit at most. Raises ZooKeeperError, also for what goes wrong while the client is
+    used.
     """
     try:
         kazoo = importlib.import_module("kazoo.client")
@@ -40,8 +42,8 @@ def connected(hosts: str, limit_s: float, *, read_only: bool = False) -> Iterato
             f"{hosts!r} is no address of ZooKeeper: {error}. Write HOST:PORT[/PATH]."
         ) from None
     try:
-        client.start(timeout=limit_s)
-        if not client.exists(_BROKERS):
+        _start(client, hosts, limit_s)
+        if of_kafka and not client.exists(_BROKERS):
             raise ZooKeeperError(
                 f"ZooKeeper at {hosts} keeps no Kafka cluster at this path: {_BROKERS} is not there. Does "
                 "zookeeper.connect of the brokers end in a path (zk-1:2181/kafka)?"
@@ -55,6 +57,15 @@ def connected(hosts: str, limit_s: float, *, read_only: bool = False) -> Iterato
     finally:
         client.stop()
         client.close()
+
+
+def _start(client: Any, hosts: str, limit_s: float) -> None:
+    try:
+        client.start(timeout=limit_s)
+    except kazoo_exceptions().NoNodeError:
+        raise ZooKeeperError(
+            f"ZooKeeper at {hosts} has no node {client.chroot}. Is the path behind HOST:PORT right?"
+        ) from None
 
 
 def kazoo_exceptions() -> Any:

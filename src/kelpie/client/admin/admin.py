@@ -43,7 +43,7 @@ from kelpie.observations import (
 from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.questions.question import by_topic
 from kelpie.wire.api.delete_groups import DeleteGroupsRequest
-from kelpie.wire.api.list_groups import ListGroupsRequest
+from kelpie.wire.api.list_groups import ListedGroup, ListGroupsRequest
 
 if TYPE_CHECKING:
     from typing import Self
@@ -132,18 +132,40 @@ class Admin:
         rows: list[GroupState] = []
 
         async def ask(node: int) -> None:
-            source = asking.source(node)
-            with asking.noting("broker", [node], source):
-                response, at = await asking.ask(node, ListGroupsRequest())
-                if response.error_code:
-                    asking.unasked("broker", [node], describe(response.error_code), source)
-                rows.extend(listed_state(group, node, at, source) for group in response.groups)
+            groups = await self._listed(asking, node)
+            at, source = self._rounds.clock(), asking.source(node)
+            rows.extend(listed_state(group, node, at, source) for group in groups)
 
-        for node in asking.nodes.brokers:
-            if node not in asking.reached:
-                asking.unasked("broker", [node], asking.why_not(node), asking.source(node))
-        await together(*map(ask, asking.reached))
+        await together(*map(ask, asking.nodes.brokers))
         return Rows(rows, unasked=asking.seen.unasked)
+
+    async def describe_all_groups(self) -> Rows[GroupState]:
+        """State and members of all groups: each broker describes the groups that it lists.
+
+        No coordinator is looked up: KoP notes each FindCoordinator as if a consumer had sent it.
+        """
+        asking = await self._rounds.begin()
+
+        async def ask(node: int) -> None:
+            groups = {group.group_id: group for group in await self._listed(asking, node)}
+            if groups:
+                await describe_groups(asking, node, list(groups), groups)
+
+        await together(*map(ask, asking.nodes.brokers))
+        return Rows(asking.seen.states, unasked=asking.seen.unasked)
+
+    async def _listed(self, asking: Asking, node: int) -> Sequence[ListedGroup]:
+        """The groups that a broker lists. If it does not answer, there is an Unasked row for the broker."""
+        source = asking.source(node)
+        if node not in asking.reached:
+            asking.unasked("broker", [node], asking.why_not(node), source)
+            return ()
+        with asking.noting("broker", [node], source):
+            response, _ = await asking.ask(node, ListGroupsRequest())
+            if response.error_code:
+                asking.unasked("broker", [node], describe(response.error_code), source)
+            return tuple(response.groups)
+        return ()
 
     async def coordinators(self, groups: Sequence[str]) -> Rows[CoordinatorAnswer]:
         """The coordinator of each group. Asking creates no offsets topic."""

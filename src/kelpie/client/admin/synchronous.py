@@ -62,6 +62,7 @@ class SyncAdmin:
     topics = _blocking(Admin.topics)
     settings = _blocking(Admin.settings)
     list_groups = _blocking(Admin.list_groups)
+    describe_all_groups = _blocking(Admin.describe_all_groups)
     coordinators = _blocking(Admin.coordinators)
     describe_groups = _blocking(Admin.describe_groups)
     committed = _blocking(Admin.committed)

@@ -1,0 +1,133 @@
+"""kelpie mappings: which client belongs to which group, as KoP keeps it in ZooKeeper; check and repair."""
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+
+from kelpie.attribution.addresses import KOP_ROOT
+from kelpie.cli.amounts import duration, seconds
+from kelpie.cli.command import CommandError, folded
+from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.repairing import add_repair_options, run_repair
+from kelpie.client.client_errors import ClientError
+from kelpie.client.mapping_store import LIMIT_S
+from kelpie.client.nodes import Nodes
+from kelpie.repair.applying import Repair
+from kelpie.repair.mapping_survey import MappingTree
+from kelpie.repair.mappings import GRACE_S, MappingOptions, check, repair, undo_repair
+from kelpie.repair.plan import CannotRepair, Plan
+from kelpie.repair.rendering import printable, render
+
+_DIFFERS = 1
+_NOT_ASKED = 3
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "mappings",
+        help="check and mend the nodes from which KoP takes the group of a fetch",
+        description="KoP (Kafka on Pulsar) keeps in ZooKeeper which client belongs to which group, to count "
+        "what each group reads. Compares that tree with the members of all groups.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    checking = actions.add_parser(
+        "check",
+        help="what is missing, wrong, ambiguous or leaked",
+        description="Compares the members of all groups with the tree. Changes nothing. Exit status: 0 when "
+        "they agree, 1 when they differ, 3 when brokers or ZooKeeper could not be asked.",
+    )
+    checking.set_defaults(run=_check)
+    _add_tree_options(checking)
+    checking.add_argument("--json", action="store_true", help="print JSON")
+    add_connection_options(checking)
+    repairing = actions.add_parser(
+        "repair",
+        help="write missing and wrong nodes, delete leaked ones",
+        description="Writes nodes that are missing or wrong, and deletes those that no member has. Ambiguous "
+        "ones stay. Prints the plan; --apply does it.",
+    )
+    repairing.set_defaults(run=_repair)
+    _add_tree_options(repairing)
+    repairing.add_argument(
+        "--grace",
+        type=_grace,
+        default=GRACE_S,
+        metavar="TIME",
+        help="how long a node must stay leaked before it is deleted: 5m; 60s if left out; 0: no time",
+    )
+    repairing.add_argument(
+        "--groups-without-members",
+        action="store_true",
+        help="delete leaked nodes of groups without any member, too; consumers that only assign() need them",
+    )
+    repairing.add_argument("--undo", type=Path, metavar="FILE", help="put back what a repair has saved")
+    add_repair_options(repairing)
+
+
+def _add_tree_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--zookeeper",
+        required=True,
+        metavar="HOST:PORT[,…][/PATH]",
+        help="the ZooKeeper of the brokers' metadata store",
+    )
+    parser.add_argument(
+        "--root",
+        type=_root,
+        default=KOP_ROOT,
+        metavar="PATH",
+        help="KoP's setting groupIdZooKeeperPath; %(default)s if left out",
+    )
+    parser.add_argument(
+        "--zookeeper-timeout",
+        type=seconds,
+        default=LIMIT_S,
+        metavar="S",
+        help="seconds that reading the tree may take; %(default)g if left out",
+    )
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    settings = settings_from(arguments)
+
+    async def run() -> Plan:
+        async with await Nodes.open(settings) as nodes:
+            plan = await check(nodes, _tree(arguments))
+        return plan.with_properties(arguments.command_config) if arguments.command_config else plan
+
+    try:
+        plan = asyncio.run(run())
+    except (CannotRepair, ClientError) as error:
+        raise CommandError(folded(printable(str(error)), arguments.command), status=_NOT_ASKED) from None
+    if arguments.json:
+        print(json.dumps({"title": plan.title, **plan.details}, indent=2))
+    else:
+        print(render(plan))
+    return _DIFFERS if plan.details["differs"] else 0
+
+
+def _repair(arguments: argparse.Namespace) -> int:
+    options = MappingOptions(arguments.grace, arguments.groups_without_members)
+
+    async def make(nodes: Nodes) -> Repair:
+        if arguments.undo is not None:
+            return await undo_repair(nodes, _tree(arguments), arguments.undo)
+        return await repair(nodes, _tree(arguments), options)
+
+    return run_repair(arguments, make)
+
+
+def _tree(arguments: argparse.Namespace) -> MappingTree:
+    return MappingTree(arguments.zookeeper, arguments.root, arguments.zookeeper_timeout)
+
+
+def _root(text: str) -> str:
+    root = "/" + text.strip("/")
+    if root == "/":
+        raise argparse.ArgumentTypeError(f"{text!r} is no path of a node; KoP's default is {KOP_ROOT}")
+    return root
+
+
+def _grace(text: str) -> float:
+    return 0.0 if text == "0" else duration(text)
