@@ -60,12 +60,14 @@ def connected(hosts: str, limit_s: float, *, read_only: bool = False, of_kafka: 
 
 
 def _start(client: Any, hosts: str, limit_s: float) -> None:
-    try:
-        client.start(timeout=limit_s)
-    except kazoo_exceptions().NoNodeError:
+    """Kazoo's own `start` also warns, on the terminal, of a path that does not exist."""
+    client.start_async().wait(timeout=limit_s)
+    if not client.connected:
+        raise ZooKeeperError(f"ZooKeeper at {hosts} did not answer within {limit_s:g} s.")
+    if client.chroot and not client.exists("/"):
         raise ZooKeeperError(
             f"ZooKeeper at {hosts} has no node {client.chroot}. Is the path behind HOST:PORT right?"
-        ) from None
+        )
 
 
 def kazoo_exceptions() -> Any:
