@@ -20,7 +20,9 @@ GRACE = 60_000
 HOST = "10.0.0.7"
 
 
-def member(group: str, client_id: str = "app-1", host: str = HOST, partitions: Iterable[int] = ()) -> MappedMember:
+def member(
+    group: str, client_id: str = "app-1", host: str = HOST, partitions: Iterable[int] = ()
+) -> MappedMember:
     assigned = tuple(TopicPartition("orders", number) for number in partitions)
     return MappedMember(group, f"{client_id}-id", ClientAddress(host, client_id), assigned)
 
@@ -92,7 +94,7 @@ def test_two_groups_at_one_address_are_ambiguous_and_nothing_is_guessed(mapped: 
     assert ambiguous.mapped == mapped
     assert ambiguous.shared == (TopicPartition("orders", 1),)
     assert reconciliation.requests(3) == ()
-    assert not (reconciliation.missing or reconciliation.wrong or reconciliation.leaked)
+    assert [*reconciliation.missing, *reconciliation.wrong, *reconciliation.leaked] == []
 
 
 def test_ipv6_clients_of_one_network_share_a_node_as_in_kop() -> None:
@@ -156,7 +158,9 @@ def test_a_client_id_that_zookeeper_refuses_is_unmappable(client_id: str) -> Non
     assert not reconciliation.is_clean
 
 
-@pytest.mark.parametrize("client_id", ["", "-", 'we"ird', "back\\slash", "grün", "x..y", "..", "a/b", "a-b-c", " "])
+@pytest.mark.parametrize(
+    "client_id", ["", "-", 'we"ird', "back\\slash", "grün", "x..y", "..", "a/b", "a-b-c", " "]
+)
 def test_odd_client_ids_have_their_node(client_id: str) -> None:
     """As real KoP wrote them; an empty client id is a name like any other."""
     members = [member('gr"üp', client_id)]
@@ -183,7 +187,9 @@ GROUPS = st.sampled_from(["g", "h", "i"])
     st.lists(st.builds(member, GROUPS, NAMES, HOSTS)),
     st.dictionaries(st.builds(node, NAMES, HOSTS), st.sampled_from(["", "g", "h", "i", "unknown"])),
 )
-def test_mended_once_a_tree_needs_no_second_mending(members: list[MappedMember], listing: dict[str, str]) -> None:
+def test_mended_once_a_tree_needs_no_second_mending(
+    members: list[MappedMember], listing: dict[str, str]
+) -> None:
     """Whatever the tree: carrying out the requests leaves ambiguous, unmappable and unknown nodes only."""
     groups = {"g", "h", "i"}
     first = compare(members, listing, groups)
@@ -195,7 +201,7 @@ def test_mended_once_a_tree_needs_no_second_mending(members: list[MappedMember],
             assert isinstance(request, Put) or request.path not in mended
             mended[request.path] = request.value.decode()
     second = compare(members, mended, groups)
-    assert not (second.missing or second.wrong)
+    assert [*second.missing, *second.wrong] == []
     assert {row.path for row in second.leaked} <= {row.path for row in first.leaked if row.elsewhere}
     assert second.ambiguous == first.ambiguous
     assert second.unjudged == first.unjudged

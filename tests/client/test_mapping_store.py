@@ -111,5 +111,5 @@ def test_a_server_that_dies_is_told_within_the_limit(real_zookeeper: RealZooKeep
             real_zookeeper.kill("zookeeper")
             store.carry_out(Put(1, NODE, b"audit"))
 
-    with pytest.raises(ZooKeeperError, match="did not answer|went away"):
+    with pytest.raises(ZooKeeperError, match=r"did not answer|went away"):
         write_to_the_dead()

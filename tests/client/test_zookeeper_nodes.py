@@ -14,7 +14,15 @@ from tests.client.zookeeper_client import create_nodes, kazoo_client
 
 pytestmark = pytest.mark.real
 LIMIT_S = 30.0
-ODD_NAMES = ["10.0.0.7-", "10.0.0.7-a b", '10.0.0.7-we"ird', "10.0.0.7-back\\slash", "0-ü", "[2001-日本", "a..b"]
+ODD_NAMES = [
+    "10.0.0.7-",
+    "10.0.0.7-a b",
+    '10.0.0.7-we"ird',
+    "10.0.0.7-back\\slash",
+    "0-ü",
+    "[2001-日本",
+    "a..b",
+]
 
 
 def read(hosts: str, root: str, requests: Counter[int] | None = None) -> dict[str, TreeNode] | None:
@@ -96,10 +104,10 @@ def test_a_server_that_stops_answering_costs_the_time_limit(real_zookeeper: Real
             real_zookeeper.pause("zookeeper")
             TreeReader(client, real_zookeeper.connect, 1.0).tree("/map")
 
-    with pytest.raises(ZooKeeperError, match="did not answer within 1 s|refused or went away"):
+    with pytest.raises(ZooKeeperError, match=r"did not answer within 1 s|refused or went away"):
         read_while_it_sleeps()
     with (
-        pytest.raises(ZooKeeperError, match="did not answer within 0.5 s"),
+        pytest.raises(ZooKeeperError, match=r"did not answer within 0.5 s"),
         connected(real_zookeeper.connect, 0.5, of_kafka=False),
     ):
         pass

@@ -8,12 +8,15 @@ from kelpie.attribution.reconciliation import LeakedMapping, MappedMember, Recon
 from kelpie.model.words import counted, first_of, listed
 from kelpie.repair.mapping_survey import MappingSurvey, MappingTree
 from kelpie.repair.plan import PlanTable
+from kelpie.repair.rendering import printable
 
 READ_ONCE = (
     "KoP reads a node once for each connection. A consumer that has fetched without a label keeps none until "
     "it connects again or its partition moves."
 )
 _MOST_NAMES = 3
+_LONGEST = 32
+"""Of a name in a table or a sentence. Programs get all of it with --json."""
 
 
 def title(survey: MappingSurvey) -> str:
@@ -52,7 +55,7 @@ def seen(survey: MappingSurvey, tree: MappingTree) -> tuple[str, ...]:
         )
     elsewhere = [member for leaked in differences.leaked for member in leaked.elsewhere]
     if elsewhere:
-        names = first_of([f"{member.group} ({member.client.host})" for member in elsewhere], _MOST_NAMES)
+        names = _names(f"{_short(member.group)} ({member.client.host})" for member in elsewhere)
         sentences.append(
             f"{counted(len(elsewhere), 'member')} without a node: {names}. There is a node with the same "
             "group and client id under another host, which stays. Brokers probably see these clients with "
@@ -71,14 +74,14 @@ def warnings(survey: MappingSurvey, kept: Sequence[LeakedMapping]) -> tuple[str,
         groups = sorted({group for _, group in differences.unjudged})
         sentences.append(
             f"{counted(len(differences.unjudged), 'node')} not judged, because the members of their groups "
-            f"are not known: {first_of(groups, _MOST_NAMES)}."
+            f"are not known: {_names(map(_short, groups))}."
         )
     memberless = [row for row in kept if row.group in survey.without_members]
     if memberless:
         groups = sorted({row.group for row in memberless})
         sentences.append(
             f"{counted(len(memberless), 'leaked node')} of groups without any member stay: "
-            f"{first_of(groups, _MOST_NAMES)}. A consumer that only calls assign() has a node and is no "
+            f"{_names(map(_short, groups))}. A consumer that only calls assign() has a node and is no "
             "member. If there is no such consumer, add --groups-without-members."
         )
     return tuple(sentences)
@@ -96,27 +99,33 @@ def tables(survey: MappingSurvey, tree: MappingTree) -> tuple[PlanTable, ...]:
         PlanTable(
             "Missing: fetches of these clients may have no group",
             ("GROUP", "MEMBERS", "NODE"),
-            tuple((row.group, str(len(row.members)), name(row.path)) for row in differences.missing),
+            tuple((_short(row.group), str(len(row.members)), name(row.path)) for row in differences.missing),
         ),
         PlanTable(
             "Wrong: fetches of these clients count for another group",
             ("NAMES", "SHOULD BE", "NODE"),
-            tuple((row.mapped, row.group, name(row.path)) for row in differences.wrong),
+            tuple((_short(row.mapped), _short(row.group), name(row.path)) for row in differences.wrong),
         ),
         PlanTable(
             "Ambiguous: several groups with one host and client id; give each its own client.id",
             ("GROUPS", "NAMES", "NODE"),
-            tuple((listed(row.groups), row.mapped or "-", name(row.path)) for row in differences.ambiguous),
+            tuple(
+                (_names(map(_short, row.groups)), _short(row.mapped or "-"), name(row.path))
+                for row in differences.ambiguous
+            ),
         ),
         PlanTable(
             "Leaked: no member has this host and client id",
             ("GROUP", "GROUP HAS", "NODE"),
-            tuple((row.group, _count_of(members[row.group]), name(row.path)) for row in differences.leaked),
+            tuple(
+                (_short(row.group), _count_of(members[row.group]), name(row.path))
+                for row in differences.leaked
+            ),
         ),
         PlanTable(
             "Unmappable: ZooKeeper takes no node of this name; choose another client.id",
             ("GROUP", "CLIENT ID"),
-            tuple((row.group, row.client.client_id) for row in differences.unmappable),
+            tuple((_short(row.group), row.client.client_id) for row in differences.unmappable),
         ),
     )
     return tuple(table for table in every if table.rows)
@@ -183,6 +192,15 @@ def differences_left(reconciliation: Reconciliation) -> str:
 
 def _count_of(count: int) -> str:
     return counted(count, "member") if count else "no member"
+
+
+def _short(name: str) -> str:
+    shown = printable(name)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+
+
+def _names(names: Iterable[str]) -> str:
+    return first_of(list(names), _MOST_NAMES)
 
 
 def _ids(members: Iterable[MappedMember]) -> list[str]:

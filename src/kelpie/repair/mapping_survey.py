@@ -19,6 +19,7 @@ from kelpie.client.zookeeper_nodes import TreeNode
 from kelpie.errors import ErrorCode
 from kelpie.observations import GroupState
 from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair
 
 T = TypeVar("T")
@@ -74,9 +75,8 @@ async def survey_mappings(nodes: Nodes, tree: MappingTree) -> MappingSurvey:
     described = {state.group for state in states if _is_described(state)}
     failures = states.failures
     if not any(failure.startswith("broker ") for failure in failures):
-        # Each broker has listed its groups. What none of them lists has no member.
         listed = {state.group for state in states} | {row.name for row in states.unasked}
-        described |= set(filter(None, groups_by_path.values())) - listed
+        described |= await _without_members(nodes, set(filter(None, groups_by_path.values())) - listed)
     now = wall_clock()
     return MappingSurvey(
         reconcile(members, groups_by_path, {}, now, 0, groups=described, root=tree.root),
@@ -87,6 +87,15 @@ async def survey_mappings(nodes: Nodes, tree: MappingTree) -> MappingSurvey:
         frozenset(described - {member.group for member in members}),
         failures,
     )
+
+
+async def _without_members(nodes: Nodes, unlisted: set[str]) -> set[str]:
+    """Of the groups that no broker lists, those whose coordinator would list them."""
+    if not unlisted:
+        return set()
+    cluster = await survey_cluster(nodes)
+    homes = {group: cluster.home_of(group) for group in unlisted}
+    return {group for group, home in homes.items() if home is None or cluster.has_leader(home)}
 
 
 def mapped_members(states: Iterable[GroupState]) -> Iterable[MappedMember]:

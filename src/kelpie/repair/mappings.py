@@ -119,7 +119,7 @@ async def undo_repair(nodes: Nodes, tree: MappingTree, file: Path) -> Repair:
         request for change in changes if (request := change.undone(listing.get(change.path))) is not None
     ]
     stays = len(changes) - len(requests)
-    facts = [f"{file} has {counted(len(changes), 'change')}."]
+    facts = [f"{counted(len(changes), 'change')} in {file}"]
     if stays:
         facts.append(
             f"{counted(stays, 'node')} no longer as the repair left {'it' if stays == 1 else 'them'}."
