@@ -1,10 +1,12 @@
 """The requests of brokers carried out in a real ZooKeeper, as KoP's metadata store does."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
 
-from kelpie.attribution.requests import Create, Delete, Put, Read, ReadChildren
+from kelpie.attribution.requests import Create, Delete, Put, Read, ReadChildren, Request
+from kelpie.attribution.store import MemoryStore
 from kelpie.client.mapping_store import ZooKeeperStore, opened
 from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.real.zookeeper import RealZooKeeper
@@ -100,6 +102,28 @@ def test_many_writes_are_told_apart(store: ZooKeeperStore) -> None:
     mixed = [Delete(1, path, number % 2) for number, path in enumerate(paths)]
     assert store.write(mixed) == [number % 2 == 0 for number in range(len(paths))]
     assert len(store.tree(ROOT) or {}) == 600
+
+
+def test_memory_and_zookeeper_answer_alike(store: ZooKeeperStore) -> None:
+    """What the simulator proves with the store in memory holds for the real one."""
+    memory, chance = MemoryStore(), random.Random(7)
+    paths = [f"{ROOT}/{name}" for name in ("a", "a/b", "a/b/c", "ü")]
+    for number in range(400):
+        path, value = chance.choice(paths), str(number).encode()
+        version = chance.choice([None, 0, 1, 2])
+        requests: list[Request] = [
+            Put(1, path, value, version),
+            Create(1, path, value),
+            Delete(1, path, version),
+        ]
+        request = chance.choice([*requests, Read(1, path), ReadChildren(1, chance.choice([ROOT, path]))])
+        assert store.carry_out(request) == memory.carry_out(request), request
+    tree = store.tree(ROOT)
+    assert tree is not None
+    assert {path: node.value for path, node in tree.items()} == memory.listing(ROOT)
+    assert {path: node.version for path, node in tree.items()} == {
+        path: memory.version(path) for path in tree
+    }
 
 
 def test_a_server_that_dies_is_told_within_the_limit(real_zookeeper: RealZooKeeper) -> None:

@@ -19,7 +19,7 @@ from kelpie.lab import SyncCluster
 from kelpie.real.cluster import RealCluster
 from kelpie.real.zookeeper import RealZooKeeper
 from kelpie.repair.applying import Repair, RepairResult
-from kelpie.repair.mapping_survey import MappingTree
+from kelpie.repair.mapping_survey import MappingTree, survey_mappings
 from kelpie.repair.mapping_undo import NodeChange, changes_of, read, write
 from kelpie.repair.mappings import MappingOptions, check, repair, undo_repair
 from kelpie.repair.plan import CannotRepair
@@ -115,6 +115,10 @@ def planned(cluster: Any, tree: Tree, **options: Any) -> dict[str, Any]:
         return dict((await repair(nodes, tree.at, MappingOptions(**options))).plan.details)
 
     return with_nodes(cluster, work)
+
+
+async def checked(nodes: Nodes, tree: Tree) -> dict[str, Any]:
+    return dict(check(await survey_mappings(nodes, tree.at), nodes, tree.at).details)
 
 
 def applied(
@@ -278,7 +282,7 @@ def test_odd_client_ids_are_mapped_as_kop_maps_them(cluster: SyncCluster, tree: 
         async with await Nodes.open(settings) as odd:
             await Inhabitants(odd).join(group, "orders", 3)
             result = await do(await repair(nodes, tree.at, MappingOptions()))
-            return result, dict((await check(nodes, tree.at)).details)
+            return result, await checked(nodes, tree)
 
     result, details = with_nodes(cluster, work)
     assert result.failure is None
@@ -326,8 +330,9 @@ def test_nodes_of_groups_without_a_coordinator_stay(cluster: SyncCluster, tree: 
     living = next(name for name in names if dead != set(replicas_of(cluster, home(name))))
     tree.write({f"{HOST}-a": GROUP, f"{HOST}-b": living})
     for node in dead:
-        cluster.kill(node)
+        cluster.stop(node)
     details = planned(cluster, tree, groups_without_members=True)
+    assert details["not_asked"] == {}
     assert paths(details["not_judged"]) == [f"{HOST}-a"]
     assert paths(details["leaked"]) == [f"{HOST}-b"]
 
@@ -346,7 +351,7 @@ def test_members_are_asked_for_in_few_requests(cluster: SyncCluster, tree: Tree)
 
     async def work(nodes: Nodes) -> tuple[dict[str, int], dict[str, Any]]:
         before = dict(nodes.counters.by_api)
-        details = dict((await check(nodes, tree.at)).details)
+        details = await checked(nodes, tree)
         asked = {name: count - before.get(name, 0) for name, count in nodes.counters.by_api.items()}
         return asked, details
 
@@ -403,6 +408,16 @@ def test_check_prints_and_exits_by_what_it_sees(cluster: SyncCluster, tree: Tree
         file = str(max((state_folder() / "undo").glob("mappings-*.json")))
         assert command.run("repair", "--undo", file, "--apply") == 0
         assert tree.mappings == {}
+
+
+def test_check_dumps_the_tree_for_the_doctor(tree: Tree, command: Command, tmp_path: Path) -> None:
+    """One node a line, whatever bytes it holds."""
+    file = tmp_path / "mappings.txt"
+    assert command.run("check", "--dump", str(file)) == 0
+    assert file.read_text() == f"{ROOT} does not exist\n"
+    tree.write({f"{HOST}-ü": 'new\n"line'})
+    assert command.run("check", "--dump", str(file)) == 1
+    assert file.read_text() == (f"{ROOT}\tvalue=b''\n{ROOT}/{HOST}-ü\tvalue=b'new\\n\"line'\tversion=0\n")
 
 
 def test_hostile_names_do_not_drive_the_terminal(cluster: SyncCluster, tree: Tree, command: Command) -> None:

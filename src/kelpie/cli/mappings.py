@@ -9,12 +9,12 @@ from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import duration, seconds
 from kelpie.cli.command import CommandError, folded
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.cli.repairing import add_repair_options, run_repair
+from kelpie.cli.repairing import add_repair_options, export, run_repair
 from kelpie.client.client_errors import ClientError
 from kelpie.client.mapping_store import LIMIT_S
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
-from kelpie.repair.mapping_survey import MappingTree
+from kelpie.repair.mapping_survey import MappingTree, survey_mappings
 from kelpie.repair.mappings import GRACE_S, MappingOptions, check, repair, undo_repair
 from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.rendering import printable, render
@@ -39,6 +39,9 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     checking.set_defaults(run=_check)
     _add_tree_options(checking)
+    checking.add_argument(
+        "--dump", metavar="FILE", help="write the tree to a file, for kelpie doctor --evidence"
+    )
     checking.add_argument("--json", action="store_true", help="print JSON")
     add_connection_options(checking)
     repairing = actions.add_parser(
@@ -93,7 +96,10 @@ def _check(arguments: argparse.Namespace) -> int:
 
     async def run() -> Plan:
         async with await Nodes.open(settings) as nodes:
-            plan = await check(nodes, _tree(arguments))
+            survey = await survey_mappings(nodes, _tree(arguments))
+            plan = check(survey, nodes, _tree(arguments))
+        if arguments.dump:
+            export(arguments.dump, survey.listing(arguments.root))
         return plan.with_properties(arguments.command_config) if arguments.command_config else plan
 
     try:

@@ -61,6 +61,17 @@ class MappingSurvey:
     failures: Mapping[str, str] = field(default_factory=dict)
     """By broker or group: why it could not be asked."""
 
+    def listing(self, root: str) -> str:
+        """The tree as a text that `kelpie doctor --evidence` reads: one node a line."""
+        if not self.has_root:
+            return f"{root} does not exist\n"
+        lines = [f"{root}\tvalue=b''"]
+        lines += [
+            f"{path}\tvalue={node.value!r}\tversion={node.version}"
+            for path, node in sorted(self.nodes.items())
+        ]
+        return "\n".join(lines) + "\n"
+
     @property
     def versions(self) -> dict[str, int]:
         return {path: node.version for path, node in self.nodes.items()}

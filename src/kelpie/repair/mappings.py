@@ -43,9 +43,8 @@ class MappingOptions:
     """Delete leaked nodes of groups that have no member at all, too."""
 
 
-async def check(nodes: Nodes, tree: MappingTree) -> Plan:
-    """How members and tree differ; a plan without steps. Raises CannotRepair, ClientError."""
-    survey = await survey_mappings(nodes, tree)
+def check(survey: MappingSurvey, nodes: Nodes, tree: MappingTree) -> Plan:
+    """How members and tree differ; a plan without steps."""
     mend: tuple[ManualStep, ...] = ()
     if _writes(survey) or survey.reconciliation.leaked:
         mend = (ManualStep("See what would mend it:", (_command(nodes, tree),)),)
