@@ -410,6 +410,21 @@ def test_check_prints_and_exits_by_what_it_sees(cluster: SyncCluster, tree: Tree
         assert tree.mappings == {}
 
 
+def test_every_kind_of_difference_fits_the_terminal(
+    cluster: SyncCluster, tree: Tree, command: Command
+) -> None:
+    """80 columns, also with long names, and a word on each kind."""
+    long = "a-group-with-a-rather-long-name-as-teams-choose-them"
+    tree.write({f"{HOST}-shared": "billing", f"{HOST}-{long}": "billing", f"{HOST}-gone": long})
+    clients = [("shared", "billing"), ("shared", long), (long, long), ("a//b", long)]
+    with consuming(cluster, *clients, ("no-node", "billing")):
+        assert command.run("check") == 1
+        heads = [line.partition(":")[0] for line in command.out.splitlines() if line[:1].isupper()]
+        assert heads[1:6] == ["Missing", "Wrong", "Ambiguous", "Leaked", "Unmappable"]
+        assert command.run("repair") == 0
+        assert "Give each group its own client.id" in command.out
+
+
 def test_check_dumps_the_tree_for_the_doctor(tree: Tree, command: Command, tmp_path: Path) -> None:
     """One node a line, whatever bytes it holds."""
     file = tmp_path / "mappings.txt"

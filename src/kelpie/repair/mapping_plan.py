@@ -73,14 +73,15 @@ def warnings(survey: MappingSurvey, kept: Sequence[LeakedMapping]) -> tuple[str,
     if differences.unjudged:
         groups = sorted({group for _, group in differences.unjudged})
         sentences.append(
-            f"{counted(len(differences.unjudged), 'node')} not judged, because the members of their groups "
-            f"are not known: {_names(map(_short, groups))}."
+            f"{counted(len(differences.unjudged), 'node')} not judged, because the members of the group are "
+            f"not known: {_names(map(_short, groups))}."
         )
     memberless = [row for row in kept if row.group in survey.without_members]
     if memberless:
         groups = sorted({row.group for row in memberless})
         sentences.append(
-            f"{counted(len(memberless), 'leaked node')} of groups without any member stay: "
+            f"{counted(len(memberless), 'leaked node')} of groups without any member "
+            f"{'stays' if len(memberless) == 1 else 'stay'}: "
             f"{_names(map(_short, groups))}. A consumer that only calls assign() has a node and is no "
             "member. If there is no such consumer, add --groups-without-members."
         )
@@ -107,12 +108,13 @@ def tables(survey: MappingSurvey, tree: MappingTree) -> tuple[PlanTable, ...]:
             tuple((_short(row.mapped), _short(row.group), name(row.path)) for row in differences.wrong),
         ),
         PlanTable(
-            "Ambiguous: several groups with one host and client id; give each its own client.id",
+            "Ambiguous: several groups have one host and client id",
             ("GROUPS", "NAMES", "NODE"),
             tuple(
                 (_names(map(_short, row.groups)), _short(row.mapped or "-"), name(row.path))
                 for row in differences.ambiguous
             ),
+            ("Give each group its own client.id; no value of the node is right for all.",),
         ),
         PlanTable(
             "Leaked: no member has this host and client id",
@@ -123,7 +125,7 @@ def tables(survey: MappingSurvey, tree: MappingTree) -> tuple[PlanTable, ...]:
             ),
         ),
         PlanTable(
-            "Unmappable: ZooKeeper takes no node of this name; choose another client.id",
+            "Unmappable: ZooKeeper refuses a node of this name; change the client.id",
             ("GROUP", "CLIENT ID"),
             tuple((_short(row.group), row.client.client_id) for row in differences.unmappable),
         ),

@@ -61,6 +61,8 @@ def test_questions_to_a_healthy_cluster(persona: str) -> None:
             assert set(GROUPS) == {state.group for state in await admin.list_groups()}
             states = await admin.describe_groups(GROUPS)
             assert {state.group: state.state for state in states} == dict.fromkeys(GROUPS, "Empty")
+            every = await admin.describe_all_groups()
+            assert {state.group: state.state for state in every} == dict.fromkeys(GROUPS, "Empty")
             committed = await admin.committed(GROUPS)
             assert {(row.group, row.partition): row.offset for row in committed} == {
                 (group, number): offset for group in GROUPS for number, offset in enumerate((4, 5, 6))
@@ -72,7 +74,7 @@ def test_questions_to_a_healthy_cluster(persona: str) -> None:
             assert {row.of for row in await admin.settings(["orders"])} == {"topic orders"}
             first = await admin.offsets_at(dict.fromkeys(ORDERS, 0))
             assert {name: found.offset for name, found in first.items()} == dict.fromkeys(ORDERS, 0)
-            for answer in (states, committed, ends):
+            for answer in (states, every, committed, ends):
                 assert answer.failures == {}
 
     _run(test)
@@ -92,6 +94,26 @@ def test_many_groups_cost_one_request_to_each_coordinator() -> None:
                 spent = nodes.counters.by_api - before
                 assert set(spent) == {"OffsetFetch"}
                 assert spent["OffsetFetch"] <= 3
+
+    _run(test)
+
+
+def test_describing_all_groups_looks_up_no_coordinator() -> None:
+    """KoP takes a FindCoordinator for that of a consumer, and writes it down."""
+
+    async def test() -> None:
+        async with _inhabited() as (cluster, living):
+            member = await living.join("alpha", "orders", 3)
+            async with await Nodes.open(Settings.of(cluster.bootstrap_servers)) as nodes:
+                admin = Admin(nodes)
+                await admin.brokers()
+                before = nodes.counters.by_api.copy()
+                states = {state.group: state for state in await admin.describe_all_groups()}
+                spent = nodes.counters.by_api - before
+            assert set(spent) <= {"ListGroups", "DescribeGroups", "ConsumerGroupDescribe"}
+            assert spent.total() <= 9
+            assert [row.member_id for row in states["alpha"].members] == [member.member_id]
+            assert set(states) == set(GROUPS)
 
     _run(test)
 
@@ -118,6 +140,9 @@ def test_a_dead_broker_fails_only_its_own_groups_and_partitions() -> None:
             listed = await admin.list_groups()
             assert {state.group for state in listed} == set(GROUPS) - lost
             assert {row.name for row in listed.unasked} <= {str(dead)}
+            every = await admin.describe_all_groups()
+            assert {state.group for state in every} == set(GROUPS) - lost
+            assert {row.name for row in every.unasked} <= {str(dead)}
 
     _run(test)
 
