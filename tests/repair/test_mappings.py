@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
+from kelpie.attribution.addresses import mapping_path
 from kelpie.attribution.requests import Create, Delete, Put
 from kelpie.cli import main
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.lab import SyncCluster
+from kelpie.observations import GroupState, Member
 from kelpie.real.cluster import RealCluster
 from kelpie.real.zookeeper import RealZooKeeper
 from kelpie.repair.applying import Repair, RepairResult
-from kelpie.repair.mapping_survey import MappingTree, survey_mappings
+from kelpie.repair.mapping_survey import MappingTree, mapped_members, survey_mappings
 from kelpie.repair.mapping_undo import NodeChange, changes_of, read, write
 from kelpie.repair.mappings import MappingOptions, check, repair, undo_repair
 from kelpie.repair.plan import CannotRepair
@@ -343,6 +345,42 @@ def test_a_tree_that_does_not_exist_is_explained_and_can_be_written(cluster: Syn
         result = applied(cluster, tree)
     assert "kopEnableGroupLevelConsumerMetrics" in " ".join(result.plan.seen)
     assert tree.mappings == {f"{HOST}-a": "billing"}
+
+
+def test_a_zookeeper_that_dies_before_the_repair_is_applied_is_said(
+    cluster: SyncCluster, tree: Tree, real_zookeeper: RealZooKeeper
+) -> None:
+    """The plan stands, nothing was changed, and no wait is without a limit."""
+
+    async def work(nodes: Nodes) -> RepairResult:
+        mending = await repair(nodes, MappingTree(tree.hosts, limit_s=1.0), MappingOptions())
+        real_zookeeper.pause("zookeeper")
+        try:
+            return await do(mending)
+        finally:
+            real_zookeeper.resume("zookeeper")
+
+    with consuming(cluster, ("a", "billing")):
+        result = with_nodes(cluster, work)
+    assert result.failure == f"ZooKeeper at {tree.hosts} did not answer within 1 s."
+    assert len(result.done) == 1, "only the file was written"
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("/10.0.0.7", "10.0.0.7-app"),
+        ("/10.0.0.7:52114", "10.0.0.7-app"),
+        ("/0:0:0:0:0:0:0:1:52114", "0-app"),
+        ("/[0:0:0:0:0:0:0:1]:52114", "[0-app"),
+        ("", "-app"),
+    ],
+)
+def test_hosts_are_cut_where_kop_cuts_them(host: str, name: str) -> None:
+    """The node is named after the text that DescribeGroups has: with a port, on Java 14 with brackets."""
+    state = GroupState("billing", "Stable", members=(Member("m", "app", host),))
+    (member,) = mapped_members([state])
+    assert mapping_path(member.client) == f"{ROOT}/{name}"
 
 
 def test_members_are_asked_for_in_few_requests(cluster: SyncCluster, tree: Tree) -> None:
