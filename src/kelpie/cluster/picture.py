@@ -20,7 +20,7 @@ from kelpie.observations.ordering import by_time, grouped
 _MOST_ADDRESSES = 3
 _TIMED = attrgetter(
     *("brokers", "partitions", "listings", "answers", "states", "generations"),
-    *("removals", "commits", "committed", "ends", "events", "unasked"),
+    *("removals", "commits", "committed", "ends", "events", "unasked", "scrapes", "mapping_listings"),
 )
 """The rows whose times count for the time of a picture."""
 _REPLICAS_LEFT_OUT = {ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE}
@@ -52,6 +52,11 @@ def build_cluster(
         epoch_ends=_by_partition(observations.epoch_ends),
         settings=settings,
         events=by_time([event for event in observations.events if event.group is None]),
+        scrapes=by_time(observations.scrapes),
+        traffic=by_time(observations.traffic),
+        malformed=by_time(observations.malformed),
+        mapping_listings=by_time(observations.mapping_listings),
+        mappings=by_time(observations.mappings),
         unasked=tuple(row for row in observations.unasked if row.kind != "group"),
         listing_complete=_listing_complete(newest_listings(observations.listings), alive.brokers),
         all_groups=all_groups,

@@ -16,8 +16,13 @@ from kelpie.observations import (
     EventKind,
     LeaderEpochEnd,
     LogEnds,
+    MalformedSeries,
+    MappingListing,
+    MappingNode,
     OpenTransaction,
     PartitionView,
+    Scrape,
+    TrafficSeries,
     Unasked,
 )
 from kelpie.observations.cluster import NO_LEADER
@@ -50,6 +55,12 @@ class ClusterView:
     """(of, name) → value; see observations.Setting."""
     events: tuple[Event, ...] = ()
     """Those about brokers and partitions, not about one group."""
+    scrapes: tuple[Scrape, ...] = ()
+    """By time, as far as times are known: those of brokers with KoP. The next four are, too."""
+    traffic: tuple[TrafficSeries, ...] = ()
+    malformed: tuple[MalformedSeries, ...] = ()
+    mapping_listings: tuple[MappingListing, ...] = ()
+    mappings: tuple[MappingNode, ...] = ()
     unasked: tuple[Unasked, ...] = ()
     listing_complete: bool = False
     """Whether every broker that may coordinate groups has listed them."""

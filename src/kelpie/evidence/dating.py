@@ -37,6 +37,7 @@ _SAME_CHANGE_MS = 120_000
 _BESIDE = (".err", ".stderr", ".log")
 _WORDS = {"before": 0, "pre": 0, "healthy": 0, "during": 2, "outage": 2, "after": 3, "post": 3}
 _OTHER_WORD = 1
+_NUMBERED = re.compile(r"([0-9]{1,18})([a-z]?)(?![a-z0-9])", re.I)
 _DAY_MS = 86_400_000
 _MOST_DAYS = 800
 
@@ -138,6 +139,19 @@ def in_order(outputs: Iterable[Dated]) -> list[Dated]:
     return sorted(
         outputs,
         key=lambda output: (output.at or -1, _WORDS.get(output.batch[1], _OTHER_WORD), output.output.name),
+    )
+
+
+def name_order(name: str) -> tuple[int, str, int, str]:
+    """What names of files say about their order: a number at the beginning ("04a"), then words as "before"."""
+    base = name.rpartition("/")[2].lower()
+    number = _NUMBERED.match(base)
+    words = (_WORDS[word] for word in re.findall("[a-z]+", base) if word in _WORDS)
+    return (
+        int(number[1]) if number is not None else -1,
+        number[2] if number is not None else "",
+        next(words, _OTHER_WORD),
+        name,
     )
 
 

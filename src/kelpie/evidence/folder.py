@@ -12,13 +12,15 @@ from pathlib import Path
 
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.assembly import BrokerProperties, add_outputs
-from kelpie.evidence.dating import Dated, settle_dates
+from kelpie.evidence.dating import Dated, file_times_tell, settle_dates
 from kelpie.evidence.describes import read_output
 from kelpie.evidence.files import EvidenceFile, Search
+from kelpie.evidence.kop_scrapes import read_kop_scrape, settle_scrapes
 from kelpie.evidence.logs import LogReading, read_log
 from kelpie.evidence.logs.attribution import by_file_name
 from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints
 from kelpie.evidence.logs.lines import read_lines
+from kelpie.evidence.mapping_dumps import read_mappings, settle_mappings
 from kelpie.evidence.properties import common_settings
 from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.segments import describe_segment, read_segments
@@ -44,6 +46,8 @@ class _Gathered:
     topic_names: dict[bytes, str] = field(default_factory=dict)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     dumps: list[Observations] = field(default_factory=list)
+    scrapes: dict[str, Observations] = field(default_factory=dict)
+    mappings: dict[str, Observations] = field(default_factory=dict)
     unasked: list[Unasked] = field(default_factory=list)
 
 
@@ -93,7 +97,12 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
     if Kind.CONFIGURATION in what.kinds:
         gathered.properties.add(file, what.beginning)
     if Kind.SCRAPE in what.kinds:
-        return "It is a scrape of metrics, which the doctor does not look at; kelpie pipeline run does."
+        scrape = read_kop_scrape(read_lines(file.path, what.encoding), file.name)
+        if scrape is None:
+            return "It is a scrape of metrics, which the doctor does not look at; kelpie pipeline run does."
+        gathered.scrapes[file.name] = scrape
+    if Kind.MAPPINGS in what.kinds:
+        gathered.mappings[file.name] = read_mappings(read_lines(file.path, what.encoding), file.name)
     if Kind.SURVEY in what.kinds:
         gathered.snapshots[file.name] = Snapshot(file.path, header_of(file.head))
     if Kind.ZOOKEEPER in what.kinds:
@@ -121,10 +130,21 @@ def _together(gathered: _Gathered) -> Observations:
     of_logs = Observations().add(*(reading.observations for reading in gathered.readings))
     history.add(of_logs, gathered.properties.settings)
     add_outputs(history, gathered.outputs, gathered.readings, gathered.modified, history)
+    history.add(*_attribution(gathered))
     history.add(*gathered.dumps, read_snapshots(gathered.snapshots, gathered.unasked))
     history.settings += common_settings(history.settings)
     history.unasked += gathered.unasked
     return history
+
+
+def _attribution(gathered: _Gathered) -> tuple[Observations, Observations]:
+    """Scrapes and mappings, with the times of their files, where these tell."""
+    trusted = file_times_tell(gathered.readings, gathered.modified)
+    times = gathered.modified if trusted else {}
+    return (
+        settle_scrapes([(rows, times.get(name)) for name, rows in gathered.scrapes.items()]),
+        settle_mappings((rows, times.get(name)) for name, rows in gathered.mappings.items()),
+    )
 
 
 def _know_groups(gathered: _Gathered, history: Observations) -> None:

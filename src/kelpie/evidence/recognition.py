@@ -14,6 +14,7 @@ from kelpie.evidence.describes import looks_like_output
 from kelpie.evidence.files import EvidenceFile
 from kelpie.evidence.logs.layouts import parse_head
 from kelpie.evidence.logs.lines import encoding_of, is_text, read_lines
+from kelpie.evidence.mapping_dumps import looks_like_mappings
 from kelpie.evidence.scrapes import looks_like_scrape
 from kelpie.evidence.segments import is_segment
 from kelpie.evidence.snapshot_files import is_snapshot
@@ -36,6 +37,8 @@ class Kind(StrEnum):
     """A snapshot that `kelpie collect` took."""
     ZOOKEEPER = "zookeeper"
     """What Kafka keeps in ZooKeeper, dumped."""
+    MAPPINGS = "mappings"
+    """KoP's mapping of clients to groups, listed in ZooKeeper."""
     OUTPUT = "output"
     LOG = "log"
     """It has to be read to be sure: every text that is nothing else may be one."""
@@ -77,6 +80,8 @@ def _of_text(file: EvidenceFile, beginning: Sequence[str]) -> frozenset[Kind]:
         return frozenset({Kind.CONFIGURATION})
     if looks_like_scrape(beginning):
         return frozenset({Kind.SCRAPE})
+    if looks_like_mappings(beginning):
+        return frozenset({Kind.MAPPINGS})
     if not looks_like_output(beginning, file.name):
         return frozenset({Kind.LOG})
     mixed = any(parse_head(line) is not None for line in beginning)

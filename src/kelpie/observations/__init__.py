@@ -19,7 +19,9 @@ from kelpie.observations.cluster import (
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event, EventKind
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing, Member
+from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
 
 __all__ = [
     "OFFSETS_TOPIC",
@@ -35,10 +37,15 @@ __all__ = [
     "LeaderEpochEnd",
     "Listing",
     "LogEnds",
+    "MalformedSeries",
+    "MappingListing",
+    "MappingNode",
     "Member",
     "Observations",
     "OpenTransaction",
     "PartitionView",
+    "Scrape",
     "Setting",
+    "TrafficSeries",
     "Unasked",
 ]

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, fields
 from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing
+from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
 
 
 @dataclass(slots=True)
@@ -27,6 +29,11 @@ class Observations:
     settings: list[Setting] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     unasked: list[Unasked] = field(default_factory=list)
+    scrapes: list[Scrape] = field(default_factory=list)
+    traffic: list[TrafficSeries] = field(default_factory=list)
+    malformed: list[MalformedSeries] = field(default_factory=list)
+    mapping_listings: list[MappingListing] = field(default_factory=list)
+    mappings: list[MappingNode] = field(default_factory=list)
     known_groups: dict[str, str] = field(default_factory=dict)
     """Known groups, and from where: an earlier survey, a log, a topic, a disk."""
 

@@ -21,7 +21,9 @@ from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, Partition
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, KnownGroup, Listing
+from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
 
 KNOWN = "known"
 KINDS: dict[str, type] = {
@@ -40,9 +42,14 @@ KINDS: dict[str, type] = {
     "setting": Setting,
     "event": Event,
     "unasked": Unasked,
+    "scrape": Scrape,
+    "traffic": TrafficSeries,
+    "malformed": MalformedSeries,
+    "mapping-listing": MappingListing,
+    "mapping": MappingNode,
     KNOWN: KnownGroup,
 }
-_UNCHANGED_WORDS = ("committed", "ends", "unasked")
+_UNCHANGED_WORDS = ("committed", "ends", "unasked", "traffic", "malformed")
 _LISTS = {
     kind: kind if kind in _UNCHANGED_WORDS else f"{kind.replace('-', '_')}s"
     for kind in KINDS

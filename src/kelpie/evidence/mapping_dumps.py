@@ -1,0 +1,125 @@
+"""Dumps of KoP's mapping tree in ZooKeeper: which client belongs to which group.
+
+A text with one node a line, in one or more listings. A comment begins the next listing:
+
+    # before the restart
+    /client_group_id\tvalue=b''\tversion=0\tephemeralOwner=0x0
+    /client_group_id/10.0.0.7-app-1\tvalue=b'billing'\tversion=2\tephemeralOwner=0x0
+    # after the restart
+    /client_group_id does not exist
+
+Values are written as Python writes bytes. Other dumps of ZooKeeper (zookeeper_dumps.py) can hold the tree,
+too: `mapping_rows` makes rows of its nodes.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kelpie.attribution.addresses import KOP_ROOT, read_mapping_path
+from kelpie.evidence.dating import name_order
+from kelpie.model.time import Instant
+from kelpie.observations import MappingListing, MappingNode, Observations
+
+_NODE = re.compile(
+    r"(?P<path>/[^\t]*)\tvalue=(?P<value>b'(?:[^'\\]|\\.)*'|b\"(?:[^\"\\]|\\.)*\")"
+    r"(?:\tversion=(?P<version>\d{1,9}))?(?:\t.*)?"
+)
+_ABSENT = re.compile(r"(?P<path>/[^\t ]+) does not exist")
+
+
+class StoredValue(NamedTuple):
+    """What a node holds, and its version; -1: unknown."""
+
+    data: bytes
+    version: int = -1
+    line: int | None = None
+    """Where it stands in a file."""
+
+
+@dataclass(slots=True)
+class _Listing:
+    line: int
+    root: str | None = None
+    exists: bool = True
+    nodes: dict[str, StoredValue] = field(default_factory=dict)
+
+
+def looks_like_mappings(lines: Sequence[str]) -> bool:
+    """Whether lines that begin a file are those of such a dump, and nothing else."""
+    content = [line for line in lines if line.strip() and not line.startswith("#")]
+    return bool(content) and all(_NODE.fullmatch(line) or _ABSENT.fullmatch(line) for line in content)
+
+
+def read_mappings(lines: Iterable[str], name: str) -> Observations:
+    """The rows of all listings of a file, in their order, without times: a dump does not say when it was made."""
+    listings: list[_Listing] = []
+    was_comment = True
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("#"):
+            was_comment = True
+            continue
+        node, absent = _NODE.fullmatch(line), _ABSENT.fullmatch(line)
+        if node is None and absent is None:
+            continue
+        if was_comment or not listings:
+            listings.append(_Listing(number))
+            was_comment = False
+        if absent is not None:
+            listings[-1].root, listings[-1].exists = absent["path"], False
+        elif node is not None:
+            value = StoredValue(ast.literal_eval(node["value"]), int(node["version"] or -1), number)
+            listings[-1].nodes[node["path"]] = value
+    rows = Observations()
+    for listing in listings:
+        root = listing.root or min(listing.nodes, key=len)
+        source = f"{name}:{listing.line}"
+        rows.add(mapping_rows(listing.nodes, source, root=root, exists=listing.exists, file=name))
+    return rows
+
+
+def settle_mappings(dumps: Iterable[tuple[Observations, Instant | None]]) -> Observations:
+    """The rows of several dumps in the order of their files' names.
+
+    Each comes with the time of its file, or None where file times do not tell: then its last listing was made.
+    """
+    settled = Observations()
+    for rows, at in sorted(dumps, key=lambda dump: name_order(dump[0].mapping_listings[0].source)):
+        last = rows.mapping_listings[-1]
+        rows.mapping_listings[-1] = last._replace(at=at)
+        rows.mappings = [
+            row._replace(at=at) if row.listing == last.source else row for row in rows.mappings
+        ]
+        settled.add(rows)
+    return settled
+
+
+def mapping_rows(
+    nodes: Mapping[str, StoredValue],
+    source: str,
+    at: Instant | None = None,
+    *,
+    root: str = KOP_ROOT,
+    exists: bool = True,
+    file: str = "",
+) -> Observations:
+    """The rows of one listing of the tree: the nodes below the root that name a group.
+
+    Nodes without a value are no mappings: KoP makes them for a "/" in a client id. `file`: what nodes name as
+    their source, with their line.
+    """
+    rows = Observations(mapping_listings=[MappingListing(root, exists, at, source)])
+    for path, value in sorted(nodes.items()):
+        if not path.startswith(f"{root}/") or not value.data:
+            continue
+        client = read_mapping_path(path, root)
+        host, client_id = client if client is not None else ("", "")
+        group = value.data.decode("utf-8", "replace")
+        place = f"{file}:{value.line}" if value.line is not None else source
+        rows.mappings.append(
+            MappingNode(source, path, group, host, client_id, value.version, at, place)
+        )
+        rows.known_groups.setdefault(group, f"nodes in {file or source}")
+    return rows
