@@ -14,6 +14,11 @@ def kafka(tool: str, cluster: ClusterView, *words: object) -> str:
     return _line(f"{tool}.sh", "--bootstrap-server", _address(cluster), *words)
 
 
+def mappings(action: str, cluster: ClusterView) -> str:
+    """`kelpie mappings check` or `repair`: KoP's ZooKeeper is not known here."""
+    return _line("kelpie", "mappings", action, "--zookeeper", "ZOOKEEPER:2181", "-b", _address(cluster))
+
+
 def _address(cluster: ClusterView) -> str:
     return cluster.bootstrap or "BROKER:9092"
 

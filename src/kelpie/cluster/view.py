@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kelpie.cluster.mappings import MappingHistory, mapping_history
 from kelpie.cluster.outages import Outage
+from kelpie.cluster.traffic import TrafficHistory, traffic_history
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
@@ -98,6 +100,16 @@ class ClusterView:
         """Whether a broker listed all topics, so that one that is not among them is gone."""
         views = (view for views in self.views.values() for view in views)
         return any(view.told_by is not None and view.topic != OFFSETS_TOPIC for view in views)
+
+    @cached_property
+    def traffic_history(self) -> TrafficHistory:
+        """What scrapes show, by broker and time."""
+        return traffic_history(self.scrapes, self.traffic, has_mappings=bool(self.mappings))
+
+    @cached_property
+    def mapping_history(self) -> MappingHistory:
+        """What listings of KoP's mapping tree show, by time."""
+        return mapping_history(self.mapping_listings, self.mappings)
 
     @cached_property
     def partition_events(self) -> Mapping[TopicPartition, tuple[Event, ...]]:

@@ -16,6 +16,7 @@ _FAMILIES = {
     "1": "Coordinators and the offsets topic",
     "2": "Membership and rebalances",
     "3": "Positions and offsets",
+    "4": "Traffic by group",
 }
 
 

@@ -143,7 +143,7 @@ def in_order(outputs: Iterable[Dated]) -> list[Dated]:
 
 
 def name_order(name: str) -> tuple[int, str, int, str]:
-    """What names of files say about their order: a number at the beginning ("04a"), then words as "before"."""
+    """The order that names of files tell: by a number at the beginning ("04a"), then by words as "before"."""
     base = name.rpartition("/")[2].lower()
     number = _NUMBERED.match(base)
     words = (_WORDS[word] for word in re.findall("[a-z]+", base) if word in _WORDS)

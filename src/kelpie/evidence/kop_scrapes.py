@@ -1,4 +1,4 @@
-"""Scrapes of brokers with KoP: their traffic by topic, partition and group, and the lines that break the format.
+"""Scrapes of brokers with KoP: traffic by topic, partition and group, and lines that break the format.
 
     kop_server_MESSAGE_OUT{cluster="test",group="billing",partition="2",topic="orders"} 1041
 
@@ -95,7 +95,7 @@ class _Reading:
         self.is_of_kop = True
         broker = sample.labels.get("instance") or self._broker
         self._note_scrape(broker, sample.at)
-        self._series(sample.name, sample.labels, sample.value, broker, sample.at, sample.line)
+        self._series(sample, broker)
 
     def malformed(self, line: MalformedLine) -> None:
         begins = _BEGINS.match(line.text) is not None
@@ -123,7 +123,7 @@ class _Reading:
             self.is_of_kop = True
             self._note_scrape(broker, at)
         if series is not None:
-            self._series(series.name, labels, _number(series.value), broker, at, first)
+            self._series(Sample(first, series.name, labels, _number(series.value), None, at), broker)
         self._open = []
 
     @property
@@ -140,19 +140,12 @@ class _Reading:
             self.observations.scrapes[self.observations.scrapes.index(scrape)] = later
             self._scrapes[broker] = later
 
-    def _series(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        value: float,
-        broker: str,
-        at: Instant | None,
-        line: int,
-    ) -> None:
+    def _series(self, sample: Sample, broker: str) -> None:
+        labels = sample.labels
         partition, topic, group = labels.get("partition", ""), labels.get("topic"), labels.get("group")
-        if name not in _NAMES or topic is None or not re.fullmatch(r"[0-9]{1,9}", partition):
+        if sample.name not in _NAMES or topic is None or not re.fullmatch(r"[0-9]{1,9}", partition):
             return
-        if not 0 <= value < _LARGEST:
+        if not 0 <= sample.value < _LARGEST:
             return
         self.observations.traffic.append(
             TrafficSeries(
@@ -160,11 +153,11 @@ class _Reading:
                 topic,
                 int(partition),
                 group,
-                _NAMES[name],
-                int(value),
+                _NAMES[sample.name],
+                int(sample.value),
                 broker,
-                at,
-                f"{self._name}:{line}",
+                sample.at,
+                f"{self._name}:{sample.line}",
             )
         )
         if group:
@@ -181,8 +174,9 @@ def _number(text: str) -> float:
 def settle_scrapes(scrapes: Sequence[tuple[Observations, Instant | None]]) -> Observations:
     """The rows of several scrapes, in the order in which these were made.
 
-    Each comes with the time of its file, or None where file times do not tell. Without any time, the names of
-    files order them. Where names do not tell the broker and there are several folders, a folder is one broker.
+    Each comes with the time of its file, or None where file times do not tell. Without any time, the names
+    of files order them. Where names do not tell the broker and there are several folders, a folder is one
+    broker.
     """
     folders = {_folder(scrape.source) for rows, _ in scrapes for scrape in rows.scrapes if not scrape.broker}
     settled = []

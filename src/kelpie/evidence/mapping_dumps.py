@@ -1,4 +1,4 @@
-"""Dumps of KoP's mapping tree in ZooKeeper: which client belongs to which group.
+r"""Dumps of KoP's mapping tree in ZooKeeper: which client belongs to which group.
 
 A text with one node a line, in one or more listings. A comment begins the next listing:
 
@@ -54,7 +54,7 @@ def looks_like_mappings(lines: Sequence[str]) -> bool:
 
 
 def read_mappings(lines: Iterable[str], name: str) -> Observations:
-    """The rows of all listings of a file, in their order, without times: a dump does not say when it was made."""
+    """The rows of all listings of a file, in their order. A dump does not say when it was made."""
     listings: list[_Listing] = []
     was_comment = True
     for number, line in enumerate(lines, start=1):
@@ -83,15 +83,13 @@ def read_mappings(lines: Iterable[str], name: str) -> Observations:
 def settle_mappings(dumps: Iterable[tuple[Observations, Instant | None]]) -> Observations:
     """The rows of several dumps in the order of their files' names.
 
-    Each comes with the time of its file, or None where file times do not tell: then its last listing was made.
+    Each comes with the time of its file, which is that of its last listing; None if file times do not tell.
     """
     settled = Observations()
     for rows, at in sorted(dumps, key=lambda dump: name_order(dump[0].mapping_listings[0].source)):
         last = rows.mapping_listings[-1]
         rows.mapping_listings[-1] = last._replace(at=at)
-        rows.mappings = [
-            row._replace(at=at) if row.listing == last.source else row for row in rows.mappings
-        ]
+        rows.mappings = [row._replace(at=at) if row.listing == last.source else row for row in rows.mappings]
         settled.add(rows)
     return settled
 
@@ -118,8 +116,6 @@ def mapping_rows(
         host, client_id = client if client is not None else ("", "")
         group = value.data.decode("utf-8", "replace")
         place = f"{file}:{value.line}" if value.line is not None else source
-        rows.mappings.append(
-            MappingNode(source, path, group, host, client_id, value.version, at, place)
-        )
+        rows.mappings.append(MappingNode(source, path, group, host, client_id, value.version, at, place))
         rows.known_groups.setdefault(group, f"nodes in {file or source}")
     return rows
