@@ -18,8 +18,9 @@ What to do: give the group another name, delete it, and restart the brokers whos
 scrapes have such lines. Deny such names by an authorization rule on groups.
 
 When it is wrong: a line may be broken for another reason, as a file that was cut
-off. A backslash before n, a quote or a backslash is no error to Prometheus: then
-the scrape is read, with a wrong name.
+off. Some names make lines that Prometheus reads, and that say something else: a
+backslash before n, a quote or a backslash; or a quote with a whole label behind
+it.
 
 Reproduce: kelpie lab run hostile-group-name
 """
