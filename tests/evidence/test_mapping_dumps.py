@@ -31,6 +31,23 @@ def test_a_dump_has_listings_and_nodes() -> None:
     assert rows.known_groups == {"billing": "nodes in zk.txt"}
 
 
+def test_a_comment_may_say_when_a_listing_was_made() -> None:
+    """In any zone; a comment without a time says nothing, and no other listing's time is taken over."""
+    lines = [
+        "# 2026-11-17T01:30:00Z before",
+        *DUMP[1:3],
+        "# after",
+        DUMP[4],
+        "# 2026-11-17 02:30:00+01:00",
+        *DUMP[1:3],
+    ]
+    rows = read_mappings(lines, "zk.txt")
+    at = 1794879000000
+    assert [row.at for row in rows.mapping_listings] == [at, None, at]
+    assert [row.at for row in rows.mappings] == [at, at]
+    assert read_mappings(["# 2026-99-17T01:30:00Z", *DUMP[1:3]], "zk.txt").mapping_listings[0].at is None
+
+
 def test_hostile_names_come_back_as_they_were() -> None:
     """Quotes, backslashes, ends of lines, letters outside ASCII; a slash in a client id nests nodes."""
     (file,) = unpacked(KOP).glob("07*.zk.txt")

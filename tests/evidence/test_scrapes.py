@@ -48,5 +48,7 @@ def test_all_recorded_scrapes_are_known_for_what_they_are_and_nothing_else_is() 
     """A log or an output of a tool is no scrape."""
     for file in unpacked(KOP).glob("*.prom"):
         assert looks_like_scrape(file.read_text(encoding="utf-8").splitlines()[:400]), file.name
+    hostile = "# TYPE a counter\n" + 'a{group="x"y"} 1\n' * 9
+    assert looks_like_scrape(hostile.splitlines()), "a scrape of which most lines are malformed is still one"
     for text in ("a 1\nb 2\n", "[2026-11-15 18:24:52,001] INFO x (kafka)\n", "orders:0:12\n", ""):
         assert not looks_like_scrape(text.splitlines())

@@ -21,8 +21,9 @@ from kelpie.attribution.counters import Series
 from kelpie.cluster import ClusterView
 from kelpie.cluster.mappings import Vanished
 from kelpie.cluster.traffic import Span
-from kelpie.doctor.attribution import Loss, Registered, by_path, losses, registered
+from kelpie.doctor.attribution import Loss, Registered, by_path, losses, partition_of, registered, short
 from kelpie.doctor.case import Case
+from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
 
@@ -57,12 +58,23 @@ def idle_closes(cluster: ClusterView, cases: Sequence[Case]) -> list[IdleClose]:
         gone_at = each.gone.listing.at
         later = _counted_after(traffic.newest, group, gone_at) if gone_at is not None else None
         if of_group:
-            closes.append(IdleClose(each, of_group[0], counted=later))
+            closes.append(IdleClose(each, of_group[0], _lost_by(cluster, of_group[0]), later))
         elif group not in known and later is not None:
             closes.append(IdleClose(each, counted=later))
         elif group not in known and _is_java_default(each):
             open_questions.append(each)
     return closes + _probable(cluster, open_questions)
+
+
+def _lost_by(cluster: ClusterView, member: Registered) -> tuple[Loss, ...]:
+    """Traffic without a group of the partitions that this member holds, unless its group is counted there."""
+    held = {TopicPartition(short(name.topic), name.partition) for name in member.member.assigned or ()}
+    return tuple(
+        loss
+        for loss in losses(cluster, cluster.traffic_history.newest)
+        if partition_of(loss.series) in held
+        and loss.series._replace(group=member.group) not in loss.span.growth
+    )
 
 
 def _probable(cluster: ClusterView, vanished: Sequence[Vanished]) -> list[IdleClose]:

@@ -1,8 +1,9 @@
 r"""Dumps of KoP's mapping tree in ZooKeeper: which client belongs to which group.
 
-A text with one node a line, in one or more listings. A comment begins the next listing:
+A text with one node a line, in one or more listings. A comment begins the next listing; a time in it is when
+that listing was made:
 
-    # before the restart
+    # 2026-11-17T01:30:00Z before the restart
     /client_group_id\tvalue=b''\tversion=0\tephemeralOwner=0x0
     /client_group_id/10.0.0.7-app-1\tvalue=b'billing'\tversion=2\tephemeralOwner=0x0
     # after the restart
@@ -15,7 +16,9 @@ too: `mapping_rows` makes rows of its nodes.
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 from kelpie.attribution.addresses import KOP_ROOT, read_mapping_path
@@ -28,6 +31,7 @@ _NODE = re.compile(
     r"(?:\tversion=(?P<version>\d{1,9}))?(?:\t.*)?"
 )
 _ABSENT = re.compile(r"(?P<path>/[^\t ]+) does not exist")
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d)(?!\d)")
 
 
 class StoredValue(NamedTuple):
@@ -42,6 +46,7 @@ class StoredValue(NamedTuple):
 @dataclass(slots=True)
 class _Listing:
     line: int
+    at: Instant | None = None
     root: str | None = None
     exists: bool = True
     nodes: dict[str, StoredValue] = field(default_factory=dict)
@@ -54,18 +59,19 @@ def looks_like_mappings(lines: Sequence[str]) -> bool:
 
 
 def read_mappings(lines: Iterable[str], name: str) -> Observations:
-    """The rows of all listings of a file, in their order. A dump does not say when it was made."""
+    """The rows of all listings of a file, in their order."""
     listings: list[_Listing] = []
-    was_comment = True
+    was_comment, at = True, None
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
+            at = _time_in(line) if at is None or not was_comment else at
             was_comment = True
             continue
         node, absent = _NODE.fullmatch(line), _ABSENT.fullmatch(line)
         if node is None and absent is None:
             continue
         if was_comment or not listings:
-            listings.append(_Listing(number))
+            listings.append(_Listing(number, at))
             was_comment = False
         if absent is not None:
             listings[-1].root, listings[-1].exists = absent["path"], False
@@ -76,20 +82,32 @@ def read_mappings(lines: Iterable[str], name: str) -> Observations:
     for listing in listings:
         root = listing.root or min(listing.nodes, key=len)
         source = f"{name}:{listing.line}"
-        rows.add(mapping_rows(listing.nodes, source, root=root, exists=listing.exists, file=name))
+        rows.add(mapping_rows(listing.nodes, source, listing.at, root=root, exists=listing.exists, file=name))
     return rows
+
+
+def _time_in(comment: str) -> Instant | None:
+    match = _TIME.search(comment)
+    if match is not None:
+        with suppress(ValueError):
+            return round(datetime.fromisoformat(match[0]).timestamp() * 1000)
+    return None
 
 
 def settle_mappings(dumps: Iterable[tuple[Observations, Instant | None]]) -> Observations:
     """The rows of several dumps in the order of their files' names.
 
-    Each comes with the time of its file, which is that of its last listing; None if file times do not tell.
+    Each comes with the time of its file, or None if file times do not tell. It is that of the last listing,
+    unless that has a time of its own.
     """
     settled = Observations()
     for rows, at in sorted(dumps, key=lambda dump: name_order(dump[0].mapping_listings[0].source)):
         last = rows.mapping_listings[-1]
-        rows.mapping_listings[-1] = last._replace(at=at)
-        rows.mappings = [row._replace(at=at) if row.listing == last.source else row for row in rows.mappings]
+        if last.at is None:
+            rows.mapping_listings[-1] = last._replace(at=at)
+            rows.mappings = [
+                row._replace(at=at) if row.listing == last.source else row for row in rows.mappings
+            ]
         settled.add(rows)
     return settled
 

@@ -49,17 +49,22 @@ class MalformedLine(NamedTuple):
 
 
 def looks_like_scrape(lines: Sequence[str]) -> bool:
-    """Whether lines that begin a file are of the text format: it has TYPE lines, or only samples."""
+    """Whether lines that begin a file are of the text format: it has TYPE lines, or only samples.
+
+    A line of a metric that a TYPE line names counts, also if it is malformed: KoP can write many such lines.
+    """
     named = [line for line in lines if line.strip()]
     if not named:
         return False
-    notes = sum(_NOTE.match(line) is not None for line in named)
-    samples = sum(_read(line) is not None for line in named)
-    if notes + samples < 0.8 * len(named):
+    notes = [note for line in named if (note := _NOTE.match(line)) is not None]
+    samples = [line for line in named if _read(line) is not None]
+    typed = {note["name"] for note in notes}
+    malformed = sum(_read(line) is None and line.partition("{")[0] in typed for line in named)
+    if len(notes) + len(samples) + malformed < 0.8 * len(named):
         return False
     if any(line.startswith("# TYPE ") for line in named[:_MOST_NOTES]):
         return True
-    return samples == len(named) and any("{" in line for line in named)
+    return len(samples) == len(named) and any("{" in line for line in named)
 
 
 def read_scrape(lines: Iterable[str]) -> Iterator[Sample | MalformedLine]:

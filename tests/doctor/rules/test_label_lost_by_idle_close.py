@@ -43,6 +43,15 @@ def test_a_member_that_is_still_there_is_certain() -> None:
     assert mapping_missing.judge(cluster, cases) is ABSENT
 
 
+def test_a_member_whose_partitions_are_read_without_a_group_has_lost_its_label() -> None:
+    """Another group that reads the same partition under its own name does not matter."""
+    other = ("orders", 0, "audit")
+    cluster = kop(*LISTINGS, a_scrape({OWN: 5, other: 5}), a_scrape({OWN: 5, other: 9, LOST: 4}))
+    (finding,) = findings(judge(cluster, [a_group(cluster, "billing", APP), *unknown(cluster, "audit")]))
+    assert finding.severity is Severity.WARNING
+    assert finding.summary.endswith("4 messages of orders were counted to no group: those of this group.")
+
+
 def test_with_times_traffic_after_the_node_went_is_enough() -> None:
     """Any client id: the group is still counted under its own name."""
     node = {"10.0.0.7-own-name": "billing"}

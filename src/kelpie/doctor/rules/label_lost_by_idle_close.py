@@ -76,7 +76,8 @@ def _finding(cluster: ClusterView, close: IdleClose) -> Finding:
     if lost:
         topics = listed(sorted({loss.series.topic for loss in lost}))
         amount = messages(total(loss.amount for loss in lost))
-        summary = f"{gone}, and {amount} of {topics} were counted to no group: probably those of this group."
+        certainty = "those of this group" if close.member is not None else "probably those of this group"
+        summary = f"{gone}, and {amount} of {topics} were counted to no group: {certainty}."
     elif close.member is not None:
         summary = f"{gone}, though it still is a member of its group."
     elif _is_probable(close):

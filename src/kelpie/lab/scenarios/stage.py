@@ -78,7 +78,7 @@ class Moment:
     seconds_of_history: float = 0.0
     """The doctor must survey the cluster, wait so long, and survey it again."""
     needs_logs: bool = False
-    """The fault can be seen in the logs only."""
+    """What is to be seen is in the logs, or in other files beside them."""
 
     @property
     def is_calm(self) -> bool:
@@ -181,9 +181,9 @@ class Stage:
 
     # Moments for the observer.
 
-    async def calm(self, cluster: Cluster, after_s: float = 0.0) -> None:
+    async def calm(self, cluster: Cluster, after_s: float = 0.0, *, needs_logs: bool = False) -> None:
         """All is well: a doctor should find nothing that is worth a warning."""
-        await self._show(self._moment(cluster), after_s)
+        await self._show(replace(self._moment(cluster), needs_logs=needs_logs), after_s)
 
     async def incident(
         self,
