@@ -6,7 +6,7 @@ from typing import Any
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import Finding, Judgement
+from kelpie.doctor.finding import Finding, Judgement, Undetermined
 from kelpie.evidence.mapping_dumps import StoredValue, mapping_rows
 from kelpie.model.time import Instant
 from kelpie.observations import Member, Observations, Scrape, TrafficSeries
@@ -70,3 +70,8 @@ def unknown(cluster: ClusterView, *groups: str) -> list[Case]:
 def findings(judgement: Sequence[Finding] | Judgement) -> list[Finding]:
     assert isinstance(judgement, list), judgement
     return judgement
+
+
+def missing(judgement: Sequence[Finding] | Judgement) -> tuple[str, ...]:
+    assert isinstance(judgement, Undetermined), judgement
+    return judgement.missing

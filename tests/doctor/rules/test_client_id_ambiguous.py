@@ -4,8 +4,8 @@ import pytest
 
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.client_id_ambiguous import judge
-from tests.doctor.building import a_case, a_cluster, a_member, missing
-from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, unknown
+from tests.doctor.building import a_case, a_cluster, a_member
+from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, missing, unknown
 
 SHARED = {"10.0.0.7-rdkafka": "second"}
 FIRST, SECOND = ("orders", 0, "first"), ("orders", 0, "second")

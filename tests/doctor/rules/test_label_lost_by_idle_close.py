@@ -3,8 +3,8 @@
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules import mapping_missing
 from kelpie.doctor.rules.label_lost_by_idle_close import judge
-from tests.doctor.building import MINUTE, NOW, a_case, a_cluster, a_member, missing
-from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, unknown
+from tests.doctor.building import MINUTE, NOW, a_case, a_cluster, a_member
+from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, missing, unknown
 
 STAYS = {"10.0.0.8-audit-1": "audit"}
 NODE = {"10.0.0.7-consumer-billing-1": "billing"}

@@ -4,8 +4,8 @@ import pytest
 
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.mapping_missing import judge
-from tests.doctor.building import MINUTE, NOW, a_case, a_cluster, a_member, missing
-from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, unknown
+from tests.doctor.building import MINUTE, NOW, a_case, a_cluster, a_member
+from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, missing, unknown
 
 APP = a_member("app-1-uuid", 0, client_id="app-1", host="/10.0.0.7")
 NODE = {"10.0.0.7-app-1": "billing"}

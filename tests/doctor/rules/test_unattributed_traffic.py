@@ -2,8 +2,8 @@
 
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.unattributed_traffic import judge
-from tests.doctor.building import MINUTE, NOW, a_case, a_cluster, a_member, missing
-from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, unknown
+from tests.doctor.building import MINUTE, NOW, a_case, a_cluster, a_member
+from tests.doctor.rules.kop import a_group, a_listing, a_scrape, findings, kop, missing, unknown
 
 OWN = ("orders", 0, "billing")
 LOST = ("orders", 0, "")
