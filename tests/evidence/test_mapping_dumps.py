@@ -1,5 +1,8 @@
 """Dumps of KoP's mapping tree."""
 
+import json
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,3 +100,18 @@ def test_every_file_of_the_recording_is_read() -> None:
     rows = read_evidence([unpacked(KOP)])
     assert rows.unasked == []
     assert (len(rows.scrapes), len(rows.mapping_listings)) == (18, 23)
+
+
+def test_other_dumps_of_zookeeper_may_hold_the_tree(tmp_path: Path) -> None:
+    """JSON of paths, and sessions of zkCli.sh."""
+    nodes = {"/client_group_id": "", "/client_group_id/10.0.0.7-a": "g", "/brokers/ids/1": "{}"}
+    (tmp_path / "nodes.json").write_text(json.dumps(nodes))
+    (tmp_path / "session.txt").write_text(
+        "[zk: localhost:2181(CONNECTED) 0] get /client_group_id/10.0.0.8-b\nh\n"
+    )
+    rows = read_evidence([tmp_path])
+    assert {(row.host, row.client_id, row.group) for row in rows.mappings} == {
+        ("10.0.0.7", "a", "g"),
+        ("10.0.0.8", "b", "h"),
+    }
+    assert len(rows.mapping_listings) == 2

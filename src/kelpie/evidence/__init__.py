@@ -13,6 +13,8 @@ dating      when an output was made, and on which day a log was written
 snapshots   those that `kelpie collect` took (`snapshot_files`: their format; `snapshot_choice`: which count)
 assembly    what the doctor and the pipeline share in putting evidence together
 zookeeper_dumps  what Kafka keeps in ZooKeeper
+mapping_dumps    KoP's mapping of clients to groups, listed in ZooKeeper
+kop_scrapes      traffic by group in scrapes of brokers with KoP (`scrapes`: the text format)
 """
 
 from kelpie.evidence.archives import Budget

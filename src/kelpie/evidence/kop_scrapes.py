@@ -190,7 +190,7 @@ def settle_scrapes(scrapes: Sequence[tuple[Observations, Instant | None]]) -> Ob
                 known_groups=rows.known_groups,
             )
         )
-    return Observations.of(sorted(settled, key=lambda rows: name_order(rows.scrapes[0].source)))
+    return Observations().add(*sorted(settled, key=lambda rows: name_order(rows.scrapes[0].source)))
 
 
 def _folder(name: str) -> str:

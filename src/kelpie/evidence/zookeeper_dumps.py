@@ -8,7 +8,8 @@ Three forms are read:
 
 A broker is alive while its ephemeral node below /brokers/ids exists. /brokers/topics/T has the replicas,
 …/partitions/P/state leader and ISR. Consumers of 0.8 have no coordinator: /consumers/G/ids has the members,
-owners the partitions of each, offsets the committed offsets. Their groups are of kind "zookeeper".
+owners the partitions of each, offsets the committed offsets. Their groups are of kind "zookeeper". What is
+below /client_group_id is KoP's mapping of clients to groups (mapping_dumps.py).
 """
 
 import gzip
@@ -23,6 +24,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kelpie.attribution.addresses import KOP_ROOT
+from kelpie.evidence.mapping_dumps import StoredValue, mapping_rows
 from kelpie.evidence.snapshot_files import beginning
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -35,8 +38,8 @@ ENDING = ".json.gz"
 LARGEST = 1 << 28
 _GZIP = b"\x1f\x8b"
 _OWN = b'{"format":"' + FORMAT.encode()
-_PATHS = re.compile(rb'\s*\{\s*"/(?:brokers|consumers|controller|admin|config|cluster)\b')
-_LISTED = re.compile(rb'"path"\s*:\s*"/(?:brokers|consumers)/')
+_PATHS = re.compile(rb'\s*\{\s*"/(?:brokers|consumers|controller|admin|config|cluster|client_group_id)\b')
+_LISTED = re.compile(rb'"path"\s*:\s*"/(?:brokers|consumers|client_group_id)/')
 _PROMPT = re.compile(r"^\[zk: [^\]]*\]\s*(.*)$")
 _SHELL = re.compile(r"\b(?:zkCli|zookeeper-shell)(?:\.sh|\.cmd|\.bat)?\s(?:.*\s)?((?:get|ls2?|stat)\s.*)$")
 _ESCAPES = re.compile(r"\x1b(?:\[[?0-9;]*[A-Za-z]|[=>])")
@@ -134,6 +137,9 @@ def observe(dump: Dump, source: str, at: Instant | None = None) -> Observations:
         state = _state(tree, group, at, source)
         if state is not None:
             observations.states.append(state)
+    if tree.has(KOP_ROOT):
+        values = {path: StoredValue((node.data or "").encode()) for path, node in dump.nodes.items()}
+        observations.add(mapping_rows(values, source, at, file=source))
     return observations
 
 

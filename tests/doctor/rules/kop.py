@@ -45,7 +45,7 @@ def a_listing(nodes: Mapping[str, str], at: Instant | None = None, version: int 
 
 def kop(*parts: Observations, **fields: Any) -> ClusterView:
     """A cluster with these scrapes and listings, in this order."""
-    rows = Observations.of(parts)
+    rows = Observations().add(*parts)
     return a_cluster(
         scrapes=tuple(rows.scrapes),
         traffic=tuple(rows.traffic),

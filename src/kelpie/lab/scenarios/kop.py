@@ -34,48 +34,45 @@ class KopRecorder:
         self._stage = stage
         self._plans = {node: ConnectionPlan(node, 0, Counters()) for node in cluster.node_ids}
         self._lives = count(1)
-        self._finders: dict[tuple[str, int], ClientAddress] = {}
-        """Connections on which a coordinator was asked for: name of the application, and broker."""
-        self._positions: dict[tuple[str, TopicPartition], int] = {}
+        self._finders: set[tuple[Application, int]] = set()
+        """Open connections on which a coordinator was asked for, by application and broker."""
+        self._positions: dict[tuple[Application, TopicPartition], int] = {}
         self._recordings = count(1)
 
-    def finds_coordinator(self, app: Application, broker: int, group: str = "", client_id: str = "") -> None:
+    def finds_coordinator(self, app: Application, broker: int) -> None:
         """FindCoordinator comes to this broker; the connection stays open, and idle."""
-        client = ClientAddress(HOST, client_id or app.name)
-        self._finders[app.name, broker] = client
-        plan = self._plans[broker]
-        self._send(plan, plan.coordinator_found((app.name, "find"), client, group or app.group, self._now()))
+        self._finders.add((app, broker))
+        plan, client = self._plans[broker], ClientAddress(HOST, app.name)
+        self._send(plan, plan.coordinator_found((app, "find"), client, app.group, self._now()))
 
     def closes_finder(self, app: Application, broker: int) -> None:
         """The connection on which it asked for the coordinator closes."""
-        del self._finders[app.name, broker]
+        self._finders.remove((app, broker))
         plan = self._plans[broker]
-        self._send(plan, plan.connection_closed((app.name, "find"), self._now()))
+        self._send(plan, plan.connection_closed((app, "find"), self._now()))
 
     def restarts(self, broker: int) -> None:
         """All connections of the broker close, and its counters begin at zero."""
-        for name, node in list(self._finders):
+        for app, node in list(self._finders):
             if node == broker:
-                del self._finders[name, node]
-                plan = self._plans[broker]
-                self._send(plan, plan.connection_closed((name, "find"), self._now()))
+                self.closes_finder(app, broker)
         self.is_killed(broker)
 
     def is_killed(self, broker: int) -> None:
         """With kill -9: nothing closes, so no node is removed. It is started again."""
-        self._finders = {key: client for key, client in self._finders.items() if key[1] != broker}
+        self._finders = {finder for finder in self._finders if finder[1] != broker}
         self._plans[broker] = ConnectionPlan(broker, next(self._lives), Counters())
 
-    async def reads(self, app: Application, broker: int, offset: int, client_id: str = "") -> None:
+    async def reads(self, app: Application, broker: int, offset: int) -> None:
         """It reads all its partitions up to this offset, from this broker."""
-        plan, client = self._plans[broker], ClientAddress(HOST, client_id or app.name)
+        plan, client = self._plans[broker], ClientAddress(HOST, app.name)
         for partition in app.assignment:
             position = await app.until_at(partition, offset)
-            messages = position - self._positions.get((app.name, partition), 0)
-            self._positions[app.name, partition] = position
+            messages = position - self._positions.get((app, partition), 0)
+            self._positions[app, partition] = position
             if messages > 0:
                 amount = Amount(messages, messages * _BYTES_A_MESSAGE, 1)
-                requests = plan.fetched((app.name, "fetch"), client, partition, amount, self._now())
+                requests = plan.fetched((app, "fetch"), client, partition, amount, self._now())
                 self._send(plan, requests)
 
     def record(self) -> None:

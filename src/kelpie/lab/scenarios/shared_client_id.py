@@ -30,6 +30,7 @@ async def run(stage: Stage) -> None:
     second = new_member(stage, cluster, _SECOND, "rdkafka")
     kop.finds_coordinator(second, _BROKER)
     await gather(cluster, second)
+    await kop.reads(second, _BROKER, RECORDS)
     stage.expect(kop.group_of("rdkafka") == _SECOND, f"the node of both names {_SECOND}")
     kop.record()
     await stage.incident(cluster, finds={"KLP404": [_FIRST, _SECOND]}, needs_logs=True)

@@ -13,6 +13,7 @@ from kelpie.evidence.assembly import BrokerProperties, add_outputs
 from kelpie.evidence.dating import Dated, settle_dates, without_time
 from kelpie.evidence.describes import read_output
 from kelpie.evidence.logs.lines import read_lines
+from kelpie.evidence.mapping_dumps import read_mappings, settle_mappings
 from kelpie.evidence.recognition import Kind
 from kelpie.evidence.segments import Segment, add_broker, log_ends
 from kelpie.evidence.snapshot_choice import failed_row
@@ -168,17 +169,21 @@ def together(
     of_logs = (log.reading.observations for log in logs)
     everything = Observations().add(of_disks, *of_logs, configurations.settings)
     add_outputs(everything, outputs.dated, [log.reading for log in logs], _modified(batch), history)
-    return everything.add(*map(_dump, batch.of(Kind.ZOOKEEPER)))
+    return everything.add(*map(_dump, [*batch.of(Kind.ZOOKEEPER), *batch.of(Kind.MAPPINGS)]))
 
 
 def _dump(item: Item) -> Observations:
+    file = item.file
     try:
-        return observe(read_dump(item.file.path), item.file.name, item.file.modified)
+        if Kind.MAPPINGS in item.kinds:
+            mappings = read_mappings(read_lines(file.path, item.encoding), file.name)
+            return settle_mappings([(mappings, file.modified)])
+        return observe(read_dump(file.path), file.name, file.modified)
     except NoDump as error:
         reason = str(error)
     except OSError as error:
         reason = unreadable(error)
-    return Observations(unasked=[Unasked("file", item.file.name, reason, source=item.file.name)])
+    return Observations(unasked=[Unasked("file", file.name, reason, source=file.name)])
 
 
 def rows(
