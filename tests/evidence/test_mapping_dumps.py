@@ -106,9 +106,12 @@ def test_other_dumps_of_zookeeper_may_hold_the_tree(tmp_path: Path) -> None:
     """JSON of paths, and sessions of zkCli.sh."""
     nodes = {"/client_group_id": "", "/client_group_id/10.0.0.7-a": "g", "/brokers/ids/1": "{}"}
     (tmp_path / "nodes.json").write_text(json.dumps(nodes))
-    (tmp_path / "session.txt").write_text(
-        "[zk: localhost:2181(CONNECTED) 0] get /client_group_id/10.0.0.8-b\nh\n"
-    )
+    prompt = "[zk: localhost:2181(CONNECTED) {}] {}\n{}\n"
+    listing = prompt.format(0, "ls /client_group_id", "[10.0.0.8-b]")
+    value = prompt.format(1, "get /client_group_id/10.0.0.8-b", "h")
+    (tmp_path / "session.txt").write_text("Connecting to localhost:2181\n" + listing + value)
+    (tmp_path / "only-listed.txt").write_text("Connecting to localhost:2181\n" + listing)
+    (tmp_path / "only-read.txt").write_text("Connecting to localhost:2181\n" + value)
     rows = read_evidence([tmp_path])
     assert {(row.host, row.client_id, row.group) for row in rows.mappings} == {
         ("10.0.0.7", "a", "g"),

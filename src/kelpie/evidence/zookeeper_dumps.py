@@ -137,10 +137,16 @@ def observe(dump: Dump, source: str, at: Instant | None = None) -> Observations:
         state = _state(tree, group, at, source)
         if state is not None:
             observations.states.append(state)
-    if tree.has(KOP_ROOT):
+    if _has_all_mappings(dump.nodes):
         values = {path: StoredValue((node.data or "").encode()) for path, node in dump.nodes.items()}
         observations.add(mapping_rows(values, source, at, file=source))
     return observations
+
+
+def _has_all_mappings(nodes: Mapping[str, Node]) -> bool:
+    """Whether KoP's tree was listed and all its nodes were read: what a listing leaves out does not exist."""
+    below = [path for path in nodes if path.startswith(f"{KOP_ROOT}/")]
+    return KOP_ROOT in nodes and all(nodes[path].data is not None for path in below)
 
 
 class _Tree:
