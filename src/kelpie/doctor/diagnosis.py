@@ -97,7 +97,7 @@ def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
 
 
 def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[Finding], list[Open]]:
-    """What concerns the cluster as a whole. Of the cases, only which groups there are is looked at."""
+    """What concerns the cluster as a whole. Of the cases, only names and members of groups are looked at."""
     judging = [(rule, rule.judge_cluster) for rule in rules().values() if rule.judge_cluster]
     return _sorted(None, ((rule, judge(cluster, cases)) for rule, judge in judging))
 

@@ -54,7 +54,7 @@ class Rule:
     page: str
     judge: JudgeGroup | None
     judge_cluster: JudgeCluster | None
-    """The cases tell which groups there are."""
+    """The cases tell which groups there are, and the members of each, as far as they are known."""
     presentation: Presentation
 
     @classmethod

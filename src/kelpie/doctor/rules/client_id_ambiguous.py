@@ -45,7 +45,7 @@ from kelpie.doctor.attribution import (
 )
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, first_of, listed
 from kelpie.observations import MappingNode
 
@@ -189,4 +189,11 @@ def _by_traffic(cluster: ClusterView) -> Iterator[Finding]:
     )
 
 
-RULE = Rule.of(__name__, judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(
+        "shares host and client id with another group",
+        "share host and client id with another group",
+    ),
+    judge_cluster=judge,
+)

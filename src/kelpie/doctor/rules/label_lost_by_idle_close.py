@@ -46,7 +46,7 @@ from kelpie.doctor.attribution import (
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.idle_close import IdleClose, idle_closes
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, first_of, listed
 
 _MOST_QUOTES = 4
@@ -132,4 +132,11 @@ def _absence(close: IdleClose) -> Evidence:
     )
 
 
-RULE = Rule.of(__name__, judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(
+        "lost the label of its traffic with an idle connection",
+        "lost the label of their traffic with an idle connection",
+    ),
+    judge_cluster=judge,
+)

@@ -48,7 +48,7 @@ from kelpie.doctor.attribution import (
 )
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, listed
 from kelpie.observations import MappingNode
 
@@ -177,4 +177,11 @@ def _remedies(cluster: ClusterView) -> list[Remedy]:
     return [Remedy("Delete nodes that belong to no member.", commands.mappings("repair", cluster))]
 
 
-RULE = Rule.of(__name__, judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(
+        "has a leaked node in KoP's mapping tree",
+        "have leaked nodes in KoP's mapping tree",
+    ),
+    judge_cluster=judge,
+)

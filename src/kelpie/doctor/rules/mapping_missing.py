@@ -42,7 +42,7 @@ from kelpie.doctor.attribution import (
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.idle_close import idle_closes
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, first_of
 
 _NAMES = 3
@@ -143,4 +143,11 @@ def _remedies(cluster: ClusterView, *, only_refused: bool = False) -> list[Remed
     return [Remedy("Write the missing nodes.", commands.mappings("repair", cluster)), RECONNECT]
 
 
-RULE = Rule.of(__name__, judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(
+        "has members without a node in KoP's mapping tree",
+        "have members without a node in KoP's mapping tree",
+    ),
+    judge_cluster=judge,
+)

@@ -38,7 +38,7 @@ from kelpie.doctor.attribution import (
 )
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import listed
 from kelpie.observations import MappingNode
 
@@ -84,4 +84,11 @@ def _finding(cluster: ClusterView, node: MappingNode, sharing: Sequence[Register
     )
 
 
-RULE = Rule.of(__name__, judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(
+        "is counted to another group",
+        "are counted to another group",
+    ),
+    judge_cluster=judge,
+)

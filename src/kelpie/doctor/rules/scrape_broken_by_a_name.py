@@ -32,7 +32,7 @@ from kelpie.cluster import ClusterView
 from kelpie.doctor.attribution import wanted
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, first_of, listed
 from kelpie.observations import MalformedSeries
 
@@ -76,4 +76,11 @@ def _finding(group: str | None, rows: Sequence[MalformedSeries]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(
+        "breaks the metrics of a broker by its name",
+        "break the metrics of a broker by their names",
+    ),
+    judge_cluster=judge,
+)

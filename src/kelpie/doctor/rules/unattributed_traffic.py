@@ -48,7 +48,7 @@ from kelpie.doctor.attribution import (
 )
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, first_of, listed, ranges
@@ -60,7 +60,7 @@ _MOST_QUOTES = 6
 def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Judgement:
     history = cluster.traffic_history
     if not history.scrapes:
-        return undetermined(SCRAPES) if cluster.mapping_history.is_known else ABSENT
+        return undetermined(SCRAPES) if cluster.mapping_history.groups else ABSENT
     newest = losses(cluster, history.newest)
     ended = losses(cluster, [span for span in history.spans if span not in history.newest])
     by_topic: defaultdict[str, list[Loss]] = defaultdict(list)
@@ -173,4 +173,11 @@ def _remedies(cluster: ClusterView) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(
+        "has traffic that is counted to no group",
+        "have traffic that is counted to no group",
+    ),
+    judge_cluster=judge,
+)
