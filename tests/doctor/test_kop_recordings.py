@@ -99,9 +99,11 @@ def test_06_assign_is_counted_to_nobody_and_one_scrape_cannot_say_since_when() -
 
 def test_07_the_three_names_that_break_the_scrape_are_named_with_their_lines() -> None:
     """Letters outside ASCII and slashes do no harm."""
-    found = [each for each in about_traffic(diagnosed("07")) if each.code == "KLP406"]
-    assert {(each.group, each.severity) for each in found} == {(group, Severity.WARNING) for group in HOSTILE}
-    assert {each.evidence[0].source for each in found} == {
+    broken = [each for each in about_traffic(diagnosed("07")) if each.code == "KLP406"]
+    assert {(each.group, each.severity) for each in broken} == {
+        (group, Severity.WARNING) for group in HOSTILE
+    }
+    assert {each.evidence[0].source for each in broken} == {
         "07_odd_names.prom:3798",
         "07_odd_names.prom:3802",
         "07_odd_names.prom:3892",

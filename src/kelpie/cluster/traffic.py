@@ -36,7 +36,7 @@ class CountedScrape:
     """The line of each series, to quote."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Span:
     """What one broker counted from one scrape to the next; without a first one, since the broker's start."""
 
@@ -46,7 +46,7 @@ class Span:
     after_restart: bool = False
     """The broker was started again after a scrape that came before."""
 
-    @property
+    @cached_property
     def growth(self) -> dict[Series, Amount]:
         """By series, without those that have not grown."""
         grown = {}
@@ -56,6 +56,14 @@ class Span:
             if any(difference):
                 grown[series] = difference
         return grown
+
+    @cached_property
+    def grown_series(self) -> dict[str, list[Series]]:
+        """By group: the series that have grown, in order."""
+        by_group: defaultdict[str, list[Series]] = defaultdict(list)
+        for series in sorted(self.growth):
+            by_group[series.group].append(series)
+        return dict(by_group)
 
 
 @dataclass(frozen=True)
@@ -110,14 +118,6 @@ class TrafficHistory:
                 if series.group:
                     by_group[series.group].add(series)
         return by_group
-
-    def growing(self, group: str) -> list[Span]:
-        """The newest spans in which traffic of the group was counted, if a first scrape shows its growth."""
-        return [
-            span
-            for span in self.newest
-            if span.first is not None and any(series.group == group for series in span.growth)
-        ]
 
 
 def traffic_history(

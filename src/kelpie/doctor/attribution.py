@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kelpie.attribution.addresses import client_address, mapping_path
-from kelpie.attribution.counters import Amount, Series
+from kelpie.attribution.counters import UNKNOWN, Amount, Series
 from kelpie.cluster import ClusterView
 from kelpie.cluster.traffic import NOTHING, Span
 from kelpie.doctor.case import Case
@@ -51,11 +51,10 @@ class Loss(NamedTuple):
 def losses(cluster: ClusterView, spans: Iterable[Span]) -> list[Loss]:
     """What brokers that count groups have counted without one."""
     return [
-        Loss(span, series, amount)
+        Loss(span, series, span.growth[series])
         for span in spans
         if cluster.traffic_history.counts_groups(span.broker)
-        for series, amount in sorted(span.growth.items())
-        if not series.group
+        for series in span.grown_series.get(UNKNOWN, ())
     ]
 
 
@@ -162,8 +161,8 @@ def growing_together(newest: Sequence[Span]) -> Mapping[str, list[tuple[Span, Se
     series_by_group: dict[str, list[tuple[Span, Series]]] = {}
     for span in newest:
         if span.first is not None:
-            for series in span.growth:
-                series_by_group.setdefault(series.group, []).append((span, series))
+            for group, grown in span.grown_series.items():
+                series_by_group.setdefault(group, []).extend((span, series) for series in grown)
     return series_by_group
 
 

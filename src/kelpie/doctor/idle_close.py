@@ -14,7 +14,8 @@ A restart of a broker removes nodes, too. If scrapes show one, nothing is said h
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kelpie.attribution.counters import Series
@@ -50,6 +51,9 @@ def idle_closes(cluster: ClusterView, cases: Sequence[Case]) -> list[IdleClose]:
         return []
     members = by_path(registered(cluster, cases))
     known = {case.group for case in cases if case.members is not None}
+    lost: defaultdict[TopicPartition, list[Loss]] = defaultdict(list)
+    for loss in losses(cluster, traffic.newest):
+        lost[partition_of(loss.series)].append(loss)
     closes: list[IdleClose] = []
     open_questions: list[Vanished] = []
     for each in vanished:
@@ -58,7 +62,7 @@ def idle_closes(cluster: ClusterView, cases: Sequence[Case]) -> list[IdleClose]:
         gone_at = each.gone.listing.at
         later = _counted_after(traffic.newest, group, gone_at) if gone_at is not None else None
         if of_group:
-            closes.append(IdleClose(each, of_group[0], _lost_by(cluster, of_group[0]), later))
+            closes.append(IdleClose(each, of_group[0], _lost_by(lost, of_group[0]), later))
         elif group not in known and later is not None:
             closes.append(IdleClose(each, counted=later))
         elif group not in known and _is_java_default(each):
@@ -66,24 +70,34 @@ def idle_closes(cluster: ClusterView, cases: Sequence[Case]) -> list[IdleClose]:
     return closes + _probable(cluster, open_questions)
 
 
-def _lost_by(cluster: ClusterView, member: Registered) -> tuple[Loss, ...]:
+def _lost_by(lost: Mapping[TopicPartition, Sequence[Loss]], member: Registered) -> tuple[Loss, ...]:
     """Traffic without a group of the partitions that this member holds, unless its group is counted there."""
     held = {TopicPartition(short(name.topic), name.partition) for name in member.member.assigned or ()}
     return tuple(
         loss
-        for loss in losses(cluster, cluster.traffic_history.newest)
-        if partition_of(loss.series) in held
-        and loss.series._replace(group=member.group) not in loss.span.growth
+        for name in sorted(held)
+        for loss in lost.get(name, ())
+        if loss.series._replace(group=member.group) not in loss.span.growth
     )
 
 
 def _probable(cluster: ClusterView, vanished: Sequence[Vanished]) -> list[IdleClose]:
     """Of several nodes that went, those whose groups can have read what was counted to no group."""
     traffic = cluster.traffic_history
+    groups = {each.node.group for each in vanished}
+    readers: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+    for group in groups:
+        for series in traffic.labelled.get(group, ()):
+            readers[series.topic, series.partition].add(group)
+    uncounted = {group for group in groups if group not in traffic.labelled}
     lost_by_group: dict[str, list[Loss]] = {}
     for loss in losses(cluster, traffic.newest):
-        for group in _candidates(cluster, {each.node.group for each in vanished}, loss):
-            lost_by_group.setdefault(group, []).append(loss)
+        # Those that used to read this partition; if there are none, those that were never counted at all.
+        candidates = readers.get((loss.series.topic, loss.series.partition)) or uncounted
+        for group in candidates:
+            # A group that the same broker counts there under its own name has its label.
+            if loss.series._replace(group=group) not in loss.span.growth:
+                lost_by_group.setdefault(group, []).append(loss)
     if not lost_by_group:
         return []
     closes = []
@@ -95,30 +109,13 @@ def _probable(cluster: ClusterView, vanished: Sequence[Vanished]) -> list[IdleCl
     return closes
 
 
-def _candidates(cluster: ClusterView, groups: set[str], loss: Loss) -> list[str]:
-    """The groups that used to read this partition; if there are none, those that were never counted at all.
-
-    A group that the same broker counts there under its own name has its label.
-    """
-    labelled = cluster.traffic_history.labelled
-    grown = {
-        (series.partition, series.group) for series in loss.span.growth if series.topic == loss.series.topic
-    }
-    readers = {
-        group for group in groups if any(series[:2] == loss.series[:2] for series in labelled.get(group, ()))
-    }
-    readers = readers or {group for group in groups if group not in labelled}
-    return sorted(group for group in readers if (loss.series.partition, group) not in grown)
-
-
 def _counted_after(spans: Iterable[Span], group: str, at: Instant | None) -> tuple[Span, Series] | None:
     """Growth of the group's own series after this time. None for the time: at any time."""
     for span in spans:
         first = span.first.scrape.at if span.first is not None else None
         is_after = at is None or (first is not None and first >= at)
-        series = next((series for series in sorted(span.growth) if series.group == group), None)
-        if span.first is not None and is_after and series is not None:
-            return span, series
+        if span.first is not None and is_after and group in span.grown_series:
+            return span, span.grown_series[group][0]
     return None
 
 

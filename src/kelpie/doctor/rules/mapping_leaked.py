@@ -118,8 +118,7 @@ def _grown(cluster: ClusterView, group: str) -> list[tuple[Span, Series]]:
         (span, series)
         for span in cluster.traffic_history.newest
         if span.first is not None or span.after_restart
-        for series in sorted(span.growth)
-        if series.group == group
+        for series in span.grown_series.get(group, ())
     ]
 
 

@@ -25,6 +25,7 @@ says so, and only another client id helps.
 Reproduce: kelpie lab run finder-restarted
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kelpie.cluster import ClusterView, commands
@@ -65,9 +66,9 @@ def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Ju
         node = history.node(each.path, each.at) if each.path is not None else None
         if node is None and each.group not in explained and wanted(cluster, cases, each.group):
             missing.setdefault(each.group, []).append(each)
+    sizes = Counter(each.group for each in members)
     findings = [
-        _of_members(cluster, group, lacking, sum(each.group == group for each in members))
-        for group, lacking in sorted(missing.items())
+        _of_members(cluster, group, lacking, sizes[group]) for group, lacking in sorted(missing.items())
     ]
     findings += _of_traffic(cluster, {*explained, *(each.group for each in members)})
     if findings:

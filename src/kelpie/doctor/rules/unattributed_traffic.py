@@ -29,7 +29,7 @@ Reproduce: kelpie lab run finder-restarted
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.traffic import total
@@ -56,6 +56,9 @@ from kelpie.model.words import counted, first_of, listed, ranges
 _NAMES = 5
 _MOST_QUOTES = 6
 
+Suspects = Mapping[TopicPartition, Sequence[str]]
+"""The groups that have a partition assigned, and are not counted there under their own name."""
+
 
 def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Judgement:
     history = cluster.traffic_history
@@ -66,7 +69,8 @@ def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Ju
     by_topic: defaultdict[str, list[Loss]] = defaultdict(list)
     for loss in newest:
         by_topic[loss.series.topic].append(loss)
-    findings = [_now(cluster, cases, topic, lost) for topic, lost in sorted(by_topic.items())]
+    suspects = _suspects(cluster, cases)
+    findings = [_now(cluster, cases, suspects, lost) for _, lost in sorted(by_topic.items())]
     over: defaultdict[str, list[Loss]] = defaultdict(list)
     for loss in ended:
         if loss.series.topic not in by_topic and loss.span.last.scrape.at is not None:
@@ -79,11 +83,12 @@ def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Ju
     return ABSENT
 
 
-def _now(cluster: ClusterView, cases: Sequence[Case], topic: str, lost: Sequence[Loss]) -> Finding:
+def _now(cluster: ClusterView, cases: Sequence[Case], suspected: Suspects, lost: Sequence[Loss]) -> Finding:
     growing = [loss for loss in lost if loss.span.first is not None]
     shown = growing or lost
     amount, where = messages(total(loss.amount for loss in shown)), _where(shown)
-    suspects = _suspects(cluster, cases, shown)
+    partitions = {partition_of(loss.series) for loss in shown}
+    suspects = sorted({group for name in partitions for group in suspected.get(name, ())})
     group = suspects[0] if len(suspects) == 1 else None
     if growing:
         summary = f"{amount} of {where} were read between two scrapes and counted to no group"
@@ -107,8 +112,8 @@ def _now(cluster: ClusterView, cases: Sequence[Case], topic: str, lost: Sequence
             *_hints(cluster, cases, suspects),
         ],
         remedies=_remedies(cluster),
-        cause=topic,
-        partitions=sorted({partition_of(loss.series) for loss in shown}),
+        cause=lost[0].series.topic,
+        partitions=sorted(partitions),
         since=_since(growing),
     )
 
@@ -140,17 +145,15 @@ def _where(lost: Sequence[Loss]) -> str:
     return f"{lost[0].series.topic} ({numbers}, on {listed(brokers)})"
 
 
-def _suspects(cluster: ClusterView, cases: Sequence[Case], lost: Sequence[Loss]) -> list[str]:
-    """The groups that have such a partition assigned, and are not counted there under their own name."""
+def _suspects(cluster: ClusterView, cases: Sequence[Case]) -> Suspects:
     counted_well: defaultdict[TopicPartition, set[str]] = defaultdict(set)
     for span in cluster.traffic_history.newest:
         for series in span.growth:
             counted_well[partition_of(series)].add(series.group)
-    holders = owners(cases)
-    partitions = {partition_of(loss.series) for loss in lost}
-    return sorted(
-        {group for name in partitions for group in holders.get(name, ()) if group not in counted_well[name]}
-    )
+    return {
+        name: [group for group in groups if group not in counted_well[name]]
+        for name, groups in owners(cases).items()
+    }
 
 
 def _hints(cluster: ClusterView, cases: Sequence[Case], suspects: Sequence[str]) -> list[Evidence]:
