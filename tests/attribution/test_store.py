@@ -40,10 +40,10 @@ def test_create_leaves_a_node_that_exists() -> None:
 def test_a_node_with_children_is_not_deleted() -> None:
     """A client id with "/" lies below another node."""
     store = MemoryStore()
-    store.carry_out(Put(1, "/root/team/app", b"g"))
-    store.carry_out(Delete(1, "/root/team"))
-    assert store.carry_out(ReadChildren(1, "/root")) == {"team": b""}
-    store.carry_out(Delete(1, "/root/team/app"))
-    store.carry_out(Delete(1, "/root/team"))
-    assert store.carry_out(ReadChildren(1, "/root")) == {}
+    store.carry_out(Put(1, "/tree/team/app", b"g"))
+    store.carry_out(Delete(1, "/tree/team"))
+    assert store.carry_out(ReadChildren(1, "/tree")) == {"team": b""}
+    store.carry_out(Delete(1, "/tree/team/app"))
+    store.carry_out(Delete(1, "/tree/team"))
+    assert store.carry_out(ReadChildren(1, "/tree")) == {}
     assert store.carry_out(ReadChildren(1, "/nothing")) == {}

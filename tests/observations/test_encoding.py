@@ -2,7 +2,7 @@
 
 import json
 import typing
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from enum import Enum
 from random import Random
 from typing import Any
@@ -50,8 +50,7 @@ def _value(type_: Any, random: Random) -> Any:
 
 def _row(type_: type, random: Random) -> Any:
     hints = typing.get_type_hints(type_)
-    names = [field.name for field in fields(type_)] if is_dataclass(type_) else type_._fields  # type: ignore[attr-defined]
-    return type_(**{name: _value(hints[name], random) for name in names})
+    return type_(**{name: _value(hint, random) for name, hint in hints.items()})
 
 
 def rows(type_: type) -> st.SearchStrategy[Any]:

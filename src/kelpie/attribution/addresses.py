@@ -52,6 +52,11 @@ def node_name(client: ClientAddress) -> str:
     return f"{client.host.partition(':')[0]}-{client.client_id}"
 
 
+def described_client(host: str, client_id: str) -> ClientAddress:
+    """A member as its coordinator describes it. KoP cuts this same text of the host to name the node."""
+    return ClientAddress(host.removeprefix("/"), client_id)
+
+
 def mapping_path(client: ClientAddress, root: str = KOP_ROOT) -> str | None:
     """KoP's path of the client's node. None if ZooKeeper refuses that path: the client cannot have a node."""
     name = node_name(client)
@@ -77,6 +82,16 @@ def read_node_name(name: str) -> ClientAddress | None:
 def read_mapping_path(path: str, root: str = KOP_ROOT) -> ClientAddress | None:
     """Read back a path. None if it is not below the root, or names no address."""
     return read_node_name(path[len(root) + 1 :]) if path.startswith(f"{root}/") else None
+
+
+def node_value(group: str) -> bytes:
+    """What KoP's node holds."""
+    return group.encode(errors="replace")
+
+
+def read_node_value(value: bytes) -> str:
+    """The group in a node; "" if the node is no mapping."""
+    return value.decode(errors="replace")
 
 
 def address_node(client: ClientAddress) -> str:

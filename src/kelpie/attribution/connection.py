@@ -27,7 +27,7 @@ class ConnectionPlan(MappingPlan):
     def __init__(self, broker: int, life: int, counters: Counters) -> None:
         super().__init__(broker, life, counters)
         self._clients: defaultdict[Connection, dict[ClientAddress, None]] = defaultdict(dict)
-        """Whose mappings go with a connection, in the order in which they came."""
+        """The clients that asked on a connection, in order. Their mappings are deleted with it."""
 
     def coordinator_found(
         self, connection: Connection, client: ClientAddress, group: str, now: Instant

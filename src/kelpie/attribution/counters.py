@@ -1,5 +1,6 @@
 """What consumers read, by topic, partition and group: the counters that KoP exports."""
 
+from operator import add
 from typing import NamedTuple
 
 from kelpie.model.names import TopicPartition
@@ -7,7 +8,7 @@ from kelpie.model.names import TopicPartition
 AMBIGUOUS = "ambiguous"
 """The label of a fetch that two or more groups may have made."""
 UNKNOWN = ""
-"""The label of a fetch whose group is not known. KoP exports it as `group=""`."""
+"""The label of a fetch if nothing tells its group. KoP exports it as `group=""`."""
 
 
 class Amount(NamedTuple):
@@ -16,6 +17,9 @@ class Amount(NamedTuple):
     messages: int
     bytes: int
     entries: int
+
+    def plus(self, other: "Amount") -> "Amount":
+        return Amount(*map(add, self, other))
 
 
 class Series(NamedTuple):
@@ -33,10 +37,4 @@ class Counters:
     def count(self, partition: TopicPartition, group: str, amount: Amount) -> None:
         series = Series(partition.topic, partition.partition, group)
         before = self.amounts.get(series)
-        if before is not None:
-            amount = Amount(
-                before.messages + amount.messages,
-                before.bytes + amount.bytes,
-                before.entries + amount.entries,
-            )
-        self.amounts[series] = amount
+        self.amounts[series] = amount if before is None else before.plus(amount)

@@ -7,7 +7,7 @@ that somebody mends, does not help the connections that asked before.
 
 from collections import defaultdict, deque
 
-from kelpie.attribution.addresses import ClientAddress, mapping_path
+from kelpie.attribution.addresses import ClientAddress, mapping_path, node_value, read_node_value
 from kelpie.attribution.counters import UNKNOWN, Amount, Counters
 from kelpie.attribution.plan import Connection, Plan
 from kelpie.attribution.requests import Put, Read, Request, Result
@@ -64,7 +64,7 @@ class MappingPlan(Plan):
     def answered(self, request: Request, result: Result, now: Instant) -> list[Request]:
         if isinstance(request, Read) and self._readers.get(request.path):
             value = result if isinstance(result, bytes) else b""
-            self._label_known(request.path, value.decode(errors="replace"), now)
+            self._label_known(request.path, read_node_value(value), now)
         return []
 
     def failed(self, request: Request, now: Instant) -> list[Request]:
@@ -74,7 +74,7 @@ class MappingPlan(Plan):
 
     def _put(self, client: ClientAddress, group: str) -> list[Request]:
         path = mapping_path(client)
-        return [] if path is None else [Put(self.broker, path, group.encode(errors="replace"))]
+        return [] if path is None else [Put(self.broker, path, node_value(group))]
 
     def _is_read_again(self, connection: Connection, now: Instant) -> bool:
         limit, missed_at = self.misses_are_read_again_after_ms, self._missed_at.get(connection)

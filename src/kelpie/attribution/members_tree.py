@@ -1,4 +1,4 @@
-"""The tree of the plan `incarnation`: who is at an address, one child per claim.
+"""The tree of the plan `incarnation`: which groups read from an address, one child per claim.
 
 Below the node of an address (`addresses.address_node`):
 

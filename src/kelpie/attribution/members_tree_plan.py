@@ -13,6 +13,7 @@ its coordinator is dead, and when the store cannot be reached. Only new connecti
    The connection stays open to a decision.
 """
 
+from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -38,7 +39,7 @@ class _Evidence(NamedTuple):
 
 @dataclass(slots=True)
 class _Undecided:
-    """A connection whose group is not known yet."""
+    """A connection that has no label yet."""
 
     path: str
     since: Instant
@@ -68,7 +69,7 @@ class Label:
 _Client = tuple[Connection, ClientAddress]
 
 
-class MembersTreePlan(Plan):
+class MembersTreePlan(Plan, ABC):
     hold_ms = 30_000
     read_again_ms = 1_000
     read_again_overdue_ms = 10_000
@@ -136,8 +137,9 @@ class MembersTreePlan(Plan):
             self._read_ended(request.path)
         return []
 
+    @abstractmethod
     def _renew_hint(self, client: ClientAddress, label: Label, now: Instant) -> list[Request]:
-        raise NotImplementedError
+        """A client that only a hint names has fetched: keep the hint from ageing."""
 
     def _read(self, path: str) -> list[Request]:
         self._reads[path].append(self._next_number)

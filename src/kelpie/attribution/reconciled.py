@@ -15,7 +15,7 @@ stay until the grace time is over.
 
 from dataclasses import dataclass, field
 
-from kelpie.attribution.addresses import KOP_ROOT, ClientAddress, mapping_path
+from kelpie.attribution.addresses import KOP_ROOT, ClientAddress, mapping_path, read_node_value
 from kelpie.attribution.coordinator import CoordinatorPlan
 from kelpie.attribution.counters import Counters
 from kelpie.attribution.plan import AssignedMember, Assignment, Connection, Removal
@@ -89,15 +89,14 @@ class ReconciledPlan(CoordinatorPlan):
         if listing is None or not isinstance(result, dict):
             return []
         for name, value in result.items():
-            listing.groups[f"{request.path}/{name}"] = value.decode(errors="replace")
+            listing.groups[f"{request.path}/{name}"] = read_node_value(value)
         listing.outstanding -= 1
         return [] if listing.outstanding else self._reconcile(listing.groups, now)
 
     def failed(self, request: Request, now: Instant) -> list[Request]:
         if isinstance(request, ReadChildren):
-            self._listing = (
-                None  # Half a listing looks as if mappings were missing. The next round lists anew.
-            )
+            # Half a listing looks as if mappings were missing. The next round lists anew.
+            self._listing = None
             return []
         return super().failed(request, now)
 

@@ -24,7 +24,13 @@ has no node of its own: that client is probably seen with two addresses (NAT, a 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kelpie.attribution.addresses import KOP_ROOT, ClientAddress, mapping_path, read_mapping_path
+from kelpie.attribution.addresses import (
+    KOP_ROOT,
+    ClientAddress,
+    mapping_path,
+    node_value,
+    read_mapping_path,
+)
 from kelpie.attribution.requests import Create, Delete, Put
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -102,7 +108,7 @@ class Reconciliation:
     leaked: tuple[LeakedMapping, ...] = ()
     unmappable: tuple[MappedMember, ...] = ()
     unjudged: tuple[tuple[str, str], ...] = ()
-    """Path and group of nodes whose group's members are not known here."""
+    """Path and group of nodes that cannot be judged: the members of the group are not known here."""
     leaked_since: Mapping[str, Instant] = field(default_factory=dict)
     """For the next reconciliation: when each node was first seen leaked."""
 
@@ -121,15 +127,13 @@ class Reconciliation:
         known = versions or {}
         requests: list[Put | Create | Delete] = []
         for missing in self.missing:
+            path, value = missing.path, node_value(missing.group)
             if missing.is_empty:
-                requests.append(
-                    Put(broker, missing.path, missing.group.encode(errors="replace"), known.get(missing.path))
-                )
+                requests.append(Put(broker, path, value, known.get(path)))
             else:
-                requests.append(Create(broker, missing.path, missing.group.encode(errors="replace")))
+                requests.append(Create(broker, path, value))
         requests += [
-            Put(broker, wrong.path, wrong.group.encode(errors="replace"), known.get(wrong.path))
-            for wrong in self.wrong
+            Put(broker, wrong.path, node_value(wrong.group), known.get(wrong.path)) for wrong in self.wrong
         ]
         for leaked in self.leaked:
             version = known.get(leaked.path)

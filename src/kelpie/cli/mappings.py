@@ -92,12 +92,12 @@ def _add_tree_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    settings = settings_from(arguments)
+    settings, tree = settings_from(arguments), _tree(arguments)
 
     async def run() -> Plan:
         async with await Nodes.open(settings) as nodes:
-            survey = await survey_mappings(nodes, _tree(arguments))
-            plan = check(survey, nodes, _tree(arguments))
+            survey = await survey_mappings(nodes, tree)
+            plan = check(survey, nodes, tree)
         if arguments.dump:
             export(arguments.dump, survey.listing(arguments.root))
         return plan.with_properties(arguments.command_config) if arguments.command_config else plan

@@ -123,13 +123,9 @@ def _cell(share: Share) -> str:
 
 def _percent(share: float) -> str:
     percent = 100 * share
-    return (
-        f"{percent:.0f}"
-        if percent in (0.0, 100.0)
-        else f"{percent:.2g}"
-        if percent < 10
-        else f"{percent:.1f}"
-    )
+    if percent in (0.0, 100.0):
+        return f"{percent:.0f}"
+    return f"{percent:.2g}" if percent < 10 else f"{percent:.1f}"
 
 
 def _as_json(trials: Trials) -> dict[str, Any]:

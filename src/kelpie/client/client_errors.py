@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ClientError(Exception):
-    """Something could not be asked. `reason` says what, of whom, and what to do about it.
+    """A question was not answered. `reason` says which, by whom, and what to do about it.
 
     `causes` are the failures of single brokers that this one sums up; else itself.
     """

@@ -17,7 +17,7 @@ so beside series with the label, one without it means the same.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from kelpie.attribution.counters import UNKNOWN, Amount, Series
 from kelpie.observations import Scrape, TrafficSeries
@@ -168,7 +168,4 @@ def _goes_on(earlier: CountedScrape, later: CountedScrape) -> bool:
 
 
 def total(amounts: Iterable[Amount]) -> Amount:
-    messages = size = entries = 0
-    for amount in amounts:
-        messages, size, entries = messages + amount.messages, size + amount.bytes, entries + amount.entries
-    return Amount(messages, size, entries)
+    return reduce(Amount.plus, amounts, NOTHING)

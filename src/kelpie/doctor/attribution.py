@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kelpie.attribution.addresses import client_address, mapping_path
+from kelpie.attribution.addresses import described_client, mapping_path
 from kelpie.attribution.counters import UNKNOWN, Amount, Series
 from kelpie.cluster import ClusterView
 from kelpie.cluster.traffic import NOTHING, Span
@@ -73,7 +73,7 @@ def registered(cluster: ClusterView, cases: Iterable[Case]) -> list[Registered]:
             continue
         for member in row.members:
             if member.host:
-                path = mapping_path(client_address(member.host, member.client_id), root)
+                path = mapping_path(described_client(member.host, member.client_id), root)
                 members.append(Registered(case.group, member, path, row.at, row.source))
     return members
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from kelpie.attribution.addresses import KOP_ROOT, read_mapping_path
+from kelpie.attribution.addresses import KOP_ROOT, read_mapping_path, read_node_value
 from kelpie.evidence.dating import name_order
 from kelpie.model.time import Instant
 from kelpie.observations import MappingListing, MappingNode, Observations
@@ -132,7 +132,7 @@ def mapping_rows(
             continue
         client = read_mapping_path(path, root)
         host, client_id = client if client is not None else ("", "")
-        group = value.data.decode("utf-8", "replace")
+        group = read_node_value(value.data)
         place = f"{file}:{value.line}" if value.line is not None else source
         rows.mappings.append(MappingNode(source, path, group, host, client_id, value.version, at, place))
         rows.known_groups.setdefault(group, f"nodes in {file or source}")

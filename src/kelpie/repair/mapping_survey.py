@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kelpie.attribution.addresses import KOP_ROOT, ClientAddress
+from kelpie.attribution.addresses import KOP_ROOT, described_client, read_node_value
 from kelpie.attribution.reconciliation import MappedMember, Reconciliation, reconcile
 from kelpie.client.admin.admin import Admin
 from kelpie.client.mapping_store import LIMIT_S, ZooKeeperStore, opened
@@ -81,7 +81,7 @@ async def survey_mappings(nodes: Nodes, tree: MappingTree) -> MappingSurvey:
     """Asks for members and tree. Raises CannotRepair if ZooKeeper does not answer, ClientError."""
     listing = await tree.use(lambda store: store.tree(tree.root), read_only=True)
     states = await Admin(nodes).describe_all_groups()
-    groups_by_path = {path: node.value.decode("utf-8", "replace") for path, node in (listing or {}).items()}
+    groups_by_path = {path: read_node_value(node.value) for path, node in (listing or {}).items()}
     members = tuple(mapped_members(states))
     described = {state.group for state in states if _is_described(state)}
     failures = states.failures
@@ -110,13 +110,10 @@ async def _without_members(nodes: Nodes, unlisted: set[str]) -> set[str]:
 
 
 def mapped_members(states: Iterable[GroupState]) -> Iterable[MappedMember]:
-    """Members as the tree would name them.
-
-    The host stays as the coordinator writes it, because KoP cuts that same text to name the node.
-    """
+    """Members as the tree would name them."""
     for state in states:
         for member in state.members:
-            client = ClientAddress(member.host.removeprefix("/"), member.client_id)
+            client = described_client(member.host, member.client_id)
             yield MappedMember(state.group, member.member_id, client, member.assigned or ())
 
 

@@ -1,4 +1,4 @@
-"""The plans on a virtual clock: brokers, a store and consumers, all of whose chances come from one seed.
+"""The plans on a virtual clock: brokers, a store and consumers. One seed decides all that is random.
 
 `agenda` is the clock. `store_session` delays and loses what brokers ask of the store. `broker`, `group` and
 `consumer` act; `scenarios` says what happens when. `samples` knows the truth of each fetch. `trials` runs

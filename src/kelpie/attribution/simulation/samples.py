@@ -1,4 +1,4 @@
-"""Fetches whose group is known, and the label that each was counted under."""
+"""Fetches with their true group, and the label that each was counted under."""
 
 from dataclasses import dataclass
 

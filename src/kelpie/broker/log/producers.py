@@ -85,7 +85,7 @@ class ProducerChanges:
     """First offset and producer."""
     ended: list[EndedTransaction] = field(default_factory=list)
     verified: list[int] = field(default_factory=list)
-    """Producers whose guards are used up."""
+    """Producers that have used their verification guard."""
 
 
 class _Refused(Exception):
