@@ -7,7 +7,7 @@ import pytest
 
 from kelpie.attribution.plans import PLANS
 from kelpie.attribution.simulation.scenarios import SCENARIOS
-from kelpie.attribution.simulation.trials import Trials, run_once, run_trials, wilson
+from kelpie.attribution.simulation.trials import Trials, run_once, run_trials
 
 SEEDS = 30
 
@@ -93,14 +93,3 @@ def test_a_seed_repeats_its_run(plan: str) -> None:
     """A failing seed must be found again."""
     first, second = (run_once(PLANS[plan], SCENARIOS["mixed"], random.Random(7)) for _ in range(2))
     assert first == second
-
-
-@pytest.mark.parametrize(
-    ("hits", "number", "low", "high"),
-    [(0, 10_000, 0.0, 0.000384), (50, 100, 0.4038, 0.5962), (10, 10, 0.7225, 1.0), (0, 0, 0.0, 1.0)],
-)
-def test_wilsons_interval(hits: int, number: int, low: float, high: float) -> None:
-    """Values from Wilson's formula by hand. No hit in many trials is not "certainly never"."""
-    share = wilson(hits, number)
-    assert share.low == pytest.approx(low, abs=1e-4)
-    assert share.high == pytest.approx(high, abs=1e-4)
