@@ -18,10 +18,11 @@ from kelpie.cli import main
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.evidence import read_evidence
-from kelpie.evidence.zookeeper_dumps import Dump, Node, NoDump, is_dump, observe, pack, read_dump
+from kelpie.evidence.zookeeper_dumps import Dump, NoDump, is_dump, observe, pack, read_dump
 from kelpie.model.names import TopicPartition
 from kelpie.observations import GroupState, Observations
 from kelpie.observations.groups import ZOOKEEPER
+from kelpie.observations.zookeeper_tree import ZooKeeperNode
 from kelpie.real import java
 from kelpie.real.cluster import RealCluster
 from kelpie.real.zookeeper import RealZooKeeper
@@ -70,7 +71,7 @@ def judged(found: Observations) -> None:
 
 def test_own_dumps_and_those_of_others_say_the_same(tmp_path: Path) -> None:
     """A person with a script dumps paths in one form or another."""
-    own = Dump({path: Node(text_of(value)) for path, value in NODES.items()})
+    own = Dump({path: ZooKeeperNode(text_of(value)) for path, value in NODES.items()})
     forms = {
         "own.json.gz": pack(own, hosts="zk:2181", begun=1, ended=2),
         "paths.json": json.dumps({path: {"data": text_of(it)} for path, it in NODES.items()}).encode(),
@@ -105,7 +106,7 @@ def test_groups_of_zookeeper_have_no_coordinator_to_lose(tmp_path: Path) -> None
 
 def test_a_broken_dump_is_told(tmp_path: Path) -> None:
     """With the reason; never with a traceback."""
-    whole = pack(Dump({"/brokers/ids": Node()}), hosts="", begun=1, ended=2)
+    whole = pack(Dump({"/brokers/ids": ZooKeeperNode()}), hosts="", begun=1, ended=2)
     for name, data in {
         "cut.json": b'{"/brokers/ids/1": {"data": "',
         "deep.json": b'{"/brokers/ids/1": ' + b"[" * 100_000,

@@ -2,14 +2,11 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
 
 from kelpie.attribution.addresses import mapping_path
 from kelpie.attribution.requests import Create, Delete, Put
@@ -25,6 +22,7 @@ from kelpie.repair.mapping_survey import MappingTree, mapped_members, survey_map
 from kelpie.repair.mapping_undo import NodeChange, changes_of, read, write
 from kelpie.repair.mappings import MappingOptions, check, repair, undo_repair
 from kelpie.repair.plan import CannotRepair
+from tests.client.group_members import consuming
 from tests.client.inhabitants import Inhabitants
 from tests.client.zookeeper_client import create_nodes, kazoo_client
 from tests.repair.scene import GROUP, do, home, replicas_of, with_nodes
@@ -32,49 +30,6 @@ from tests.repair.scene import GROUP, do, home, replicas_of, with_nodes
 pytestmark = pytest.mark.real
 ROOT = "/client_group_id"
 HOST = "127.0.0.1"
-LIMIT_S = 60.0
-
-
-class Consumers:
-    """Real consumers that have joined. All are polled together: librdkafka joins again only when polled."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
-        self._all: list[Consumer] = []
-
-    def join(self, client_id: str, group: str) -> None:
-        self._all.append(
-            Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, "client.id": client_id})
-        )
-        self._all[-1].subscribe(["orders"])
-
-    def settle(self) -> None:
-        deadline = time.monotonic() + LIMIT_S
-        assigned: list[bool] = []
-        while not (assigned and all(assigned)):
-            assigned = [self._poll(consumer) for consumer in self._all]
-            assert time.monotonic() < deadline, "some consumers were assigned nothing"
-
-    def close(self) -> None:
-        for consumer in self._all:
-            consumer.close()
-
-    def _poll(self, consumer: Consumer) -> bool:
-        consumer.poll(0.05)
-        return bool(consumer.assignment())
-
-
-@contextmanager
-def consuming(cluster: Any, *clients: tuple[str, str]) -> Iterator[Consumers]:
-    """Consumers, each a client id and a group, that all have partitions."""
-    consumers = Consumers(cluster.bootstrap_servers)
-    try:
-        for client_id, group in clients:
-            consumers.join(client_id, group)
-        consumers.settle()
-        yield consumers
-    finally:
-        consumers.close()
 
 
 @pytest.fixture

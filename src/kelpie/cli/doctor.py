@@ -1,7 +1,7 @@
 """kelpie doctor: which groups do not consume, why, whom it hits, and what to do now.
 
-Exit status: 0 nothing, or notices; 1 a warning; 2 something critical; 3 there was nothing to look at: no
-broker answered, no file could be read; 64 the command was not understood.
+Exit status: 0 nothing, or notices; 1 a warning; 2 something critical; 3 there was nothing to look at:
+neither a broker nor ZooKeeper answered, no file could be read; 64 the command was not understood.
 """
 
 import argparse
@@ -16,11 +16,14 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.log_options import add_log_options, hints_of
+from kelpie.cli.node_path import node_path
 from kelpie.client.history import BYTES_PER_PARTITION
+from kelpie.client.zookeeper_survey import LIMIT_S, ZooKeeperPlace
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
@@ -48,10 +51,29 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Looks at a cluster, also at one that is half dead, or at files of an incident, and "
         "tells which groups do not consume, why, whom it hits, and what to do. It changes nothing.",
         epilog="Exit status: 0 nothing wrong, or notices; 1 a warning; 2 something critical; 3 nothing to "
-        "look at: no broker answered, no file could be read; 64 the command was not understood.",
+        "look at: neither a broker nor ZooKeeper answered, no file could be read; 64 the command was not understood.",
         usage_status=MISUNDERSTOOD,  # 2 means that something is critical.
     )
     parser.set_defaults(run=_run)
+    option(
+        parser,
+        "--zookeeper HOST:PORT[,…][/PATH]",
+        "look into this ZooKeeper as well, or alone: which client KoP counts to which group",
+    )
+    option(
+        parser,
+        "--zookeeper-timeout S",
+        "seconds that reading ZooKeeper may take; %(default)g if left out",
+        type=partial(seconds, most=600),
+        default=LIMIT_S,
+    )
+    option(
+        parser,
+        "--mapping-root PATH",
+        "KoP's setting groupIdZooKeeperPath; %(default)s if left out",
+        type=node_path,
+        default=KOP_ROOT,
+    )
     parser.add_argument("groups", nargs="*", metavar="GROUP", help="only these groups; all if left out")
     option(
         parser,
@@ -118,8 +140,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
-    if arguments.bootstrap_server is not None or arguments.evidence or arguments.watch is not None:
-        raise CommandError("--tables goes without -b, --evidence and --watch.", MISUNDERSTOOD)
+    others = (arguments.bootstrap_server, arguments.zookeeper, arguments.evidence or None, arguments.watch)
+    if any(other is not None for other in others):
+        raise CommandError("--tables goes without -b, --zookeeper, --evidence and --watch.", MISUNDERSTOOD)
     try:
         from kelpie.pipeline.results import NoTables, read_diagnosis  # noqa: PLC0415 - who has no tables needs none.
     except ImportError as error:
@@ -134,12 +157,13 @@ def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
 
 def _examination(arguments: argparse.Namespace, store: Store | None) -> Examination:
     online = arguments.bootstrap_server is not None or arguments.command_config is not None
-    if not online and not arguments.evidence:
+    if not online and arguments.zookeeper is None and not arguments.evidence:
         raise CommandError(
-            "What should it look at? Give a cluster with -b HOST:PORT, or files with --evidence DIR.",
+            "What should it look at? Give a cluster with -b HOST:PORT or --zookeeper HOST:PORT, or files "
+            "with --evidence DIR.",
             MISUNDERSTOOD,
         )
-    if arguments.watch is not None and not online:
+    if arguments.watch is not None and not online and arguments.zookeeper is None:
         raise CommandError("--watch needs a cluster: files do not change.", MISUNDERSTOOD)
     missing = [str(path) for path in arguments.evidence if not path.exists()]
     if missing:
@@ -152,7 +176,20 @@ def _examination(arguments: argparse.Namespace, store: Store | None) -> Examinat
     except CommandError as error:
         raise CommandError(str(error), MISUNDERSTOOD) from None
     evidence = read_evidence(arguments.evidence, hints=hints)
-    return Examination(settings, arguments.groups or None, evidence, arguments.history or None, store)
+    return Examination(
+        settings,
+        arguments.groups or None,
+        evidence,
+        arguments.history or None,
+        store,
+        zookeeper=_place(arguments),
+    )
+
+
+def _place(arguments: argparse.Namespace) -> ZooKeeperPlace | None:
+    if arguments.zookeeper is None:
+        return None
+    return ZooKeeperPlace(arguments.zookeeper, arguments.mapping_root, arguments.zookeeper_timeout)
 
 
 @contextmanager

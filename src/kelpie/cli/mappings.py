@@ -9,6 +9,7 @@ from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import duration, seconds
 from kelpie.cli.command import CommandError, folded
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.node_path import node_path
 from kelpie.cli.repairing import add_repair_options, export, run_repair
 from kelpie.client.client_errors import ClientError
 from kelpie.client.mapping_store import LIMIT_S
@@ -77,7 +78,7 @@ def _add_tree_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--root",
-        type=_root,
+        type=node_path,
         default=KOP_ROOT,
         metavar="PATH",
         help="KoP's setting groupIdZooKeeperPath; %(default)s if left out",
@@ -126,13 +127,6 @@ def _repair(arguments: argparse.Namespace) -> int:
 
 def _tree(arguments: argparse.Namespace) -> MappingTree:
     return MappingTree(arguments.zookeeper, arguments.root, arguments.zookeeper_timeout)
-
-
-def _root(text: str) -> str:
-    root = "/" + text.strip("/")
-    if root == "/":
-        raise argparse.ArgumentTypeError(f"{text!r} is no path of a node; KoP's default is {KOP_ROOT}")
-    return root
 
 
 def _grace(text: str) -> float:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kelpie.client.zookeeper import ZooKeeperError, kazoo_exceptions
 from kelpie.model.time import Instant
+from kelpie.observations.zookeeper_tree import ZooKeeperNode
 
 MOST_NODES = 1_000_000
 _LARGEST_REQUEST = 500_000
@@ -34,6 +35,19 @@ class TreeNode(NamedTuple):
     version: int
     children: int
     modified: Instant
+    created: Instant
+    session: int
+    """Whose end deletes it; 0: it is not ephemeral."""
+
+    def as_text(self) -> ZooKeeperNode:
+        """As rows are made of it."""
+        text = self.value.decode("utf-8", "replace") if self.value else None
+        return ZooKeeperNode(text, self.modified, self.created, self.session)
+
+    @classmethod
+    def of(cls, value: bytes | None, stat: Sequence[int]) -> "TreeNode":
+        """`stat`: the eleven numbers in ZooKeeper's order, as kazoo has them, too."""
+        return cls(value or b"", stat[4], stat[9], stat[3], stat[2], stat[7])
 
 
 class _MultiRead:
@@ -70,7 +84,7 @@ class _MultiRead:
             offset += max(length, 0)
             stat = _STAT.unpack_from(answer, offset)
             offset += _STAT.size
-            nodes.append(TreeNode(value, version=stat[4], children=stat[9], modified=stat[3]))
+            nodes.append(TreeNode.of(value, stat))
 
 
 def _raise_unless_missing(code: int) -> None:
@@ -92,7 +106,21 @@ class TreeReader:
 
     def tree(self, root: str) -> dict[str, TreeNode] | None:
         """All nodes below a node, by path. None: that node does not exist."""
+        return self._below(root, time.monotonic() + self._limit_s)
+
+    def trees(self, roots: Sequence[str]) -> dict[str, TreeNode]:
+        """These nodes and all nodes below them, by path; those that do not exist are left out."""
         deadline = time.monotonic() + self._limit_s
+        nodes = self._read(roots, deadline)
+        for root in [path for path, node in nodes.items() if node.children]:
+            nodes |= self._below(root, deadline) or {}
+        return nodes
+
+    def nodes(self, paths: Sequence[str]) -> dict[str, TreeNode]:
+        """These nodes; those that do not exist are left out."""
+        return self._read(paths, time.monotonic() + self._limit_s)
+
+    def _below(self, root: str, deadline: float) -> dict[str, TreeNode] | None:
         try:
             names = self._client.get_children_async(root).get(timeout=self._left(deadline))
         except kazoo_exceptions().NoNodeError:
@@ -108,10 +136,6 @@ class TreeReader:
             nodes |= level
             paths = self._children([path for path, node in level.items() if node.children], deadline)
         return nodes
-
-    def nodes(self, paths: Sequence[str]) -> dict[str, TreeNode]:
-        """These nodes; those that do not exist are left out."""
-        return self._read(paths, time.monotonic() + self._limit_s)
 
     def _read(self, paths: Sequence[str], deadline: float) -> dict[str, TreeNode]:
         if self._has_multi_read and len(paths) > 1:
@@ -149,7 +173,7 @@ class TreeReader:
                     value, stat = answer.get(timeout=self._left(deadline))
                 except missing:
                     continue  # It was deleted after its parent was listed.
-                nodes[path] = TreeNode(value or b"", stat.version, stat.numChildren, stat.mtime)
+                nodes[path] = TreeNode.of(value, stat)
         return nodes
 
     def _children(self, parents: Iterable[str], deadline: float) -> list[str]:

@@ -15,12 +15,16 @@ def kafka(tool: str, cluster: ClusterView, *words: object) -> str:
 
 
 def mappings(action: str, cluster: ClusterView) -> str:
-    """`kelpie mappings check` or `repair`: KoP's ZooKeeper is not known here."""
-    return _line("kelpie", "mappings", action, "--zookeeper", "ZOOKEEPER:2181", "-b", _address(cluster))
+    """`kelpie mappings check` or `repair`."""
+    return _line("kelpie", "mappings", action, "--zookeeper", _zookeeper(cluster), "-b", _address(cluster))
 
 
 def _address(cluster: ClusterView) -> str:
     return cluster.bootstrap or "BROKER:9092"
+
+
+def _zookeeper(cluster: ClusterView) -> str:
+    return cluster.zookeeper or "ZOOKEEPER:2181"
 
 
 def _line(*words: object) -> str:

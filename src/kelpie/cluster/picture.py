@@ -31,6 +31,7 @@ def build_cluster(
     *,
     now: Instant | None = None,
     bootstrap: str = "",
+    zookeeper: str = "",
     all_groups: bool = False,
 ) -> ClusterView:
     """The picture of the cluster. Without `now`, it is the end of what was seen."""
@@ -61,6 +62,7 @@ def build_cluster(
         listing_complete=_listing_complete(newest_listings(observations.listings), alive.brokers),
         all_groups=all_groups,
         bootstrap=bootstrap or _addresses(alive.brokers.values()),
+        zookeeper=zookeeper,
     )
 
 

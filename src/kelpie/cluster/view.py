@@ -72,6 +72,8 @@ class ClusterView:
     """Groups that living brokers list. Empty where nobody needs them: a picture from tables has none."""
     bootstrap: str = ""
     """What to put after -b in commands; empty when there is no cluster to ask."""
+    zookeeper: str = ""
+    """What to put after --zookeeper in commands; empty when nobody gave it."""
 
     @cached_property
     def topics(self) -> Mapping[str, tuple[TopicPartition, ...]]:

@@ -34,12 +34,15 @@ def build(
     now: Instant | None = None,
     groups: Iterable[str] | None = None,
     bootstrap: str = "",
+    zookeeper: str = "",
 ) -> tuple[ClusterView, list[Case]]:
     """Cases of these groups, or of all known ones, by name.
 
-    Without `now`, it is the end of what was seen.
+    Without `now`, it is the end of what was seen. `bootstrap` and `zookeeper` are for commands to paste.
     """
-    cluster = build_cluster(observations, now=now, bootstrap=bootstrap, all_groups=groups is None)
+    cluster = build_cluster(
+        observations, now=now, bootstrap=bootstrap, zookeeper=zookeeper, all_groups=groups is None
+    )
     material = _Material(observations, observations.listings, cluster)
     wanted = material.all_groups() if groups is None else dict.fromkeys(groups)
     unasked = grouped((row for row in observations.unasked if row.kind == "group"), lambda row: row.name)

@@ -10,21 +10,20 @@ that listing was made:
     /client_group_id does not exist
 
 Values are written as Python writes bytes. Other dumps of ZooKeeper (zookeeper_dumps.py) can hold the tree,
-too: `mapping_rows` makes rows of its nodes.
+too.
 """
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 
-from kelpie.attribution.addresses import KOP_ROOT, read_mapping_path, read_node_value
 from kelpie.evidence.dating import name_order
 from kelpie.model.time import Instant
-from kelpie.observations import MappingListing, MappingNode, Observations
+from kelpie.observations import Observations
+from kelpie.observations.mapping_tree import StoredValue, mapping_rows
 
 _NODE = re.compile(
     r"(?P<path>/[^\t]*)\tvalue=(?P<value>b'(?:[^'\\]|\\.)*'|b\"(?:[^\"\\]|\\.)*\")"
@@ -32,15 +31,6 @@ _NODE = re.compile(
 )
 _ABSENT = re.compile(r"(?P<path>/[^\t ]+) does not exist")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d)(?!\d)")
-
-
-class StoredValue(NamedTuple):
-    """What a node holds, and its version; -1: unknown."""
-
-    data: bytes
-    version: int = -1
-    line: int | None = None
-    """Where it stands in a file."""
 
 
 @dataclass(slots=True)
@@ -110,30 +100,3 @@ def settle_mappings(dumps: Iterable[tuple[Observations, Instant | None]]) -> Obs
             ]
         settled.add(rows)
     return settled
-
-
-def mapping_rows(
-    nodes: Mapping[str, StoredValue],
-    source: str,
-    at: Instant | None = None,
-    *,
-    root: str = KOP_ROOT,
-    exists: bool = True,
-    file: str = "",
-) -> Observations:
-    """The rows of one listing of the tree: the nodes below the root that name a group.
-
-    Nodes without a value are no mappings: KoP makes them for a "/" in a client id. `file`: what nodes name as
-    their source, with their line.
-    """
-    rows = Observations(mapping_listings=[MappingListing(root, exists, at, source)])
-    for path, value in sorted(nodes.items()):
-        if not path.startswith(f"{root}/") or not value.data:
-            continue
-        client = read_mapping_path(path, root)
-        host, client_id = client if client is not None else ("", "")
-        group = read_node_value(value.data)
-        place = f"{file}:{value.line}" if value.line is not None else source
-        rows.mappings.append(MappingNode(source, path, group, host, client_id, value.version, at, place))
-        rows.known_groups.setdefault(group, f"nodes in {file or source}")
-    return rows

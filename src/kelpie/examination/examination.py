@@ -1,5 +1,6 @@
 """One examination of a cluster: survey it, recall earlier surveys, judge, remember; and what has changed."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from kelpie.client.history import BYTES_PER_PARTITION, read_history
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey, unreachable, wall_clock
+from kelpie.client.zookeeper_survey import ZooKeeperPlace, survey_zookeeper
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.doctor.finding import Finding
@@ -20,7 +22,7 @@ from kelpie.store import Store
 class Examined(NamedTuple):
     diagnosis: Diagnosis
     saw_anything: bool
-    """False if no broker answered and there is no evidence in files: then the diagnosis says nothing."""
+    """False if neither a broker nor ZooKeeper answered, and files say nothing: so does the diagnosis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +41,44 @@ class Examination:
     """Where earlier surveys are. None: they are neither recalled nor remembered."""
     clock: Callable[[], Instant] = wall_clock
     """Milliseconds since 1970."""
+    zookeeper: ZooKeeperPlace | None = None
+    """A ZooKeeper to ask as well, or alone."""
 
     async def examine(self) -> Examined:
         """Surveys the cluster and judges. A cluster that does not answer is a diagnosis, too."""
+        of_brokers, of_zookeeper = await asyncio.gather(self._ask_brokers(), self._ask_zookeeper())
+        is_live = self.settings is not None or self.zookeeper is not None
+        now = self.clock() if is_live else None
+        rows = Observations().add(of_brokers.rows, of_brokers.earlier, of_zookeeper)
+        diagnosis = self._judge(rows, now)
+        if self.store is not None and of_brokers.answered:
+            assert now is not None
+            gone = _gone(diagnosis)
+            self.store.remember(of_brokers.cluster, of_brokers.rows, now, gone, of_brokers.addresses)
+        saw_anything = of_brokers.answered or has_rows(of_zookeeper) or has_rows(self.evidence)
+        return Examined(diagnosis, saw_anything)
+
+    async def _ask_brokers(self) -> "_Answers":
         if self.settings is None:
-            return Examined(self._judge(Observations(), "", None), self._has_evidence)
+            return _Answers()
         addresses = [str(address) for address in self.settings.bootstrap]
-        bootstrap = ",".join(addresses)
         try:
             nodes = await Nodes.open(self.settings)
         except ClientError as error:
             name = self.store.name_of(addresses) if self.store is not None else ""
             # Earlier surveys name the groups. Their states say nothing about now, so they are left out.
-            observations = unreachable(error, self._recall(name).known_groups, self.clock)
-            return Examined(self._judge(observations, bootstrap, self.clock()), self._has_evidence)
+            return _Answers(unreachable(error, self._recall(name).known_groups, self.clock))
         async with nodes:
             name = cluster_name(nodes, self.store) if self.store is not None else ""
             earlier = self._recall(name)
-            observations = await self._survey(nodes, earlier)
-        now = self.clock()
-        diagnosis = self._judge(Observations().add(observations, earlier), bootstrap, now)
-        answered = any(broker.alive for broker in observations.brokers)
-        if self.store is not None and answered:
-            self.store.remember(name, observations, now, _gone(diagnosis), addresses_of(nodes))
-        return Examined(diagnosis, answered or self._has_evidence)
+            rows = await self._survey(nodes, earlier)
+        answered = any(broker.alive for broker in rows.brokers)
+        return _Answers(rows, earlier, name, tuple(addresses_of(nodes)), answered)
 
-    @property
-    def _has_evidence(self) -> bool:
-        return self.evidence != Observations(unasked=self.evidence.unasked)
+    async def _ask_zookeeper(self) -> Observations:
+        if self.zookeeper is None:
+            return Observations()
+        return await asyncio.to_thread(survey_zookeeper, self.zookeeper, self.clock)
 
     def _recall(self, cluster: str) -> Observations:
         return Observations() if self.store is None else self.store.recall(cluster, self.clock())
@@ -79,10 +91,32 @@ class Examination:
             observations.add(history)
         return observations
 
-    def _judge(self, observations: Observations, bootstrap: str, now: Instant | None) -> Diagnosis:
-        everything = observations.add(self.evidence)
-        cluster, cases = build(everything, now=now, groups=self.groups, bootstrap=bootstrap)
+    def _judge(self, rows: Observations, now: Instant | None) -> Diagnosis:
+        cluster, cases = build(
+            rows.add(self.evidence),
+            now=now,
+            groups=self.groups,
+            bootstrap=",".join(map(str, self.settings.bootstrap)) if self.settings is not None else "",
+            zookeeper=self.zookeeper.hosts if self.zookeeper is not None else "",
+        )
         return diagnose_all(cluster, cases)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What brokers said, and what is known of the cluster from before."""
+
+    rows: Observations = field(default_factory=Observations)
+    earlier: Observations = field(default_factory=Observations)
+    cluster: str = ""
+    """Its name in the store."""
+    addresses: Sequence[str] = ()
+    answered: bool = False
+
+
+def has_rows(observations: Observations) -> bool:
+    """Whether anything was seen, besides reasons why it was not."""
+    return observations != Observations(unasked=observations.unasked)
 
 
 def addresses_of(nodes: Nodes) -> list[str]:

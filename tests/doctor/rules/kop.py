@@ -7,9 +7,9 @@ from typing import Any
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Finding, Judgement, Undetermined
-from kelpie.evidence.mapping_dumps import StoredValue, mapping_rows
 from kelpie.model.time import Instant
 from kelpie.observations import Member, Observations, Scrape, TrafficSeries
+from kelpie.observations.mapping_tree import StoredValue, mapping_rows
 from kelpie.observations.traffic import COUNTERS
 from tests.doctor.building import NOW, a_case, a_cluster, a_state
 

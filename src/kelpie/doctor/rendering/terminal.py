@@ -37,7 +37,7 @@ _MOST_NAMES = 12
 _LONGEST_NAME = 120
 """In lists. Commands have the whole name, however long."""
 
-_NO_PLURAL = {"history", "settings"}
+_NO_PLURAL = {"history", "settings", "zookeeper"}
 
 _COLOURS = {Severity.CRITICAL: "31;1", Severity.WARNING: "33;1", Severity.NOTICE: "36"}
 _GOOD = "32"
