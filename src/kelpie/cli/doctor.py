@@ -51,7 +51,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Looks at a cluster, also at one that is half dead, or at files of an incident, and "
         "tells which groups do not consume, why, whom it hits, and what to do. It changes nothing.",
         epilog="Exit status: 0 nothing wrong, or notices; 1 a warning; 2 something critical; 3 nothing to "
-        "look at: neither a broker nor ZooKeeper answered, no file could be read; 64 the command was not understood.",
+        "look at: neither a broker nor ZooKeeper answered, no file could be read; 64 the command was not "
+        "understood.",
         usage_status=MISUNDERSTOOD,  # 2 means that something is critical.
     )
     parser.set_defaults(run=_run)
