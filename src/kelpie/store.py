@@ -1,8 +1,9 @@
 """What earlier surveys saw, kept in one small file, so that the next one can see what has changed.
 
 Kafka forgets: no broker lists a group whose coordinator is dead. The store keeps, for each cluster, the names
-of all groups that were seen, where each stood when it could last be asked, and a few earlier surveys (states,
-committed offsets, ends of logs). `observations.earlier` says what is kept of a survey, and encodes it.
+of all groups that were seen, where each stood when it could last be asked, a few earlier surveys (states,
+committed offsets, ends of logs), and when groups were found not to consume. `observations.earlier` says what
+is kept of a survey, and encodes it.
 
 The store is a convenience, never a condition: whatever is wrong with the file, the doctor goes on without it,
 and says so. The file is SQLite, so that several doctors may use it at once. Every use is one short
@@ -19,8 +20,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from kelpie.model.time import Instant
-from kelpie.observations import Commit, Committed, Observations
+from kelpie.observations import Commit, Committed, Illness, Observations
 from kelpie.observations.earlier import (
+    AGES_MS,
+    EARLIER_SURVEY,
     Unpackable,
     earlier_survey,
     is_of_survey,
@@ -50,6 +53,10 @@ CREATE TABLE IF NOT EXISTS survey (
 CREATE TABLE IF NOT EXISTS seen (
     cluster TEXT NOT NULL, name BLOB NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
     offsets BLOB, offsets_at INTEGER, PRIMARY KEY (cluster, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS illness (
+    cluster TEXT NOT NULL, name BLOB NOT NULL, code TEXT NOT NULL, since INTEGER NOT NULL,
+    at INTEGER NOT NULL, PRIMARY KEY (cluster, name, code, since)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS address (
     address TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL, at INTEGER NOT NULL
@@ -98,10 +105,13 @@ class Store:
         at: Instant,
         gone: Iterable[str] = (),
         addresses: Iterable[str] = (),
+        *,
+        ill: Iterable[Illness] = (),
     ) -> None:
         """Keep what was seen now. Rows that were recalled are not taken for new.
 
         `gone`: groups that their own coordinator does not know any more. After a day they are forgotten.
+        `ill`: groups that were found not to consume.
         `addresses`: where the cluster was found, for the day on which nobody there answers.
         """
 
@@ -109,6 +119,7 @@ class Store:
             rows = [(address, cluster, at) for address in addresses]
             database.executemany("INSERT OR REPLACE INTO address VALUES (?, ?, ?)", rows)
             _remember(database, cluster, seen, at, gone)
+            _remember_illness(database, cluster, ill, at)
 
         self._within(use, None)
 
@@ -182,6 +193,11 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> Observa
         recalled.known_groups[group] = seen_in_survey(last_at)
         if offsets is not None and (group, offsets_at) not in with_offsets:
             recalled.add(unpack(offsets, offsets_at))
+    ill = database.execute("SELECT name, code, since, at FROM illness WHERE cluster = ?", (cluster,))
+    recalled.illnesses += [
+        Illness(name.decode("utf-8", "surrogatepass"), code, since, at, EARLIER_SURVEY)
+        for name, code, since, at in ill
+    ]
     return recalled
 
 
@@ -228,6 +244,20 @@ def _remember(
     _thin(database, cluster, at)
 
 
+def _remember_illness(
+    database: sqlite3.Connection, cluster: str, ill: Iterable[Illness], at: Instant
+) -> None:
+    """One row from the first examination that found it to the last one, however many there were."""
+    for row in ill:
+        key = (cluster, _written_name(row.group), row.code)
+        goes_on = database.execute(
+            "UPDATE illness SET at = ? WHERE cluster = ? AND name = ? AND code = ? AND at >= ?",
+            (at, *key, row.since),
+        )
+        if not goes_on.rowcount:
+            database.execute("INSERT OR REPLACE INTO illness VALUES (?, ?, ?, ?, ?)", (*key, row.since, at))
+
+
 def _offsets(seen: Observations, at: Instant) -> dict[str, list[Committed]]:
     """Where groups stand: as coordinators say now, or else by their last commits in the offsets topic."""
     offsets: defaultdict[str, list[Committed]] = defaultdict(list)
@@ -254,6 +284,7 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
     )
     database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
+    database.execute("DELETE FROM illness WHERE at < ?", (now - AGES_MS[-1],))
     database.execute("DELETE FROM address WHERE at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute(
         "DELETE FROM seen WHERE cluster = ?1 AND name IN (SELECT name FROM seen WHERE cluster = ?1 "

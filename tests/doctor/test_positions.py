@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kelpie.doctor.diagnosis import diagnose
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.positions import Rhythm, lag, lag_ms, rate, written
+from kelpie.doctor.positions import IllPeriod, Rhythm, lag, lag_ms, rate, written
 from kelpie.doctor.rules import rules
 from kelpie.model.names import TopicPartition
 from kelpie.observations import LogEnds
@@ -104,13 +104,23 @@ def test_rhythm_ignores_one_long_pause() -> None:
     pace = Rhythm.of([*range(0, 50 * SECOND, 5 * SECOND), *range(HOUR, HOUR + 50 * SECOND, 5 * SECOND)])
     assert pace.usual_ms == 5 * SECOND
     assert pace.patience_ms == 15 * SECOND
-    assert not pace.has_paused_for(30 * MINUTE)
+    assert pace.pauses_of(30 * MINUTE) == 1
 
 
 def test_rhythm_knows_jobs_that_pause() -> None:
     """A job that runs every hour is silent for most of it."""
     bursts = [start + at for start in range(0, 5 * HOUR, HOUR) for at in range(0, 60 * SECOND, 5 * SECOND)]
-    assert Rhythm.of(bursts).has_paused_for(50 * MINUTE)
+    assert Rhythm.of(bursts).pauses_of(50 * MINUTE) == 4
+
+
+def test_a_time_in_which_the_group_was_found_ill_is_no_rhythm() -> None:
+    """Three outages must not teach the doctor that outages are ordinary."""
+    runs = [range(start, start + 60 * SECOND, 5 * SECOND) for start in range(0, 12 * MINUTE, 3 * MINUTE)]
+    times = [at for run in runs for at in run]
+    outages = [IllPeriod(run[-1], run[-1] + 25 * SECOND) for run in runs[:-1]]
+    assert Rhythm.of(times).pauses_of(MINUTE) == 3
+    assert Rhythm.of(times, outages).pauses_of(MINUTE) == 0
+    assert Rhythm.of(times, outages).usual_ms == 5 * SECOND
 
 
 def test_one_commit_has_no_rhythm() -> None:
@@ -227,4 +237,4 @@ def test_what_rules_derived_does_not_stay_with_the_case() -> None:
     """Ten thousand cases are in memory at once: each would hold the positions in all its partitions."""
     case = a_case(cluster=a_cluster(ends=[an_end(200)]), commits=commits((NOW, 7)))
     diagnose(case)
-    assert not {"reads", "commit_rhythm", "_tracks"} & vars(case).keys()
+    assert not {"reads", "commit_rhythm", "_tracks", "_rhythms"} & vars(case).keys()

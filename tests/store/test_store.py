@@ -14,6 +14,7 @@ from kelpie.observations import (
     Commit,
     Committed,
     GroupState,
+    Illness,
     Listing,
     LogEnds,
     Member,
@@ -289,3 +290,15 @@ def test_a_file_of_before_there_were_addresses_goes_on(tmp_path: Path) -> None:
     assert store.name_of(["kafka-1:9092"]) == "kafka-1:9092"
     assert store.recall("an-id", NOW + 1).known_groups
     assert not store.words
+
+
+def test_when_a_group_was_ill_is_kept_as_one_period(tmp_path: Path) -> None:
+    """A watch finds the same illness every ten seconds. The next outage is another one."""
+    store = Store(tmp_path)
+    for at in range(NOW, NOW + 60_000, 10_000):
+        store.remember("c", Observations(), at, ill=[Illness("billing", "KLP310", NOW - 30_000, at)])
+    later = NOW + 600_000
+    store.remember("c", Observations(), later, ill=[Illness("billing", "KLP310", later - 30_000, later)])
+    periods = [(row.since, row.at) for row in store.recall("c", later + 1).illnesses]
+    assert periods == [(NOW - 30_000, NOW + 50_000), (later - 30_000, later)]
+    assert not store.recall("another", later + 1).illnesses

@@ -10,7 +10,16 @@ from functools import cached_property
 
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.finding import Severity
-from kelpie.doctor.positions import CLOCKS_APART_MS, Point, Rhythm, Track, ends_of
+from kelpie.doctor.positions import (
+    CLOCKS_APART_MS,
+    FAILOVER_MS,
+    STANDSTILL_MS,
+    IllPeriod,
+    Point,
+    Rhythm,
+    Track,
+    ends_of,
+)
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -70,6 +79,8 @@ class Case:
     unasked: tuple[Unasked, ...] = ()
     history_from: Instant | None = None
     """Since when commits and generations are known. None: the offsets topic was not read."""
+    ill: tuple[IllPeriod, ...] = ()
+    """When earlier examinations found that it did not consume."""
 
     @cached_property
     def offsets_partition(self) -> TopicPartition | None:
@@ -191,8 +202,45 @@ class Case:
     @cached_property
     def commit_rhythm(self) -> Rhythm:
         """Of the group as a whole: one request commits many partitions."""
-        rows = [row for history in self.commits.values() for row in history]
-        return Rhythm.of(row.at for row in rows if row.at is not None and not row.removed)
+        return self._rhythm(self.commits)
+
+    def patience_ms(self, name: TopicPartition) -> int:
+        """How long it may stand still in this partition until that means something."""
+        least = FAILOVER_MS if self._lacks_a_broker(name) else STANDSTILL_MS
+        return max(self._rhythm_of(name).patience_ms, least)
+
+    def _rhythm_of(self, name: TopicPartition) -> Rhythm:
+        """How often the member that holds the partition commits, in any of its partitions.
+
+        Before the present generation, other members may have held them: those commits count only if there
+        are not enough of the member's own.
+        """
+        holder = next((member for member in self.members or () if name in (member.assigned or ())), None)
+        held = frozenset(holder.assigned or ()) if holder is not None else frozenset({name})
+        if held not in self._rhythms:
+            began = self.generations[-1].at if holder is not None and self.generations else None
+            own = self._rhythm(held, began) if began is not None else None
+            self._rhythms[held] = own if own is not None and own.is_known else self._rhythm(held)
+        return self._rhythms[held]
+
+    @cached_property
+    def _rhythms(self) -> dict[frozenset[TopicPartition], Rhythm]:
+        return {}
+
+    def _rhythm(self, names: Iterable[TopicPartition], since: Instant = 0) -> Rhythm:
+        rows = (row for name in names for row in self.commits.get(name, ()))
+        times = (row.at for row in rows if row.at is not None and row.at >= since and not row.removed)
+        return Rhythm.of(times, self.ill)
+
+    def _lacks_a_broker(self, name: TopicPartition) -> bool:
+        """Whether a broker with a replica of the partition, or of the group's offsets partition, is away."""
+        views = (self.cluster.view(each) for each in (name, self.offsets_partition) if each is not None)
+        nodes = {node for view in views if view is not None for node in view.replicas}
+        brokers = (self.cluster.brokers.get(node) for node in nodes)
+        return any(
+            broker is not None and (broker.alive is False or (broker.alive is None and bool(broker.reason)))
+            for broker in brokers
+        )
 
     @property
     def silence_ms(self) -> int | None:
@@ -201,11 +249,10 @@ class Case:
         since = last if last is not None else self.history_from
         return None if since is None else max(0, self.cluster.now - since)
 
-    @property
-    def is_silent(self) -> bool:
-        """Nothing was committed for longer than usual, and such a pause is not usual either."""
-        silence, rhythm = self.silence_ms, self.commit_rhythm
-        return silence is not None and silence >= rhythm.patience_ms and not rhythm.has_paused_for(silence)
+    def is_silent(self, names: Iterable[TopicPartition]) -> bool:
+        """Nothing at all was committed, for longer than is usual in one of these partitions."""
+        silence = self.silence_ms
+        return silence is not None and silence >= min(map(self.patience_ms, names), default=silence + 1)
 
     @property
     def tracks(self) -> list[Track]:

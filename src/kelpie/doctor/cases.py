@@ -12,6 +12,7 @@ from typing import Any
 from kelpie.cluster.picture import build_cluster, newest_listings
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.case import Case
+from kelpie.doctor.positions import IllPeriod
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
@@ -90,6 +91,7 @@ class _Material:
         self.lists_members_only = any(
             broker.release in _LIST_MEMBERS_ONLY for broker in cluster.brokers.values()
         )
+        self.illnesses = grouped(observations.illnesses, _group)
         self.history_from = _history_from(observations, cluster.offsets_partitions)
 
     def all_groups(self) -> set[str]:
@@ -120,6 +122,9 @@ class _Material:
             events=self.events.get(group, ()),
             unasked=unasked,
             history_from=self._history(group),
+            ill=tuple(
+                IllPeriod(row.since, row.at) for row in self.illnesses.get(group, ()) if row.at is not None
+            ),
         )
 
     def _asked_at(self, group: str) -> Instant:

@@ -10,7 +10,9 @@ None.
   record prove anything (`NOISE`): a transaction's marker is an offset that nobody reads.
 - "Unread since" needs no threshold on lag: it is the first moment from which on the rows prove that there was
   something to read and that the position did not move.
-- Patience comes from the group's own rhythm: how often it commits, with any client.
+- Patience comes from the rhythm of the member that holds the partition: how often it commits.
+  Forty members that commit every five seconds each make eight commits a second together: the rhythm of the
+  group as a whole says nothing about one of them. A pause in which the group was found ill is no rhythm.
 """
 
 from bisect import bisect_right
@@ -35,6 +37,10 @@ MISSED = 3
 SURE_MS = 60_000
 """A shorter silence may be a large batch or a restart, and gets a lower severity."""
 LEAST_PATIENCE_MS = 2_000
+STANDSTILL_MS = 15_000
+"""A leader or a coordinator that moves makes healthy groups stand still for some seconds."""
+FAILOVER_MS = 60_000
+"""While a broker of the partition is not there, so much patience is due: its clients look for another one."""
 CLOCKS_APART_MS = 60_000
 """The clocks of brokers and of the surveying machine differ by less than that."""
 _MOST_GAPS_OF_TEN = 0.9
@@ -171,17 +177,31 @@ def _held(ends: Iterable[LogEnds]) -> Iterator[LogEnds]:
 # Rhythm.
 
 
+class IllPeriod(NamedTuple):
+    """An earlier examination found that the group did not consume."""
+
+    began: Instant
+    seen: Instant
+    """When it was last found so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How often a group commits, whatever it commits."""
+    """How often a member, or a group, commits, whatever it commits."""
 
     times: tuple[Instant, ...]
     gaps: tuple[int, ...]
+    """Between two commits, without those in which the group was found ill."""
 
     @classmethod
-    def of(cls, times: Iterable[Instant]) -> "Rhythm":
+    def of(cls, times: Iterable[Instant], ill: Sequence["IllPeriod"] = ()) -> "Rhythm":
         known = tuple(sorted(set(times)))
-        return cls(known, tuple(later - earlier for earlier, later in pairwise(known)))
+        gaps = (
+            later - earlier
+            for earlier, later in pairwise(known)
+            if not any(period.began < later and earlier < period.seen for period in ill)
+        )
+        return cls(known, tuple(gaps))
 
     @property
     def last(self) -> Instant | None:
@@ -204,9 +224,9 @@ class Rhythm:
         """Silence for longer than this is not usual."""
         return max(MISSED * self.usual_ms, LEAST_PATIENCE_MS)
 
-    def has_paused_for(self, ms: int) -> bool:
-        """Whether it has been silent for so long more than once, and went on: then that is how it works."""
-        return sum(gap >= ms for gap in self.gaps) > 1
+    def pauses_of(self, ms: int) -> int:
+        """How often it has been silent for so long, and went on."""
+        return sum(gap >= ms for gap in self.gaps)
 
 
 # Progress.
@@ -226,15 +246,15 @@ class PositionProgress(Enum):
     NO_ENDS = auto()
 
 
-def progress_of(track: Track, rhythm: Rhythm) -> PositionProgress:
+def progress_of(track: Track, patience_ms: int) -> PositionProgress:
     if track.is_behind is None:
         return PositionProgress.NO_ENDS
     if not track.is_behind:
         return PositionProgress.READ_ALL
     since = track.unread_since
-    if since is not None and track.now - since >= rhythm.patience_ms:
+    if since is not None and track.now - since >= patience_ms:
         return PositionProgress.NONE
-    recently = track.now - rhythm.patience_ms
+    recently = track.now - patience_ms
     if track.read_at is not None and track.read_at > recently:
         return PositionProgress.MOVES
     read_all_at = _last_read_all(track)

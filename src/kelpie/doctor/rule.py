@@ -36,6 +36,8 @@ class Presentation:
     """A group for which this rule is undetermined counts as not judged."""
     silences: bool = False
     """Brokers cannot answer for groups with this finding, so all other rules lack data about them."""
+    stops_group: bool = False
+    """While it lasts, the group does not commit as usual: such a time says nothing about its rhythm."""
     is_risk_alone: bool = False
     """Without a group that is hit, it is but a risk, and comes after what is wrong now."""
 

@@ -13,9 +13,10 @@ from kelpie.client.survey import survey, unreachable, wall_clock
 from kelpie.client.zookeeper_survey import ZooKeeperPlace, survey_zookeeper
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
-from kelpie.doctor.finding import Finding
+from kelpie.doctor.finding import Finding, Severity
+from kelpie.doctor.report import presentation_of
 from kelpie.model.time import Instant
-from kelpie.observations import Observations
+from kelpie.observations import Illness, Observations
 from kelpie.store import Store
 
 
@@ -53,8 +54,8 @@ class Examination:
         diagnosis = self._judge(rows, now)
         if self.store is not None and of_brokers.answered:
             assert now is not None
-            gone = _gone(diagnosis)
-            self.store.remember(of_brokers.cluster, of_brokers.rows, now, gone, of_brokers.addresses)
+            gone, ill = _gone(diagnosis), ill_groups(diagnosis, now)
+            self.store.remember(of_brokers.cluster, of_brokers.rows, now, gone, of_brokers.addresses, ill=ill)
         saw_anything = of_brokers.answered or has_rows(of_zookeeper) or has_rows(self.evidence)
         return Examined(diagnosis, saw_anything)
 
@@ -134,6 +135,18 @@ def _gone(diagnosis: Diagnosis) -> list[str]:
     """Groups that no broker lists, and that have no finding: they were deleted, or have expired."""
     with_findings = {finding.group for finding in diagnosis.findings}
     return [group for group, _ in diagnosis.unlisted if group not in with_findings]
+
+
+def ill_groups(diagnosis: Diagnosis, now: Instant) -> list[Illness]:
+    """Groups that do not consume, from when on. The next look does not take this time for their rhythm."""
+    return [
+        Illness(finding.group, finding.code, finding.since if finding.since is not None else now, now)
+        for finding in diagnosis.findings
+        if finding.group is not None
+        and finding.until is None
+        and finding.severity > Severity.NOTICE
+        and presentation_of(finding.code).stops_group
+    ]
 
 
 class Changes(NamedTuple):

@@ -18,7 +18,7 @@ from kelpie.observations.cluster import (
 )
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event, EventKind
-from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing, Member
+from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, Listing, Member
 from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
@@ -34,6 +34,7 @@ __all__ = [
     "Generation",
     "GroupRemoved",
     "GroupState",
+    "Illness",
     "LeaderEpochEnd",
     "Listing",
     "LogEnds",

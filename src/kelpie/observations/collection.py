@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 
 from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.events import Event
-from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Listing
+from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, Listing
 from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
@@ -34,6 +34,7 @@ class Observations:
     malformed: list[MalformedSeries] = field(default_factory=list)
     mapping_listings: list[MappingListing] = field(default_factory=list)
     mappings: list[MappingNode] = field(default_factory=list)
+    illnesses: list[Illness] = field(default_factory=list)
     known_groups: dict[str, str] = field(default_factory=dict)
     """Known groups, and from where: an earlier survey, a log, a topic, a disk."""
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event
-from kelpie.observations.groups import Generation, GroupRemoved, GroupState, KnownGroup, Listing
+from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, KnownGroup, Listing
 from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
@@ -47,14 +47,17 @@ KINDS: dict[str, type] = {
     "malformed": MalformedSeries,
     "mapping-listing": MappingListing,
     "mapping": MappingNode,
+    "illness": Illness,
     KNOWN: KnownGroup,
 }
 _UNCHANGED_WORDS = ("committed", "ends", "unasked", "traffic", "malformed")
-_LISTS = {
-    kind: kind if kind in _UNCHANGED_WORDS else f"{kind.replace('-', '_')}s"
-    for kind in KINDS
-    if kind != KNOWN
-}
+
+
+def _plural(kind: str) -> str:
+    return f"{kind.replace('-', '_')}{'es' if kind.endswith('s') else 's'}"
+
+
+_LISTS = {kind: kind if kind in _UNCHANGED_WORDS else _plural(kind) for kind in KINDS if kind != KNOWN}
 """Kind of row → name of its list in `Observations`."""
 _WORDS = {type_: kind for kind, type_ in KINDS.items()}
 

@@ -85,6 +85,16 @@ class GroupRemoved:
     source: str = ""
 
 
+class Illness(NamedTuple):
+    """An earlier examination found that a group did not consume. `at`: when it was last found so."""
+
+    group: str
+    code: str
+    since: Instant
+    at: Instant | None
+    source: str = ""
+
+
 class KnownGroup(NamedTuple):
     """A group that only an earlier survey, a log or a file names; `source` says which."""
 

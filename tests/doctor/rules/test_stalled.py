@@ -1,9 +1,11 @@
 """KLP309: members are there, records wait, and nothing moves."""
 
+from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.finding import ABSENT, Finding, Severity
+from kelpie.doctor.rules import rules
 from kelpie.doctor.rules.stalled import judge
 from kelpie.observations import Commit, LogEnds
 from tests.doctor.building import (
@@ -54,7 +56,52 @@ def test_commits_that_go_on_at_the_same_offset_show_a_stall() -> None:
     )
     assert finding.members == ("app-1",)
     assert finding.remedies[0].text == "Look at member app-1 on 10.0.0.7, client app: its log, a thread dump."
-    assert finding.remedies[1].command.endswith("--reset-offsets --to-offset 701 --execute")
+    assert len(finding.remedies) == 1
+
+
+def test_a_record_is_shown_after_minutes_and_never_stepped_over_by_a_command() -> None:
+    """The record that fails may be any of its batch: whoever steps over the first may lose a good one."""
+    since = an_end(900, at=NOW - 6 * MINUTE)
+    stuck = commits(*((at, 700) for at in range(NOW - HOUR, NOW + 1, 5 * SECOND)))
+    finding = found(judge(_case(stuck, since, an_end(1200))))
+    commands = [remedy.command for remedy in finding.remedies if remedy.command]
+    assert [command.partition(" --topic ")[2] for command in commands] == [
+        "orders --partition 0 --offset 700 --max-messages 1"
+    ]
+
+
+def _forty_members(last: int) -> Case:
+    """Each commits its own partition every 5 s, one after the other; the last commits were so long ago."""
+    history = [
+        row
+        for partition in range(40)
+        for row in commits(
+            *((at, 10 + at % 7) for at in range(last - HOUR + 125 * partition, last, 5 * SECOND)),
+            partition=partition,
+        )
+    ]
+    ends = [an_end(900, partition=partition, last_written=last) for partition in range(40)]
+    members = [a_member(f"app-{partition}", partition) for partition in range(40)]
+    return _case(history, *ends, states=[a_state("Stable", *members)])
+
+
+def test_many_members_together_do_not_make_the_doctor_impatient() -> None:
+    """Forty members make eight commits a second; after 4 s without any, each of them is in its rhythm."""
+    assert judge(_forty_members(NOW - 4 * SECOND)) is ABSENT
+    assert not isinstance(rules()["KLP310"].judge(_forty_members(NOW - 4 * SECOND)), Finding)  # type: ignore[misc]
+    assert found(rules()["KLP310"].judge(_forty_members(NOW - 70 * SECOND))).severity is Severity.CRITICAL  # type: ignore[misc]
+
+
+def test_while_a_broker_of_the_partition_is_away_more_patience_is_due() -> None:
+    """Near miss: a broker has died, and clients look for the new leader. Healthy groups stand still then."""
+    view = a_view(0, 1, topic="orders", replicas=(1, 2), in_sync=(1,))
+    ends = [an_end(900, at=NOW - 40 * SECOND), an_end(1200)]
+    case = _case(_history(), *ends)
+    dead = replace(case.cluster.brokers[2], alive=False)
+    brokers = {**case.cluster.brokers, 2: dead}
+    cluster = replace(case.cluster, brokers=brokers, views={**case.cluster.views, view.name: (view,)})
+    assert not isinstance(judge(replace(case, cluster=cluster)), Finding)
+    assert isinstance(judge(case), Finding)
 
 
 def test_one_survey_is_enough_where_producers_are_silent() -> None:

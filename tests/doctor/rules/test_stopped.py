@@ -5,6 +5,7 @@ from typing import Any
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.positions import IllPeriod
 from kelpie.doctor.rules.stopped import judge
 from kelpie.observations import Commit, LogEnds
 from tests.doctor.building import (
@@ -65,13 +66,39 @@ def test_a_group_that_has_read_all_has_not_stopped() -> None:
     assert judge(_case(_history(), an_end(721))) is ABSENT
 
 
-def test_a_pause_that_is_usual_is_no_stop() -> None:
-    """Near miss: a job that runs every hour."""
+def test_a_pause_that_is_usual_is_worth_a_notice() -> None:
+    """A job that runs every hour. But a group for which records wait, and that does not move, is never OK."""
     runs = [
         row for hour in range(6, 0, -1) for row in _history(LAST - hour * HOUR, LAST - hour * HOUR + MINUTE)
     ]
     runs += _history(LAST - MINUTE)
-    assert judge(_case(runs, an_end(4120))) is ABSENT
+    finding = found(judge(_case(runs, an_end(4120))))
+    assert finding.severity is Severity.NOTICE
+    assert finding.summary.endswith("It has paused for as long 6 times before: that may be how it works.")
+    ill = tuple(
+        IllPeriod(LAST - hour * HOUR + MINUTE, LAST - hour * HOUR + 2 * MINUTE) for hour in range(6, 0, -1)
+    )
+    found_ill = found(judge(replace(_case(runs, an_end(4120)), ill=ill)))
+    assert found_ill.severity is Severity.WARNING
+    assert "that may be how it works" not in found_ill.summary
+
+
+def test_silent_members_are_no_pause_however_usual() -> None:
+    """A job that has ended leaves no member behind. A consumer that is stopped for the third time does."""
+    starts = [LAST - number * HOUR for number in range(4, 0, -1)]
+    runs = [row for start in starts for row in _history(start, start + MINUTE)]
+    state = a_state("Stable", a_member("app-1", 0))
+    case = _case([*runs, *_history(LAST - MINUTE)], an_end(4120, last_written=LAST), states=[state])
+    assert found(judge(case)).severity is Severity.WARNING
+
+
+def test_records_that_have_just_come_are_no_alarm_however_long_the_group_was_idle() -> None:
+    """The topic was quiet for an hour. What counts is how long records wait, not how long there were none."""
+    state = a_state("Stable", a_member("app-1", 0))
+    ends = (an_end(720, at=NOW - 17 * SECOND), an_end(760, at=NOW - 16 * SECOND), an_end(780))
+    idle = _history(NOW - 2 * HOUR, NOW - HOUR)
+    assert found(judge(_case(idle, *ends, states=[state]))).severity is Severity.WARNING
+    assert found(judge(_case(idle, *ends))).severity is Severity.NOTICE
 
 
 def test_the_pause_between_two_commits_is_no_stop() -> None:

@@ -120,5 +120,7 @@ def _remedies(case: Case, node: int | None, slow: bool) -> list[Remedy]:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("waits for a coordinator that is loading", "wait for a coordinator that is loading"),
+    Presentation(
+        "waits for a coordinator that is loading", "wait for a coordinator that is loading", stops_group=True
+    ),
 )

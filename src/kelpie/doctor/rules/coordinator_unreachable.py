@@ -126,5 +126,7 @@ def _advice(case: Case, broker: BrokerView) -> list[Remedy]:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("cannot reach its coordinator", "cannot reach their coordinator", silences=True),
+    Presentation(
+        "cannot reach its coordinator", "cannot reach their coordinator", silences=True, stops_group=True
+    ),
 )

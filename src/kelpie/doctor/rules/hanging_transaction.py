@@ -157,5 +157,7 @@ def _evidence(held: list[_Held]) -> list[Evidence]:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("is held up by a hanging transaction", "are held up by a hanging transaction"),
+    Presentation(
+        "is held up by a hanging transaction", "are held up by a hanging transaction", stops_group=True
+    ),
 )

@@ -285,6 +285,7 @@ RULE = Rule.of(
         when_over="no coordinator",
         names_dead_brokers=True,
         is_essential=True,
+        stops_group=True,
         silences=True,
     ),
     judge_cluster=judge_rest,

@@ -91,5 +91,7 @@ def _described(view: PartitionView) -> str:
 
 
 RULE = Rule.of(
-    __name__, judge, Presentation("reads partitions without a leader", "read partitions without a leader")
+    __name__,
+    judge,
+    Presentation("reads partitions without a leader", "read partitions without a leader", stops_group=True),
 )

@@ -207,4 +207,8 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
     )
 
 
-RULE = Rule.of(__name__, judge, Presentation("is stuck in a rebalance", "are stuck in a rebalance"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("is stuck in a rebalance", "are stuck in a rebalance", stops_group=True),
+)

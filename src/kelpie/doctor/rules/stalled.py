@@ -8,9 +8,11 @@ offset. But a record that fails again and again, a call that never comes back or
 a paused partition keeps it where it is, and lag grows.
 
 How it decides: the position has not changed and records have been waiting for
-longer than three of the group's usual pauses between commits (never less than
-2 s; 15 s where its rhythm is not known), though members are there and no
-rebalance is under way. How long records have been waiting is known from log ends
+longer than three usual pauses between commits of the member that holds the
+partition (never less than 15 s; a minute while a broker with a replica of the
+partition or of the group's offsets partition is away), though members are there
+and no rebalance is under way. A pause in which an earlier look found the group
+ill does not count as usual. How long records have been waiting is known from log ends
 at two times, or from the time of the newest record; how large the lag is does
 not matter, unless it is a single record: a transaction's marker looks the same.
 A member that works off a backlog reads one partition after the other, chunk by
@@ -19,8 +21,10 @@ Critical from one minute on, else a warning. If nothing at all is committed any
 more, it is KLP310.
 
 What to do: look at the member that holds the partition: its log, a thread dump.
-If one record cannot be processed, step over it. If the group reads committed
-records only, compare KLP306.
+If one record cannot be processed, the log names it: it may be any record of the
+batch that begins at the committed offset. Look at that record before you step
+over it; nothing brings it back to the group. If the group reads committed records
+only, compare KLP306.
 
 When it is wrong: producers that write records with old timestamps; a consumer
 that takes longer for one batch than it usually takes between commits.
@@ -30,6 +34,7 @@ Reproduce: kelpie lab run stalled
 
 from collections import defaultdict
 
+from kelpie.cluster import commands
 from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
@@ -54,14 +59,14 @@ def judge(case: Case) -> Judgement:
         return undetermined(words.REBALANCES)
     tracks: defaultdict[PositionProgress, list[Track]] = defaultdict(list)
     for track in case.tracks:
-        tracks[progress_of(track, case.commit_rhythm)].append(track)
+        tracks[progress_of(track, case.patience_ms(track.name))].append(track)
     if not tracks:
         return undetermined("its committed offsets")
     standing, moving = tracks[PositionProgress.NONE], tracks[PositionProgress.MOVES]
     waiting = [track for track in standing if _is_next(case, track, moving)]
     stalled = [track for track in standing if track not in waiting]
     if stalled:
-        return ABSENT if case.is_silent else _found(case, stalled)
+        return ABSENT if case.is_silent([track.name for track in stalled]) else _found(case, stalled)
     if waiting:
         names = [track.name for track in waiting]
         return undetermined(f"whether its turn comes to {some(names)}: it is busy with other partitions")
@@ -99,10 +104,10 @@ def _found(case: Case, stalled: list[Track]) -> Finding:
         case.group,
         f"Group {case.group} has not moved in {some(names)} for {duration(lasted)} at "
         f"least, {goes_on}; {records(total)} wait.",
-        why="Its consumers are alive to Kafka and will not be replaced. It usually commits every "
-        f"{duration(case.commit_rhythm.usual_ms)}.",
+        why="Its consumers are alive to Kafka and will not be replaced. A standstill of less than "
+        f"{duration(case.patience_ms(worst.name))} would be usual here.",
         evidence=_evidence(case, stalled),
-        remedies=_remedies(case, worst, holders),
+        remedies=_remedies(case, worst, holders, lasted),
         partitions=names,
         members=[member.member_id for member in holders],
         since=since,
@@ -125,14 +130,25 @@ def _evidence(case: Case, stalled: list[Track]) -> list[Evidence]:
     return evidence + words.state_evidence(case)
 
 
-def _remedies(case: Case, worst: Track, holders: list[Member]) -> list[Remedy]:
+def _remedies(case: Case, worst: Track, holders: list[Member], lasted: int) -> list[Remedy]:
     remedies = []
     for member in holders[:1]:
         host = f" on {member.host.lstrip('/')}" if member.host else ""
         who = f"member {member.member_id}{host}, client {member.client_id}"
         remedies.append(Remedy(f"Look at {who}: its log, a thread dump."))
-    step = f"If the record at {worst.offset} cannot be processed: stop the consumers and step over it."
-    return [*remedies, words.reset(case, step, [worst.name], "--to-offset", worst.offset + 1)]
+    if lasted < _POLL_INTERVAL_MS:
+        return remedies  # It may come through yet. Whoever steps over a record now loses it for nothing.
+    name = worst.name
+    place = ("--topic", name.topic, "--partition", name.partition, "--offset", worst.offset)
+    show = commands.kafka("kafka-console-consumer", case.cluster, *place, "--max-messages", 1)
+    return [
+        *remedies,
+        Remedy(
+            f"See the record at {worst.offset}. If one cannot be processed, it may also be a later one of "
+            "the same batch: the member's log names it. Step over no record that you have not seen fail.",
+            show,
+        ),
+    ]
 
 
-RULE = Rule.of(__name__, judge, Presentation("stands still", "stand still"))
+RULE = Rule.of(__name__, judge, Presentation("stands still", "stand still", stops_group=True))

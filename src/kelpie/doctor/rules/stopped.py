@@ -7,20 +7,24 @@ Why it matters: its records are not read. Offsets of a group that stays empty ex
 offsets.retention.minutes (7 days by default), and records after the retention of
 their topic, whichever comes first.
 
-How it decides: its last commit is older than three of its usual pauses between
-commits (never less than 2 s; 15 s where fewer than three commits are known),
-such a pause has not come up more than once before, and at least two records
-wait. With members in the group, they must have been waiting for as long,
+How it decides: its last commit is older than three usual pauses between commits
+of the member that holds the partition (never less than 15 s; a minute while a
+broker of the partition or of the group's coordinator is away), and at least two
+records wait. With members in the group, they must have been waiting for as long,
 too. A single commit proves no rhythm: then members that were there must show
 that it ever ran. Without the history of commits, two surveys show the same if
-the group has no members. Within the first minute its severity is lower: a
-restart looks the same.
+the group has no members. Its severity depends on how long records have been
+waiting: critical from a minute on if members are there, else a warning; lower
+before that, and where it is not known. If the group has paused for as long more
+than once before, and no look found it ill then, a job that runs now and then
+looks the same: then it is a notice, or a warning if silent members are there.
 
 What to do: start its consumers; or delete the group if it is not needed any
 more. If members are there, look into their logs.
 
 When it is wrong: a job that runs once a day and of which no earlier pause is
-known. A group that was shut down on purpose.
+known. A group that was shut down on purpose. Producers that write records with
+old timestamps make records look as if they had waited for long.
 
 Reproduce: kelpie lab run stopped
 """
@@ -30,7 +34,15 @@ from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import HISTORY, SECOND_LOOK, records, some
-from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, SURE_MS, PositionProgress, Track, progress_of
+from kelpie.doctor.positions import (
+    AUTO_COMMIT_MS,
+    MISSED,
+    SURE_MS,
+    PositionProgress,
+    Track,
+    lag_ms,
+    progress_of,
+)
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, duration
 
@@ -47,15 +59,18 @@ def judge(case: Case) -> Judgement:
         return undetermined(words.NO_COORDINATOR)
     if case.is_rebalancing:
         return undetermined(words.REBALANCES)
-    rhythm = case.commit_rhythm
     if case.silence_ms is None:
         return _by_surveys(case, behind)
-    if not case.is_silent:
+    if not case.is_silent([track.name for track in behind]):
         return ABSENT
     if case.members:
-        waiting = [track for track in behind if progress_of(track, rhythm) is PositionProgress.NONE]
+        waiting = [
+            track
+            for track in behind
+            if progress_of(track, case.patience_ms(track.name)) is PositionProgress.NONE
+        ]
         return _found(case, waiting) if waiting else undetermined(SECOND_LOOK)
-    if not rhythm.is_known and not any(generation.members for generation in case.generations):
+    if not case.commit_rhythm.is_known and not any(generation.members for generation in case.generations):
         return undetermined("whether it ever consumed: fewer than three commits are known, and no members")
     return _found(case, behind)
 
@@ -87,13 +102,12 @@ def _found(case: Case, behind: list[Track]) -> Finding:
         who = f"{counted(len(members), 'member is', 'members are')} there, and silent"
     else:
         who = "nobody is in it" if members is not None else "who is in it is not known"
-    severity = Severity.CRITICAL if members else Severity.WARNING
-    if since is not None and case.cluster.now - since < SURE_MS:
-        severity = Severity(severity - 1)
+    pauses = _usual_pauses(case)
+    before = f" It has paused for as long {pauses} times before: that may be how it works." if pauses else ""
     return RULE.finding(
-        severity,
+        _severity(case, behind, is_usual=bool(pauses)),
         case.group,
-        f"Group {case.group} has stopped: {silence}; {who}; {records(total)} wait in {some(names)}.",
+        f"Group {case.group} has stopped: {silence}; {who}; {records(total)} wait in {some(names)}.{before}",
         why="Nobody reads these records. While the group is empty, its offsets expire, and the records, too."
         if not members
         else "Its members keep their partitions as long as they send heartbeats; nobody else takes over.",
@@ -103,6 +117,25 @@ def _found(case: Case, behind: list[Track]) -> Finding:
         members=[member.member_id for member in members or ()],
         since=since,
     )
+
+
+def _usual_pauses(case: Case) -> int:
+    """How often it has paused for as long before. Once proves nothing: that is 0."""
+    pauses = case.commit_rhythm.pauses_of(case.silence_ms) if case.silence_ms is not None else 0
+    return pauses if pauses > 1 else 0
+
+
+def _severity(case: Case, behind: list[Track], *, is_usual: bool) -> Severity:
+    """By how long records have been waiting, and not by how long there were none."""
+    worst = Severity.CRITICAL if case.members else Severity.WARNING
+    if is_usual:
+        return Severity(worst - 1)
+    waits = [lag_ms(track) or (0, True) for track in behind]
+    if max(waited for waited, _ in waits) >= SURE_MS:
+        return worst
+    may_be_longer = any(is_older for _, is_older in waits)
+    is_long_silent = case.silence_ms is None or case.silence_ms >= SURE_MS
+    return Severity.WARNING if may_be_longer and is_long_silent else Severity(worst - 1)
 
 
 def _evidence(case: Case, behind: list[Track]) -> list[Evidence]:
@@ -123,4 +156,4 @@ def _remedies(case: Case) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge, Presentation("has stopped", "have stopped"))
+RULE = Rule.of(__name__, judge, Presentation("has stopped", "have stopped", stops_group=True))

@@ -27,7 +27,7 @@ from itertools import takewhile
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.transactions import Fate, ending, fate_of, open_in, open_ms, transaction_evidence
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -111,4 +111,4 @@ def _found(
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, Presentation(stops_group=True))

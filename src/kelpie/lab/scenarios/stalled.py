@@ -22,7 +22,7 @@ async def run(stage: Stage) -> None:
         lambda: administering.committed(stage, cluster, AFFECTED, PARTITION),
         lambda offset: offset == groups.affected.position(PARTITION),
     )
-    await stage.incident(cluster, finds={"KLP309": [AFFECTED]}, after_s=0.5, seconds_of_history=2.2)
+    await stage.incident(cluster, finds={"KLP309": [AFFECTED]}, after_s=0.5, seconds_of_history=16.0)
     after = await administering.committed(stage, cluster, AFFECTED, PARTITION)
     end = (await administering.log_ends(stage, cluster, PARTITION)).latest
     stage.expect(before == after < end, f"{AFFECTED} stands at {after}, as before; the log ends at {end}")

@@ -24,7 +24,7 @@ async def run(stage: Stage) -> None:
     )
     end = ends.latest
     stage.expect(at < end, f"{AFFECTED} stands at {at}, nobody is in it, and the log ends at {end}")
-    await stage.incident(cluster, finds={"KLP310": [AFFECTED]}, after_s=2.2)
+    await stage.incident(cluster, finds={"KLP310": [AFFECTED]}, after_s=16.0)
 
     stage.step("Somebody starts it again.")
     again = Application(stage, cluster, AFFECTED, [TOPIC]).start()
