@@ -13,8 +13,9 @@ from kelpie.model.partitioning import partition_for
 from kelpie.observations import Committed, Observations
 from kelpie.repair.applying import Repair, RepairResult
 from kelpie.repair.offset_sources import Sources
-from kelpie.repair.plan import CannotRepair, Plan
+from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, Plan
 from kelpie.repair.rehome import rehome, undo_rehome
+from kelpie.repair.undo_files import undo_folder
 from tests.client.inhabitants import Inhabitants
 from tests.repair.scene import GROUP, PARTITIONS, a_cluster, commit, committed, do, home, strike, with_nodes
 
@@ -49,7 +50,7 @@ def test_a_stricken_group_is_moved_with_the_offsets_on_dead_disks(persona: str, 
         assert partition_for(name, PARTITIONS) == plan.details["new_partition"]
         result = apply_of(cluster, disks)
         assert result.failure is None
-        assert len(result.reports) == 2
+        assert len(result.reports) == 3
         # More partitions may have got a leader since the plan, and the first name on one of them is taken.
         name = str(result.plan.details["new_name"])
         assert committed(cluster, name) == {0: 4, 1: 7}
@@ -174,7 +175,7 @@ def test_a_step_that_breaks_says_what_was_done_and_how_to_go_on(cluster: SyncClu
     result = apply_of(cluster)
     assert result.failure is not None
     assert "30 GROUP_AUTHORIZATION_FAILED" in result.failure
-    assert list(result.done) == []
+    assert [step.undo for step in result.done] == [NOTHING_CHANGES], "only the note was made"
     fault.lift()
     assert apply_of(cluster).failure is None
 
@@ -184,19 +185,19 @@ def test_the_check_afterwards_finds_a_commit_that_did_not_last(cluster: SyncClus
 
     async def work(nodes: Nodes) -> RepairResult:
         repair = await rehome(nodes, GROUP, Sources())
-        commit_, verify = repair.actions
+        note, commit_, verify = repair.actions
 
         async def commit_and_lose() -> str:
             report = await commit_()
             cluster.lose_offsets(str(repair.plan.details["new_name"]))
             return report
 
-        return await do(Repair(repair.plan, (commit_and_lose, verify)))
+        return await do(Repair(repair.plan, (note, commit_and_lose, verify)))
 
     result = with_nodes(cluster, work)
     assert result.failure is not None
     assert "its coordinator says none" in result.failure
-    assert len(result.reports) == 1
+    assert len(result.reports) == 2
     assert "--undo" in result.undo_steps[0].lines[0]
 
 
@@ -204,12 +205,55 @@ def test_undo_deletes_the_new_name(cluster: SyncCluster) -> None:
     """Offsets and all; a second time there is nothing to do."""
     name = str(apply_of(cluster).plan.details["new_name"])
 
-    async def undo(nodes: Nodes) -> RepairResult:
-        return await do(await undo_rehome(nodes, GROUP, name))
-
-    assert with_nodes(cluster, undo).failure is None
+    assert with_nodes(cluster, lambda nodes: _undone(nodes, name)).failure is None
     assert committed(cluster, name) == {}
-    assert with_nodes(cluster, undo).plan.steps == ()
+    assert with_nodes(cluster, lambda nodes: _undone(nodes, name)).plan.steps == ()
+
+
+def test_undo_leaves_alone_what_no_move_has_made(cluster: SyncCluster) -> None:
+    """Any group could be deleted with --as: a typing mistake cost a group its place."""
+    commit(cluster, "ledger", {0: 3})
+    undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, "ledger"))
+    assert not undo.plan.applicable
+    assert "may be another group" in undo.plan.obstacles[0]
+    name = str(apply_of(cluster).plan.details["new_name"])
+    of_another = with_nodes(cluster, lambda nodes: undo_rehome(nodes, "another", name))
+    assert not of_another.plan.applicable
+
+
+def test_undo_leaves_alone_a_group_that_has_moved_on(cluster: SyncCluster) -> None:
+    """The application runs under the new name: deleting it would lose the place for good."""
+    name = str(apply_of(cluster).plan.details["new_name"])
+    commit(cluster, name, {0: 5})
+    undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, name))
+    assert not undo.plan.applicable
+    assert "orders-0 has other offsets now" in undo.plan.obstacles[0]
+
+
+def test_undo_saves_what_it_deletes(cluster: SyncCluster) -> None:
+    """So the undo can be undone: the file is what kelpie reset --from-file reads."""
+    name = str(apply_of(cluster).plan.details["new_name"])
+    before = committed(cluster, name)
+    undo = with_nodes(cluster, lambda nodes: _undone(nodes, name))
+    assert undo.failure is None
+    (line,) = undo.plan.steps[1].undo.lines
+    saved = Path(line.split("--from-file ")[1].split()[0])
+    rows = [row.split(",") for row in saved.read_text().splitlines()]
+    assert {int(partition): int(offset) for _, partition, offset in rows} == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "kelpie rehome"}', '{"format": 1}'])
+def test_a_torn_record_is_no_record(cluster: SyncCluster, text: str) -> None:
+    """A file that cannot be read proves nothing, and does not stop anything either."""
+    name = str(apply_of(cluster).plan.details["new_name"])
+    (file,) = undo_folder().glob("rehome-*.json")
+    file.write_text(text)
+    undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, name))
+    assert "No record on this machine" in undo.plan.obstacles[0]
+
+
+async def _undone(nodes: Nodes, name: str) -> RepairResult:
+    return await do(await undo_rehome(nodes, GROUP, name))
 
 
 def test_kafka_0_9_has_no_undo_and_says_so() -> None:
@@ -217,7 +261,7 @@ def test_kafka_0_9_has_no_undo_and_says_so() -> None:
     with a_cluster("0.9") as cluster:
         commit(cluster, GROUP, {0: 4})
         plan = plan_of(cluster)
-        assert "Nothing deletes a group on this release" in plan.steps[0].undo.text
+        assert "Nothing deletes a group on this release" in plan.steps[1].undo.text
         name = str(apply_of(cluster).plan.details["new_name"])
         undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, name))
         assert not undo.plan.applicable

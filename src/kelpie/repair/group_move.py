@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from string import ascii_lowercase
 
 from kelpie.cluster import ClusterView, commands
@@ -78,13 +79,14 @@ class GroupMove:
         return self.goal.occupant.use(wanted)
 
 
-def plan_move(move: GroupMove) -> Plan:
+def plan_move(move: GroupMove, record: Path) -> Plan:
+    """`record`: the file that will say what was done."""
     carried = move.offsets.carried
     return Plan(
         "rehome",
         f"Move group {move.origin.group} to the name {move.goal.name}, with "
         f"{counted(len(carried), 'committed offset')}.",
-        () if move.use is Use.DONE else _steps(move),
+        () if move.use is Use.DONE else _steps(move, record),
         seen=tuple(_seen(move)),
         tables=(settled_table("Offsets to carry over (times in UTC)", carried),),
         warnings=tuple(_warnings(move.offsets)),
@@ -94,13 +96,14 @@ def plan_move(move: GroupMove) -> Plan:
     )
 
 
-def _steps(move: GroupMove) -> tuple[Step, ...]:
+def _steps(move: GroupMove, record: Path) -> tuple[Step, ...]:
     group, goal = move.origin.group, move.goal
     undo = ManualStep(EXPIRES)
     if goal.deletable:
-        line = commands.kelpie("rehome", move.cluster, group, "--as", goal.name, "--undo", "--apply")
-        undo = ManualStep("Delete the new group, as long as nothing uses it:", (line,))
+        line = commands.kelpie("rehome", move.cluster, group, "--as", goal.name, "--undo")
+        undo = ManualStep("Delete the new group, as long as nothing uses it (the plan comes first):", (line,))
     return (
+        Step(f"Note the move in {record}", "A file on this machine; undo needs it.", NOTHING_CHANGES),
         Step(
             f"Commit {counted(len(move.offsets.carried), 'offset')} for group {goal.name} at its "
             f"coordinator, broker {goal.coordinator}",

@@ -4,15 +4,17 @@ The old name keeps what it has, wherever that is: should its partition come back
 old by then. The application must be told the new name; until it uses it, nothing consumes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 from kelpie.client.nodes import Nodes
-from kelpie.cluster import ClusterView
+from kelpie.client.survey import wall_clock
+from kelpie.cluster import ClusterView, commands
 from kelpie.model.names import TopicPartition
-from kelpie.model.words import counted
+from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, Observations
+from kelpie.repair import offsets_file
 from kelpie.repair.applying import Repair
 from kelpie.repair.claims import SettledOffset, settle
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
@@ -28,10 +30,13 @@ from kelpie.repair.group_move import (
 )
 from kelpie.repair.group_names import Occupant, Use, healthy_names, is_candidate
 from kelpie.repair.log_ends import ends_of
+from kelpie.repair.move_records import MoveRecord, record_of
 from kelpie.repair.offset_sources import Sources, gather, home_of
 from kelpie.repair.picture import survey_cluster
-from kelpie.repair.plan import CannotRepair, ManualStep, Plan, PlanTable, Step
+from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, ManualStep, Plan, PlanTable, Step
+from kelpie.repair.undo_files import undo_file, write_whole
 
+_MOST_NAMED = 3
 _MOST_NAMES = 20
 """So many names that are taken are passed over before a person has to choose one."""
 
@@ -78,16 +83,26 @@ async def rehome(
         Goal(name, home_of(cluster, name), coordinator, occupant, deletable),
         MovedOffsets(tuple(carried), tuple(left), tuple(gathered.reports), ends),
     )
-    plan = plan_move(move)
+    claims = move.offsets.claims
+    offsets = {claim.partition: claim.offset for claim in claims}
+    record = MoveRecord(nodes.cluster_id or "", group, name, wall_clock(), offsets)
+    plan = plan_move(move, record.file)
     if not plan.steps:
         return Repair(plan)
-    claims = move.offsets.claims
+
+    async def note() -> str:
+        record.write()
+        return f"The move is noted in {record.file}."
+
     commit = partial(coordinators.commit, name, claims)
-    return Repair(plan, (commit, partial(coordinators.compare, name, claims)))
+    return Repair(plan, (note, commit, partial(coordinators.compare, name, claims)))
 
 
 async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
-    """What would take the new name away again. Raises CannotRepair, ClientError."""
+    """What would take the new name away again: only one that a move has made, and that nothing uses.
+
+    Raises CannotRepair, ClientError.
+    """
     coordinators = Coordinators(nodes, await survey_cluster(nodes))
     cluster = coordinators.cluster
     partition = home_of(cluster, new_name)
@@ -98,16 +113,27 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
     if not occupant.offsets and not occupant.listed:
         return Repair(Plan("rehome", title, seen=(f"There is no group {new_name}: nothing to undo.",)))
     offsets = sorted(occupant.offsets.values(), key=lambda claim: claim.partition)
+    current = {claim.partition: claim.offset for claim in offsets}
+    file = undo_file(new_name, wall_clock(), ".csv")
+
+    async def save() -> str:
+        write_whole(file, offsets_file.write(current))
+        return f"{counted(len(current), 'offset')} saved to {file}."
+
+    restore = commands.kelpie("reset", cluster, new_name, "--from-file", str(file), "--apply")
     plan = Plan(
         "rehome",
         title,
         (
             Step(
+                f"Save what is committed now to {file}",
+                "A file on this machine.",
+                NOTHING_CHANGES,
+            ),
+            Step(
                 f"Delete group {new_name} at its coordinator, broker {cluster.coordinator_of(new_name)}",
                 f"The group is gone, and {counted(len(offsets), 'offset')} with it.",
-                ManualStep(
-                    "Move the group again, or commit the offsets of the table with kelpie reset --from-file."
-                ),
+                ManualStep("Commit the saved offsets again:", (restore,)),
             ),
         ),
         tables=(
@@ -121,12 +147,33 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
             ),
         ),
         obstacles=(
+            *_record_obstacle(record_of(nodes.cluster_id or "", group, new_name), group, new_name, current),
             *members_obstacle(occupant.state),
             *(() if await coordinators.can_delete(new_name) else (EXPIRES,)),
         ),
         details={"group": group, "new_name": new_name, "offsets": [offset_data(claim) for claim in offsets]},
     )
-    return Repair(plan, (partial(coordinators.delete, new_name),))
+    return Repair(plan, (save, partial(coordinators.delete, new_name)))
+
+
+def _record_obstacle(
+    record: MoveRecord | None, group: str, new_name: str, current: Mapping[TopicPartition, int]
+) -> list[str]:
+    """An undo acts only on what its own record says was done."""
+    if record is None:
+        return [
+            f"No record on this machine says that kelpie rehome moved {group} to {new_name}, so {new_name} "
+            "may be another group. Whoever is sure may delete it with Kafka's own tool."
+        ]
+    moved_on = record.moved_on(current)
+    if not moved_on:
+        return []
+    return [
+        f"Group {new_name} is not as the move left it: {listed(moved_on[:_MOST_NAMED])}"
+        f"{' and more' if len(moved_on) > _MOST_NAMED else ''} "
+        f"{'has' if len(moved_on) == 1 else 'have'} other offsets now. Something uses it, and would lose "
+        "its place."
+    ]
 
 
 async def _goal(

@@ -12,7 +12,11 @@ def undo_file(name: str, now: Instant, suffix: str) -> Path:
     """Where to keep what was there before; each group and second has its own file."""
     when = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:80] or "_"
-    return default_folder() / "undo" / f"{plain}-{when}{suffix}"
+    return undo_folder() / f"{plain}-{when}{suffix}"
+
+
+def undo_folder() -> Path:
+    return default_folder() / "undo"
 
 
 def write_whole(file: Path, text: str) -> None:
