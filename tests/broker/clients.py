@@ -1,5 +1,6 @@
 """What clients send, in few words, and what they make of the answers."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kelpie.errors import ErrorCode
@@ -17,6 +18,8 @@ from kelpie.wire.api.offset_commit import (
 )
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kelpie.wire.api.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kelpie.wire.consumer_protocol import Assignment, encode, rows_of
 from kelpie.wire.records import Record, read_all_records, write_batch, write_message_set
 from tests.broker.driver import PARKED, START, Cluster, Sent
 
@@ -295,16 +298,49 @@ def committed(
     return ErrorCode(found.error_code) if found.error_code else found.committed_offset
 
 
-def join(cluster: Cluster, node: int, group: str, member: str = "", *, version: int = 3) -> Sent:
+def join(
+    cluster: Cluster,
+    node: int,
+    group: str,
+    member: str = "",
+    *,
+    version: int = 3,
+    instance: str | None = None,
+) -> Sent:
     request = JoinGroupRequest(
         group_id=group,
         session_timeout_ms=10_000,
         rebalance_timeout_ms=10_000,
         member_id=member,
+        group_instance_id=instance,
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=b"\0\0\0\0\0\0\xff\xff\xff\xff")],
     )
     return cluster.send(node, request, 0 if cluster.persona.name == "0.9" else version)
+
+
+def sync(
+    cluster: Cluster,
+    node: int,
+    group: str,
+    generation: int,
+    member: str,
+    *,
+    assignments: Mapping[str, Iterable[TopicPartition]] | None = None,
+) -> Sent:
+    """The leader's, with assignments, or a follower's."""
+    request = SyncGroupRequest(
+        group_id=group,
+        generation_id=generation,
+        member_id=member,
+        assignments=[
+            SyncGroupRequestAssignment(
+                member_id=one, assignment=encode(Assignment(assigned_partitions=rows_of(partitions)), 0)
+            )
+            for one, partitions in (assignments or {}).items()
+        ],
+    )
+    return cluster.send(node, request, 3)
 
 
 def heartbeat(cluster: Cluster, node: int, group: str, generation: int, member: str) -> ErrorCode:

@@ -8,7 +8,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, ClientConnection
 from kelpie.broker.fabric import ClusterSpec, Fabric
 from kelpie.broker.image import Endpoint, PartitionImage
 from kelpie.broker.replica import Replica
@@ -96,6 +96,7 @@ class Cluster:
         *,
         client_id: str = "client",
         listener: str = "PLAINTEXT",
+        connection: ClientConnection | None = None,
     ) -> Sent:
         key = declaration_of(type(request)).api_key
         assert key is not None
@@ -115,7 +116,8 @@ class Cluster:
         def refuse() -> None:
             sent.refused = True
 
-        self.fabric.handle(node, Call(header, message, "/127.0.0.1", answer, refuse, listener), self.now)
+        call = Call(header, message, "/127.0.0.1", answer, refuse, listener, connection)
+        self.fabric.handle(node, call, self.now)
         return sent
 
     def ask(self, node: int, request: Any, version: int | None = None, **more: Any) -> Any:

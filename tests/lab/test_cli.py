@@ -77,6 +77,32 @@ def test_up_serves_until_it_is_told_to_end(sign: int) -> None:
         assert process.stderr.read() == ""
 
 
+def test_up_counts_by_group_on_request() -> None:
+    """It says by which plan, and where to look."""
+    with _started("up", "--brokers", "1", "--attribution", "incarnation") as (process, said):
+        assert "counts     by group; plan incarnation, mapping in memory" in said
+        scrape = re.search(r"curl (http://127\.0\.0\.1:\d+/brokers/1/metrics)\n", said)
+        assert scrape, said
+        assert max(map(len, said.splitlines())) <= 80
+        with urllib.request.urlopen(scrape[1], timeout=5) as answer:
+            assert "kop_server_ALIVE_CHANNEL_COUNT" in answer.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--zookeeper", "127.0.0.1:2181"), "mapping of a plan of attribution"),
+        (("--attribution", "join", "--zookeeper", "nowhere:x"), "nowhere:x"),
+    ],
+)
+def test_up_says_what_is_wrong_with_zookeeper(arguments: tuple[str, ...], why: str) -> None:
+    """No traceback for a mistake of the user's."""
+    with pytest.raises(CommandError, match=why):
+        _run("up", *arguments)
+
+
 def test_up_tells_more_on_request() -> None:
     """One line for each thing that happens."""
     with _started("up", "--brokers", "1", "-v") as (process, said):

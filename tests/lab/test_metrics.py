@@ -1,6 +1,5 @@
 """What brokers count, and how it is written down."""
 
-import re
 from typing import Any
 
 from kelpie.lab import SyncCluster
@@ -8,27 +7,13 @@ from kelpie.lab.metrics import Meter, errors_in, exposition
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from tests.lab.client import Client, heartbeat
+from tests.lab.prometheus import read_strictly
 from tests.lab.stub import SyncStubCluster
-
-_SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\d+)')
 
 
 def _samples(text: str) -> dict[str, int]:
-    """Reads the text format strictly; by the sample as it is written."""
-    samples: dict[str, int] = {}
-    typed: set[str] = set()
-    for line in text.splitlines():
-        if line.startswith("# TYPE "):
-            typed.add(line.split()[2])
-        elif not line.startswith("# HELP "):
-            match = _SAMPLE.fullmatch(line)
-            assert match, line
-            assert match[1] in typed, "a family is declared before its samples"
-            key = line.rpartition(" ")[0]
-            assert key not in samples, "a sample is there once"
-            samples[key] = int(match[3])
-    assert text.endswith("\n")
-    return samples
+    """By the sample as it is written."""
+    return {sample.text: int(sample.value) for sample in read_strictly(text)}
 
 
 def test_requests_errors_connections_and_bytes_are_counted() -> None:

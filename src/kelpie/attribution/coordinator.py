@@ -20,6 +20,9 @@ from kelpie.attribution.plan import Connection, Removal
 from kelpie.attribution.requests import Delete, Request
 from kelpie.model.time import Instant
 
+_REMOVED_DIRECTLY = (Removal.NOT_REJOINED, Removal.REPLACED)
+"""KoP removes these without `removeMemberAndUpdateGroup`, where the document put the deletion."""
+
 
 class CoordinatorPlan(MappingPlan):
     name = "coordinator"
@@ -37,7 +40,7 @@ class CoordinatorPlan(MappingPlan):
         self, group: str, member_id: str, client: ClientAddress, reason: Removal, now: Instant
     ) -> list[Request]:
         path = mapping_path(client)
-        if path is None or self._is_shutting_down or reason is Removal.NOT_REJOINED:
+        if path is None or self._is_shutting_down or reason in _REMOVED_DIRECTLY:
             return []
         return [Delete(self.broker, path)]
 

@@ -34,6 +34,8 @@ class Removal(Enum):
     EXPIRED = "expired"
     NOT_REJOINED = "not rejoined"
     """It did not join again before the rebalance ended. Kafka and KoP remove it in `onCompleteJoin`."""
+    REPLACED = "replaced"
+    """A static member came again, under another member id (KIP-345)."""
 
 
 class AssignedMember(NamedTuple):

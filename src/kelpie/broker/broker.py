@@ -19,7 +19,9 @@ from kelpie.broker.personas import Persona
 from kelpie.broker.replica import Replica
 from kelpie.broker.settings import BrokerSettings
 from kelpie.broker.timers import Timers
+from kelpie.broker.traffic import Traffic
 from kelpie.broker.transaction_service import TransactionService
+from kelpie.coordinator.classic.group import find_group
 from kelpie.coordinator.notes import Note
 from kelpie.coordinator.transactions import MarkerRequest
 from kelpie.errors import ErrorCode
@@ -57,6 +59,8 @@ class Broker:
         self.load_delays: dict[int | None, int] = {}
         """Milliseconds that loading a group shard takes, by partition; under None for all others. A fault."""
         self.log_keeper: LogKeeper | None = None
+        self.traffic: Traffic | None = None
+        """What it counts in this life; None if it counts nothing."""
         self._log_configs: dict[str, tuple[Any, LogConfig]] = {}
 
     def tell(self, partition: TopicPartition, notes: Iterable[Note], now: Instant) -> None:
@@ -64,6 +68,13 @@ class Broker:
         if self.log_keeper is not None:
             for note in notes:
                 self.log_keeper(self.node_id, partition, note, now)
+        if self.traffic is not None and partition.topic == OFFSETS_TOPIC:
+            host = self.groups.hosts.get(partition.partition)
+            if host is None:
+                self.traffic.told(notes, lambda _: None, 0, now)
+            else:
+                state = host.shard.state
+                self.traffic.told(notes, lambda group: find_group(state, group), host.epoch, now)
 
     # The image
 
@@ -121,6 +132,7 @@ class Broker:
     def died(self) -> None:
         """What was only in memory is gone; the logs lie on disk."""
         self.timers.clear()
+        self.traffic = None
         for replica in self.replicas.values():
             replica.resigned()
         self.groups = GroupService(self)

@@ -23,6 +23,8 @@ class Call:
     answer: Callable[[Any], None]
     refuse: Callable[[], None]
     listener: str = "PLAINTEXT"
+    connection: "ClientConnection | None" = None
+    """None: the driver does not tell."""
 
     @property
     def version(self) -> int:
@@ -31,6 +33,35 @@ class Call:
     @property
     def client_id(self) -> str:
         return self.header.client_id or ""
+
+
+@dataclass(slots=True, eq=False)
+class ClientConnection:
+    """The connection that calls come on. It is not equal to any other."""
+
+    is_closed: bool = False
+
+
+class HeldAnswer:
+    """Keeps the answer to a call back until it is released. What is answered after that leaves at once."""
+
+    def __init__(self, call: Call) -> None:
+        self._send = call.answer
+        self._responses: list[Any] = []
+        self._is_released = False
+        call.answer = self._answer
+
+    def release(self) -> None:
+        self._is_released = True
+        responses, self._responses = self._responses, []
+        for response in responses:
+            self._send(response)
+
+    def _answer(self, response: Any) -> None:
+        if self._is_released:
+            self._send(response)
+        else:
+            self._responses.append(response)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,9 @@ class Fabric:
     def stop(self, node_id: int, now: Instant) -> None:
         """A controlled shutdown: its partitions have new leaders before it goes."""
         if node_id in self._brokers.alive:
+            traffic = self._brokers[node_id].traffic
+            if traffic is not None:
+                traffic.shutting_down(now)
             self.controller.broker_lost(node_id)
             self.publish(now)
             self._drop(node_id)

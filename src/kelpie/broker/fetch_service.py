@@ -161,6 +161,18 @@ class FetchService:
             data.current_leader = LeaderIdAndEpoch(leader_id=state.leader, leader_epoch=state.leader_epoch)
         return data
 
+    def count(
+        self, call: Call, asked: dict[Place, Asked], answers: dict[Place, wire.PartitionData], now: Instant
+    ) -> None:
+        """Counts what is sent, if this broker counts at all."""
+        traffic = self._broker.traffic
+        if traffic is None:
+            return
+        for place, data in answers.items():
+            partition = self.partition_of(asked[place], call.version) if data.records else None
+            if partition is not None:
+                traffic.fetched(call, partition, asked[place].request.fetch_offset, data.records or b"", now)
+
     def endpoints(self, parts: list[wire.PartitionData]) -> list[NodeEndpoint]:
         return self._broker.image.endpoints(
             part.current_leader.leader_id for part in parts if part.current_leader is not None
@@ -194,7 +206,7 @@ class Waiting:
     def begin(self, now: Instant) -> None:
         answers, ready = self._gather()
         if ready or self._request.max_wait_ms <= 0 or not self._partitions:
-            self._answer(answers)
+            self._answer(answers, now)
         else:
             self._fetching.wait(self, now + self._request.max_wait_ms)
 
@@ -202,11 +214,11 @@ class Waiting:
         answers, ready = self._gather()
         if ready:
             self._fetching.stop_waiting(self)
-            self._answer(answers)
+            self._answer(answers, now)
 
     def late(self, now: Instant) -> None:
         self._fetching.stop_waiting(self)
-        self._answer(self._gather()[0])
+        self._answer(self._gather()[0], now)
 
     def _gather(self) -> tuple[dict[Place, wire.PartitionData], bool]:
         """What there is now, and whether that is enough to answer."""
@@ -220,7 +232,8 @@ class Waiting:
         # More than the answer can hold is never waited for.
         return answers, urgent or size >= min(self._request.min_bytes, room)
 
-    def _answer(self, answers: dict[Place, wire.PartitionData]) -> None:
+    def _answer(self, answers: dict[Place, wire.PartitionData], now: Instant) -> None:
+        self._fetching.count(self._call, self._partitions, answers, now)
         topics: dict[tuple[str, bytes], list[wire.PartitionData]] = {}
         for place, data in answers.items():
             asked = self._partitions[place]

@@ -13,6 +13,7 @@ from kelpie.broker.personas import Persona
 from kelpie.broker.replica import Replica
 from kelpie.broker.settings import BrokerSettings
 from kelpie.broker.timers import Timers
+from kelpie.broker.traffic import Traffic
 from kelpie.coordinator.notes import Note
 from kelpie.coordinator.transactions import MarkerRequest
 from kelpie.errors import ErrorCode
@@ -48,6 +49,7 @@ class Host(Protocol):
     timers: Timers
     replicas: dict[TopicPartition, Replica]
     load_delays: dict[int | None, int]
+    traffic: Traffic | None
 
     @property
     def links(self) -> Links: ...

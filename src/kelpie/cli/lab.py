@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from kelpie.attribution.plans import PLANS
 from kelpie.broker.personas import RELEASES
 from kelpie.cli.command import CommandError, folded, option, setting
 from kelpie.lab.cluster import Cluster
@@ -45,6 +46,18 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         up, "--control-port P", "port of the HTTP control API; a free one if left out", type=int, default=0
     )
     option(up, "--log DIR", "write the log of each broker into this folder, in Kafka's words", type=Path)
+    option(
+        up,
+        "--attribution PLAN",
+        "count what each group reads, and know the group of a fetch by this plan: "
+        f"{', '.join(PLANS)}; see docs/attribution.md",
+        choices=PLANS,
+    )
+    option(
+        up,
+        "--zookeeper HOST:PORT",
+        "keep the mapping of the plan in this ZooKeeper; in memory if left out",
+    )
     _add_verbose(up)
 
     listing = actions.add_parser(
@@ -103,6 +116,8 @@ def _up(arguments: argparse.Namespace) -> int:
         port=arguments.port,
         control_port=arguments.control_port,
         log_folder=arguments.log,
+        attribution=arguments.attribution,
+        zookeeper=arguments.zookeeper,
     )
     return asyncio.run(_stay_up(cluster))
 
@@ -119,9 +134,14 @@ async def _stay_up(cluster: Cluster) -> int:
         # Three addresses are enough for any client, and fit on a line.
         print(f"  bootstrap  {','.join(addresses[:3])}")
         print(f"  control    {cluster.control_address}")
+        if cluster.attribution is not None:
+            print(f"  counts     by group; plan {cluster.attribution}, mapping in {cluster.mapping_place}")
         print("\nTry:")
         print(f"  kcat -L -b {addresses[0]}")
         print(f"  curl -X POST {cluster.control_address}/brokers/{cluster.node_ids[-1]}/kill")
+        if cluster.attribution is not None:
+            print(f"  curl {cluster.control_address}/brokers/{cluster.node_ids[0]}/metrics")
+            print(f"  curl {cluster.control_address}/mappings")
         print("\nCtrl-C ends it.", flush=True)
         await ended.wait()
     return 0

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kelpie.attribution.requests import Create, Delete, Put, Read, ReadChildren, Request, Result
-from kelpie.client.zookeeper import connected, kazoo_exceptions
+from kelpie.client.zookeeper import abandon, connected, kazoo_exceptions
 from kelpie.client.zookeeper_nodes import TreeNode, TreeReader
 
 LIMIT_S = 10.0
@@ -30,6 +30,10 @@ class ZooKeeperStore:
     def tree(self, root: str) -> dict[str, TreeNode] | None:
         """All nodes below the root by path. None: there is no such root."""
         return self._reader.tree(root)
+
+    def abandon(self) -> None:
+        """Breaks the connection without ending the session, as the death of a process does."""
+        abandon(self._client)
 
     def carry_out(self, request: Request) -> Result:
         """One request; its result, as `kelpie.attribution.requests` says."""
@@ -97,7 +101,9 @@ class ZooKeeperStore:
 
 
 @contextmanager
-def opened(hosts: str, limit_s: float = LIMIT_S, *, read_only: bool = False) -> Iterator[ZooKeeperStore]:
+def opened(
+    hosts: str, limit_s: float = LIMIT_S, *, read_only: bool = False, session_s: float | None = None
+) -> Iterator[ZooKeeperStore]:
     """A store at `hosts`, written HOST:PORT[,…][/PATH]. Raises ZooKeeperError, also while it is used."""
-    with connected(hosts, limit_s, read_only=read_only, of_kafka=False) as client:
+    with connected(hosts, limit_s, read_only=read_only, of_kafka=False, session_s=session_s) as client:
         yield ZooKeeperStore(client, hosts, limit_s)

@@ -6,8 +6,9 @@ Pulsar) keeps in it which client belongs to which group.
 
 import importlib
 import logging
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 _BROKERS = "/brokers/ids"
@@ -18,10 +19,18 @@ class ZooKeeperError(Exception):
 
 
 @contextmanager
-def connected(hosts: str, limit_s: float, *, read_only: bool = False, of_kafka: bool = True) -> Iterator[Any]:
+def connected(
+    hosts: str,
+    limit_s: float,
+    *,
+    read_only: bool = False,
+    of_kafka: bool = True,
+    session_s: float | None = None,
+) -> Iterator[Any]:
     """A kazoo client. `hosts` as zookeeper.connect has them: "zk-1:2181,zk-2:2181/kafka".
 
-    `of_kafka`: it must be the ZooKeeper of a Kafka cluster, with its brokers in it. Every call of the client
+    `of_kafka`: it must be the ZooKeeper of a Kafka cluster, with its brokers in it. `session_s`: after so long
+    the server gives a session up whose client is silent; `limit_s` if left out. Every call of the client
     blocks, for the time limit at most. Raises ZooKeeperError, also for what goes wrong while the client is
     used.
     """
@@ -36,7 +45,7 @@ def connected(hosts: str, limit_s: float, *, read_only: bool = False, of_kafka: 
     # Kazoo logs each attempt; the errors below say all that a user needs.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     try:
-        client = kazoo.KazooClient(hosts, timeout=limit_s, read_only=read_only)
+        client = kazoo.KazooClient(hosts, timeout=session_s or limit_s, read_only=read_only)
     except ValueError as error:
         raise ZooKeeperError(
             f"{hosts!r} is no address of ZooKeeper: {error}. Write HOST:PORT[/PATH]."
@@ -57,6 +66,20 @@ def connected(hosts: str, limit_s: float, *, read_only: bool = False, of_kafka: 
     finally:
         client.stop()
         client.close()
+
+
+def abandon(client: Any) -> None:
+    """Breaks the connection as the death of a process does: the session lives on until its timeout.
+
+    Kazoo can only end a session properly, so this reaches into it: a client that is stopped does not connect
+    again when its socket breaks.
+    """
+    client._stopped.set()
+    broken = client._connection._socket
+    if broken is not None:
+        with suppress(OSError):
+            broken.shutdown(socket.SHUT_RDWR)
+    client._safe_close()
 
 
 def _start(client: Any, hosts: str, limit_s: float) -> None:

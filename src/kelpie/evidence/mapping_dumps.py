@@ -15,10 +15,10 @@ too.
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kelpie.evidence.dating import name_order
 from kelpie.model.time import Instant
@@ -40,6 +40,22 @@ class _Listing:
     root: str | None = None
     exists: bool = True
     nodes: dict[str, StoredValue] = field(default_factory=dict)
+
+
+def write_listing(nodes: Mapping[str, StoredValue] | None, root: str, at: Instant | None = None) -> str:
+    """One listing as such a text. None: there is no such root."""
+    lines = (
+        []
+        if at is None
+        else [f"# {datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec='milliseconds')}"]
+    )
+    if nodes is None:
+        lines.append(f"{root} does not exist")
+    else:
+        lines.append(f"{root}\tvalue=b''")
+        for path, (data, version, _) in sorted(nodes.items()):
+            lines.append(f"{path}\tvalue={data!r}\tversion={version}")
+    return "\n".join(lines) + "\n"
 
 
 def looks_like_mappings(lines: Sequence[str]) -> bool:

@@ -8,9 +8,11 @@ from typing import Any
 from kelpie.broker.declined import Declined
 from kelpie.broker.fabric import Fabric
 from kelpie.broker.image import NO_LEADER, Endpoint
+from kelpie.lab.attribution import Attribution
 from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.connection import BrokerConnection, ServedBroker
 from kelpie.lab.driver import FabricDriver, log
+from kelpie.lab.kop_metrics import kop_exposition
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.metrics import exposition
 from kelpie.lab.network import BrokerNetwork, Port, Server
@@ -77,8 +79,10 @@ class Brokers:
         listeners: Mapping[int, Listener],
         network: BrokerNetwork,
         logs: BrokerLogs | None,
+        attribution: Attribution | None,
     ) -> None:
         self.driver = driver
+        self._attribution = attribution
         self.node_ids = tuple(listeners)
         self._listeners = listeners
         self._network = network
@@ -117,6 +121,24 @@ class Brokers:
         meters = {node: listener.broker.meter for node, listener in self._listeners.items()}
         return exposition(meters, self.describe())
 
+    @property
+    def attribution(self) -> Attribution:
+        """Raises LabError if the brokers do not count by group."""
+        if self._attribution is None:
+            raise LabError(
+                "The brokers do not count traffic by group: give the cluster a plan of attribution."
+            )
+        return self._attribution
+
+    def scrape(self, node_id: int, *, dated: bool = False, verbatim: bool = False) -> str:
+        """What a broker exports as KoP would. Raises LabError if the broker is down, or does not count."""
+        life = self.attribution.life(node_id) if self.is_alive(node_id) else None
+        if life is None:
+            raise LabError(f"Broker {node_id} is down.")
+        connections = self._listeners[node_id].broker.meter.connections
+        at = self.driver.clock.now() if dated else None
+        return kop_exposition(life, connections, self.driver.loop.time(), at=at, verbatim=verbatim)
+
     def partition(self, topic: str, partition: int) -> TopicPartition:
         """Raises LabError if there is no such partition."""
         known = self.fabric.controller.image.topic(topic)
@@ -139,6 +161,8 @@ class Brokers:
         if not self.is_alive(node_id):
             raise LabError(f"Broker {node_id} is down already.")
         listener = self._listeners[node_id]
+        if abruptly and self._attribution is not None:
+            self._attribution.kill(node_id)
         if abruptly:
             cut = listener.close(abruptly=True)
             self.change(lambda fabric, now: fabric.kill(node_id, now))
@@ -154,6 +178,8 @@ class Brokers:
         for connection in tuple(listener.connections):
             connection.close(abruptly=True)
         await listener.closed()
+        if self._attribution is not None:
+            await self._attribution.end(node_id, abruptly=abruptly)
         return cut
 
     def bring_up(self, node_id: int) -> None:
@@ -171,6 +197,8 @@ class Brokers:
             ) from None
         if self._logs is not None:
             self._logs.started(node_id, self.driver.clock.now())
+        if self._attribution is not None:
+            self._attribution.begin(node_id)
         # The loop accepts no connection before its next iteration: by then the broker has started.
         self.change(lambda fabric, now: fabric.start(node_id, now))
         log.info("broker %d is up", node_id)

@@ -13,22 +13,28 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from kelpie.attribution.addresses import KOP_ROOT
+from kelpie.attribution.plan import Plan
 from kelpie.broker.fabric import ClusterSpec, Fabric
 from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import persona as persona_named
+from kelpie.lab.attribution import Attribution, plan_named
+from kelpie.lab.broker_life import BrokerLife
 from kelpie.lab.broker_log import BrokerLogs
 from kelpie.lab.brokers import Brokers, Listener
+from kelpie.lab.cluster_options import default_settings, settings_as_text
 from kelpie.lab.connection import ServedBroker
 from kelpie.lab.control import Control
 from kelpie.lab.driver import ClusterClock, FabricDriver
 from kelpie.lab.faults import Faults
 from kelpie.lab.injection import Injection
 from kelpie.lab.lab_errors import LabDefect, LabError
+from kelpie.lab.mapping_stores import MemoryMappings, ZooKeeperMappings
 from kelpie.lab.network import BrokerNetwork, Loopback
 from kelpie.model.time import Instant
 from kelpie.wire.framing import LARGEST_FRAME
@@ -62,23 +68,6 @@ def _opened(part: T | None) -> T:
     return part
 
 
-class ClusterOptions(TypedDict, total=False):
-    """What `Cluster` takes beside the number of brokers; its docstring explains them."""
-
-    racks: Sequence[str | None] | None
-    offsets_partitions: int | None
-    replication: int | None
-    config: Mapping[str, object] | None
-    persona: str
-    port: int | None
-    control_port: int | None
-    first_node_id: int
-    log_folder: Path | None
-    network: BrokerNetwork | None
-    wall: Callable[[], float]
-    rng: random.Random | None
-
-
 class Cluster:
     """The cluster. `Injection` documents the faults that it can be given.
 
@@ -92,6 +81,9 @@ class Cluster:
     - `log_folder`: where each broker writes what its group coordinator does, in the words of its release;
       broker-1.log and so on. If left out, nothing is written.
     - `control_port`: where the HTTP control API listens; 0 for any free port, None for no control API.
+    - `attribution`: the plan by which brokers know the group of a fetch, by name or as a class; then they count
+      what each group reads. If left out, they do not count.
+    - `zookeeper`: where the plan keeps its mapping, HOST:PORT[,…][/PATH]; in memory if left out.
     - `network`: how clients reach the brokers; sockets of loopback if left out. With a `MemoryNetwork` only
       clients of this process do.
     - `wall`: the time in seconds since 1970; a virtual clock has its own.
@@ -111,6 +103,8 @@ class Cluster:
         control_port: int | None = None,
         first_node_id: int = 1,
         log_folder: Path | None = None,
+        attribution: str | type[Plan] | None = None,
+        zookeeper: str | None = None,
         network: BrokerNetwork | None = None,
         wall: Callable[[], float] = time.time,
         rng: random.Random | None = None,
@@ -128,9 +122,16 @@ class Cluster:
             self.persona = persona_named(persona)
         except ValueError as error:
             raise LabError(f"There is {error}.") from None
+        if zookeeper is not None and attribution is None:
+            raise LabError("ZooKeeper is for the mapping of a plan of attribution: name the plan, too.")
+        self._plan = plan_named(attribution) if isinstance(attribution, str) else attribution
+        self._mappings = MemoryMappings() if zookeeper is None else ZooKeeperMappings(zookeeper)
+        self.mapping_place = "memory" if zookeeper is None else f"ZooKeeper at {zookeeper}"
         self.size = brokers
         self.node_ids: tuple[int, ...] = tuple(range(first_node_id, first_node_id + brokers))
-        self.config = _defaults(brokers, offsets_partitions, replication) | _settings(config or {})
+        self.config = default_settings(brokers, offsets_partitions, replication) | settings_as_text(
+            config or {}
+        )
         self.endpoints: dict[int, Endpoint] = {}
         self._racks = racks
         self._port = port
@@ -144,6 +145,7 @@ class Cluster:
         self._brokers: Brokers | None = None
         self._injection: Injection | None = None
         self._logs: BrokerLogs | None = None
+        self._attribution: Attribution | None = None
 
     # Beginning and end.
 
@@ -165,6 +167,8 @@ class Cluster:
         if self._driver is not None:
             raise LabError("A cluster can be opened once; make another one.")
         loop = asyncio.get_running_loop()
+        if self._plan is not None:
+            await self._mappings.check()
         bound_ports = self._network.bind_all(self.size, self._port)
         try:
             for at, (node_id, port) in enumerate(zip(self.node_ids, bound_ports, strict=True)):
@@ -179,16 +183,28 @@ class Cluster:
                     self._logs.started(node_id, clock.now())
             driver = self._driver = FabricDriver(fabric, clock, loop)
             faults = Faults(clock.now, self._topic_name)
+            attribution = self._attribution = self._new_attribution(driver, faults)
             largest = int(self.config.get("socket.request.max.bytes", LARGEST_FRAME))
             listeners = {
                 node_id: Listener(
                     endpoint,
-                    ServedBroker(node_id, driver, faults, self.persona, self._neighbours, largest),
+                    ServedBroker(
+                        node_id,
+                        driver,
+                        faults,
+                        self.persona,
+                        self._neighbours,
+                        largest,
+                        life=partial(self._life, node_id),
+                    ),
                 )
                 for node_id, endpoint in self.endpoints.items()
             }
-            self._brokers = Brokers(driver, listeners, self._network, self._logs)
+            self._brokers = Brokers(driver, listeners, self._network, self._logs, attribution)
             self._injection = Injection(self._brokers, faults, self.persona)
+            if attribution is not None:
+                for node_id in self.node_ids:
+                    attribution.begin(node_id)
             for listener in listeners.values():
                 listener.open(bound_ports[0])
                 del bound_ports[0]
@@ -215,6 +231,8 @@ class Cluster:
             self._injection.faults.close()
         if self._brokers is not None:
             await self._brokers.close()
+        if self._attribution is not None:
+            await self._attribution.close()
         if self._logs is not None:
             self._logs.close()
 
@@ -228,6 +246,11 @@ class Cluster:
     def control_address(self) -> str | None:
         """Where the control API is, as the beginning of a URL."""
         return None if self._control is None else self._control.address
+
+    @property
+    def attribution(self) -> str | None:
+        """The name of the plan by which brokers know the group of a fetch; None if they do not count."""
+        return None if self._plan is None else self._plan.name
 
     @property
     def brokers(self) -> Brokers:
@@ -261,6 +284,18 @@ class Cluster:
         """The text that Prometheus reads."""
         return self.brokers.metrics()
 
+    def scrape(self, node_id: int, *, dated: bool = False, verbatim: bool = False) -> str:
+        """What this broker exports for Prometheus, under KoP's names. Only with a plan of attribution.
+
+        `dated`: each sample has its time. `verbatim`: names are not escaped, as KoP writes them.
+        """
+        return self.brokers.scrape(node_id, dated=dated, verbatim=verbatim)
+
+    async def mappings(self, root: str = KOP_ROOT) -> dict[str, str]:
+        """The mapping tree: path and value of each node below the root. Only with a plan of attribution."""
+        tree = await self.brokers.attribution.tree(root) or {}
+        return {path: node.data.decode(errors="replace") for path, node in sorted(tree.items())}
+
     # Faults.
 
     kill = _of_injection(Injection.kill)
@@ -285,6 +320,8 @@ class Cluster:
     silence = _of_injection(Injection.silence)
     disconnect = _of_injection(Injection.disconnect)
     observe = _of_injection(Injection.observe)
+    hold_mappings = _of_injection(Injection.hold_mappings)
+    refuse_mappings = _of_injection(Injection.refuse_mappings)
     strike = _of_injection(Injection.strike)
 
     # Waiting, and topics.
@@ -344,7 +381,7 @@ class Cluster:
         `assignment`: the replicas of each partition, the one to lead first; it wins over the numbers.
         """
         replicas = replication or int(self.config.get("default.replication.factor", 1))
-        settings = _settings(config or {})
+        settings = settings_as_text(config or {})
         self.brokers.change(
             lambda fabric, now: fabric.create_topic(
                 name, partitions, replicas, now, config=settings, assignment=assignment
@@ -358,6 +395,12 @@ class Cluster:
         spec = ClusterSpec(tuple(self.endpoints.values()), self.persona.name, self.config, cluster_id)
         return Fabric(spec, now=now, new_id=lambda: str(self._new_uuid()))
 
+    def _new_attribution(self, driver: FabricDriver, faults: Faults) -> Attribution | None:
+        return None if self._plan is None else Attribution(self._plan, self._mappings, driver, faults)
+
+    def _life(self, node_id: int) -> BrokerLife | None:
+        return None if self._attribution is None else self._attribution.life(node_id)
+
     def _new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._rng.getrandbits(128), version=4)
 
@@ -370,23 +413,3 @@ class Cluster:
 
     def _topic_name(self, topic_id: bytes) -> str | None:
         return self.fabric.controller.image.names.get(topic_id)
-
-
-def _defaults(brokers: int, offsets_partitions: int | None, replication: int | None) -> dict[str, str]:
-    internal = min(3, brokers) if replication is None else replication
-    settings = {
-        "offsets.topic.replication.factor": str(internal),
-        "transaction.state.log.replication.factor": str(internal),
-        "transaction.state.log.min.isr": str(min(2, internal)),
-    }
-    if replication is not None:
-        settings["default.replication.factor"] = str(replication)
-    if offsets_partitions is not None:
-        settings["offsets.topic.num.partitions"] = str(offsets_partitions)
-    return settings
-
-
-def _settings(given: Mapping[str, object]) -> dict[str, str]:
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
-    }

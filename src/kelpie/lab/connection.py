@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from kelpie.broker.call import Call
+from kelpie.broker.call import Call, ClientConnection
 from kelpie.broker.image import Endpoint
 from kelpie.broker.personas import Persona
 from kelpie.broker.refusals import refusal
 from kelpie.errors import ErrorCode
+from kelpie.lab.broker_life import BrokerLife
 from kelpie.lab.driver import FabricDriver
 from kelpie.lab.faults import Faults, RequestFault
 from kelpie.lab.metrics import Meter, errors_in
@@ -58,6 +59,8 @@ class ServedBroker:
     """The brokers that are alive, this one among them."""
     largest_frame: int = LARGEST_FRAME
     meter: Meter = field(default_factory=Meter)
+    life: Callable[[], BrokerLife | None] = lambda: None
+    """What it counts since its start; None if it counts no traffic."""
 
 
 class BrokerConnection(asyncio.Protocol):
@@ -84,7 +87,8 @@ class BrokerConnection(asyncio.Protocol):
         self._faults = broker.faults
         self._meter = broker.meter
         self._frames = Frames(broker.largest_frame)
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[tuple[bytes, float]] = deque()
+        """Requests, and when they came."""
         self._waiting_bytes = 0
         self._serial = 0
         self._busy = False
@@ -94,6 +98,10 @@ class BrokerConnection(asyncio.Protocol):
         self._stalled = False
         self._held: list[bytes] = []
         self._client_host = ""
+        self._connection = ClientConnection()
+        self._life: BrokerLife | None = None
+        self._times = (0.0, 0.0)
+        """When the request came that the broker works on, and when the work began."""
         self._transport: asyncio.Transport
 
     # Events of the transport.
@@ -104,6 +112,7 @@ class BrokerConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername") or ("unknown", 0)
         self._client_host = f"/{peer[0]}"
         self.peer = f"{peer[0]}:{peer[1]}"
+        self._life = self._broker.life()
         self._meter.connections += 1
         self._meter.connections_accepted += 1
         if not self._made(self):
@@ -115,13 +124,16 @@ class BrokerConnection(asyncio.Protocol):
         if self.closed:
             return
         self._meter.bytes_in += len(data)
+        if self._life is not None:
+            self._life.bytes_in += len(data)
         try:
             frames = self._frames.feed(data)
         except Malformed as error:
             self._reject(str(error))
             return
         if frames:
-            self._waiting.extend(frames)
+            now_s = self._broker.driver.loop.time()
+            self._waiting.extend((frame, now_s) for frame in frames)
             self._waiting_bytes += sum(map(len, frames))
             self._pump()
 
@@ -165,9 +177,9 @@ class BrokerConnection(asyncio.Protocol):
         self._pumping = True
         try:
             while self._waiting and not (self._busy or self._stalled or self.closed) and self._writable:
-                frame = self._waiting.popleft()
+                frame, arrived_s = self._waiting.popleft()
                 self._waiting_bytes -= len(frame)
-                self._take(frame)
+                self._take(frame, arrived_s)
         finally:
             self._pumping = False
         reading = not self._stalled and (
@@ -180,7 +192,7 @@ class BrokerConnection(asyncio.Protocol):
             else:
                 self._transport.pause_reading()
 
-    def _take(self, frame: bytes) -> None:
+    def _take(self, frame: bytes, arrived_s: float) -> None:
         try:
             header, message = self._understood(frame)
         except (Malformed, UnsupportedVersion) as error:
@@ -193,7 +205,7 @@ class BrokerConnection(asyncio.Protocol):
         if self._faults.stalls:
             self.review()
             if self._stalled:
-                self._waiting.appendleft(frame)
+                self._waiting.appendleft((frame, arrived_s))
                 self._waiting_bytes += len(frame)
                 return
         self._meter.requests[header.api_key] += 1
@@ -201,8 +213,11 @@ class BrokerConnection(asyncio.Protocol):
             log.debug("broker %d < %s %s %r", self.node_id, self.peer, _named(header), message)
         self._busy = True
         self._serial += 1
+        if self._life is not None:
+            self._times = (arrived_s, self._broker.driver.loop.time())
         answer = partial(self._answer, self._serial, header)
-        call = Call(header, message, self._client_host, answer, partial(self._refused, self._serial))
+        refuse = partial(self._refused, self._serial)
+        call = Call(header, message, self._client_host, answer, refuse, connection=self._connection)
         struck = self._faults.strike(self, header, message) if self._faults.watching else None
         if struck is None:
             self._broker.driver.deliver(self.node_id, call)
@@ -301,6 +316,15 @@ class BrokerConnection(asyncio.Protocol):
                 self.close()
                 return
             errors = errors_in(response)
+            if self._life is not None:
+                arrived_s, begun_s = self._times
+                self._life.latencies.add(
+                    header.api_key,
+                    success=not errors,
+                    arrived_s=arrived_s,
+                    begun_s=begun_s,
+                    now_s=self._broker.driver.loop.time(),
+                )
             if errors:
                 for code in set(errors):
                     self._meter.errors[header.api_key, code] += 1
@@ -315,6 +339,8 @@ class BrokerConnection(asyncio.Protocol):
 
     def _write(self, encoded: bytes) -> None:
         self._meter.bytes_out += len(encoded)
+        if self._life is not None:
+            self._life.bytes_out += len(encoded)
         if self._stalled:
             self._held.append(encoded)
         else:
@@ -330,6 +356,8 @@ class BrokerConnection(asyncio.Protocol):
         self.close()
 
     def _forget(self) -> None:
+        if not self.closed and self._life is not None:
+            self._life.traffic.connection_closed(self._connection, self._broker.driver.clock.now())
         self.closed = True
         self._waiting.clear()
         self._waiting_bytes = 0

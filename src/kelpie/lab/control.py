@@ -2,6 +2,8 @@
 
     GET    /state                                    brokers, topics, groups
     GET    /metrics                                  for Prometheus
+    GET    /brokers/{id}/metrics                     what it counts by group, under KoP's names
+    GET    /mappings                                 the mapping tree, for kelpie doctor --evidence
     POST   /brokers/{id}/kill|stop|start|restart     also isolate, rejoin, freeze, thaw
     POST   /partitions/{topic}/{p}/leaderless        also elect {"unclean": true}, isr {"isr": [1]}
     GET    /faults                                   all, with how often they struck
@@ -16,6 +18,7 @@ A new fault is an object with a filter and one action:
     {"api": "OffsetCommit", "disconnect": true, "after": true}
     {"silence": true}, {"observe": true}, {"stall": true, "client": "app-*", "duration_s": 20}
     {"slow_load_ms": 5000, "partition": 12}, {"lag": 2, "topic": "orders", "partition": 0}
+    {"hold_mappings": true, "node": 2, "operation": "delete"}    also refuse_mappings, path
     {"lose_offsets": "group"}, {"expire_offsets": "group"}    null: of all groups
 
 Names in paths are percent-encoded. A refusal is {"error": "what is wrong"} with a status of 4xx. The API has
@@ -35,9 +38,9 @@ from kelpie.lab.faults import Fault, Observation
 from kelpie.lab.http import MOST_HEADER_BYTES, Request, RequestRefused, Response, read_request
 from kelpie.lab.injection import Injection
 from kelpie.lab.lab_errors import LabError
-from kelpie.lab.metrics import CONTENT_TYPE
 from kelpie.lab.network import HOST, Acceptor, bind_socket
 from kelpie.lab.orders import Body, fault_ordered
+from kelpie.lab.prometheus_text import CONTENT_TYPE
 
 log = logging.getLogger("kelpie.lab")
 
@@ -47,7 +50,8 @@ _WRITE_LIMIT_S = 10.0
 _METHODS: dict[str, tuple[str, ...]] = {
     "state": ("GET",),
     "metrics": ("GET",),
-    "brokers": ("POST",),
+    "mappings": ("GET",),
+    "brokers": ("GET", "POST"),
     "partitions": ("POST",),
     "faults": ("GET", "POST", "DELETE"),
 }
@@ -143,6 +147,12 @@ class Control:
                 return _json(200, self._brokers.describe())
             case ("GET", "metrics"):
                 return Response(200, self._brokers.metrics().encode(), CONTENT_TYPE)
+            case ("GET", "mappings"):
+                listing = await self._brokers.attribution.listing(dated=True)
+                return Response(200, listing.encode(), "text/plain; charset=utf-8")
+            case ("GET", "brokers", node, "metrics"):
+                scrape = self._brokers.scrape(self._known(_number(node, "broker")))
+                return Response(200, scrape.encode(errors="replace"), CONTENT_TYPE)
             case ("POST", "brokers", node, action):
                 return _json(200, await self._broker(_number(node, "broker"), action))
             case ("POST", "partitions", topic, partition, action):
@@ -163,10 +173,7 @@ class Control:
 
     async def _broker(self, node_id: int, action: str) -> dict[str, Any]:
         injection = self._injection
-        if node_id not in self._brokers.node_ids:
-            raise RequestRefused(
-                404, f"There is no broker {node_id}; there are {list(self._brokers.node_ids)}."
-            )
+        self._known(node_id)
         actions: dict[str, Callable[[int], Any | Awaitable[Any]]] = {
             "kill": injection.kill,
             "stop": injection.stop,
@@ -185,6 +192,13 @@ class Control:
         if isinstance(done, Awaitable):
             done = await done
         return {"node_id": node_id, "alive": self._brokers.is_alive(node_id), **_caused(done)}
+
+    def _known(self, node_id: int) -> int:
+        if node_id not in self._brokers.node_ids:
+            raise RequestRefused(
+                404, f"There is no broker {node_id}; there are {list(self._brokers.node_ids)}."
+            )
+        return node_id
 
     def _partition(self, topic: str, partition: int, action: str, body: Body) -> dict[str, Any]:
         injection = self._injection

@@ -13,6 +13,7 @@ from kelpie.lab.brokers import Brokers
 from kelpie.lab.driver import log
 from kelpie.lab.faults import Action, Circumstance, Fault, Faults, Observation, RequestFault, Stall
 from kelpie.lab.lab_errors import LabError
+from kelpie.lab.mapping_faults import MappingFault, MappingFilter, MappingRequests
 from kelpie.lab.matching import Filter, RequestFaultOptions, RequestFilter
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -215,6 +216,16 @@ class Injection:
         """Collect matching requests as they come."""
         return self._added(Observation(self._filter(requests), self.faults.name_of))
 
+    # The mapping store.
+
+    def hold_mappings(self, *, count: int | None = None, **wanted: Unpack[MappingRequests]) -> MappingFault:
+        """Matching requests to the mapping store wait until the fault is lifted, and what follows them too."""
+        return self._added(MappingFault(self._mapping_filter(wanted), refuses=False, count=count))
+
+    def refuse_mappings(self, *, count: int | None = None, **wanted: Unpack[MappingRequests]) -> MappingFault:
+        """The mapping store does not carry matching requests out."""
+        return self._added(MappingFault(self._mapping_filter(wanted), refuses=True, count=count))
+
     def strike(self, wanted: Filter, action: Action, count: int | None = None) -> RequestFault:
         """Any action for any filter; the methods above are shorter."""
         if count is not None and count < 1:
@@ -248,6 +259,12 @@ class Injection:
         fault.strike()
         fault.lift()
         return fault
+
+    def _mapping_filter(self, wanted: MappingRequests) -> MappingFilter:
+        self._brokers.attribution  # noqa: B018 - without a mapping store there is nothing to hold.
+        if wanted.get("node") is not None:
+            self._brokers.check_known(wanted["node"])
+        return MappingFilter(**wanted)
 
     def _filter(self, requests: RequestFilter) -> Filter:
         node = requests.get("node")

@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 from kelpie.errors import ErrorCode
+from kelpie.lab.prometheus_text import family, sample
 from kelpie.wire.apis import NAMES
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclasses.dataclass(slots=True)
@@ -116,15 +115,12 @@ _COUNTS_OF_BROKERS = (
 
 def _family(name: str, help_text: str, samples: list[str]) -> str:
     """A metric with its samples. The name of a counter ends in _total."""
-    full_name = f"kelpie_lab_{name}"
     kind = "counter" if name.endswith("_total") else "gauge"
-    lines = [f"# HELP {full_name} {help_text}", f"# TYPE {full_name} {kind}"]
-    return "".join(f"{line}\n" for line in (*lines, *(full_name + sample for sample in samples)))
+    return family(f"kelpie_lab_{name}", kind, help_text, samples)
 
 
 def _sample(value: int, **labels: object) -> str:
-    inside = ",".join(f'{label}="{_escaped(str(text))}"' for label, text in labels.items())
-    return f"{{{inside}}} {value}" if inside else f" {value}"
+    return sample(labels, value)
 
 
 def _api_name(key: int) -> str:
@@ -136,7 +132,3 @@ def _error_name(code: int) -> str:
         return ErrorCode(code).name
     except ValueError:
         return str(code)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -19,8 +19,10 @@ _ACTIONS = (
     "lag",
     "lose_offsets",
     "expire_offsets",
+    "hold_mappings",
+    "refuse_mappings",
 )
-_SWITCHES = ("silence", "disconnect", "observe", "stall")
+_SWITCHES = ("silence", "disconnect", "observe", "stall", "hold_mappings", "refuse_mappings")
 
 
 class Body:
@@ -138,7 +140,18 @@ def fault_ordered(injection: Injection, body: Body) -> Fault:
             duration_s = body.seconds("duration_s")
             body.end()
             return injection.stall(client=client, group=group, node=node, duration_s=duration_s)
+        case "hold_mappings" | "refuse_mappings":
+            return _of_mappings(injection, body, action)
     return _of_requests(injection, body, action)
+
+
+def _of_mappings(injection: Injection, body: Body, action: str) -> Fault:
+    given = {"node": body.number("node"), "operation": body.text("operation"), "path": body.text("path")}
+    wanted: Any = {name: value for name, value in given.items() if value is not None}
+    count = body.number("count", 1)
+    body.end()
+    cause = injection.hold_mappings if action == "hold_mappings" else injection.refuse_mappings
+    return cause(count=count, **wanted)
 
 
 def _of_requests(injection: Injection, body: Body, action: str) -> Fault:

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, cast, overload
 
 from kelpie.client.loop_thread import LoopThread
-from kelpie.lab.cluster import Cluster, ClusterOptions
+from kelpie.lab.cluster import Cluster
+from kelpie.lab.cluster_options import ClusterOptions
 from kelpie.lab.faults import Fault, Observation, Observed
 from kelpie.lab.lab_errors import LabError
 
@@ -160,6 +161,8 @@ class SyncCluster:
     is_alive = _plain(Cluster.is_alive)
     describe = _plain(Cluster.describe)
     metrics = _plain(Cluster.metrics)
+    scrape = _plain(Cluster.scrape)
+    mappings = _awaited(Cluster.mappings)
     create_topic = _plain(Cluster.create_topic)
     wait_until = _awaited(Cluster.wait_until)
     wait_for_group = _awaited(Cluster.wait_for_group)
@@ -186,6 +189,8 @@ class SyncCluster:
     silence = _fault(Cluster.silence)
     disconnect = _fault(Cluster.disconnect)
     observe = _fault(Cluster.observe)
+    hold_mappings = _fault(Cluster.hold_mappings)
+    refuse_mappings = _fault(Cluster.refuse_mappings)
     strike = _fault(Cluster.strike)
 
     @overload

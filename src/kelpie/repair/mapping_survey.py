@@ -17,8 +17,10 @@ from kelpie.client.survey import wall_clock
 from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.client.zookeeper_nodes import TreeNode
 from kelpie.errors import ErrorCode
+from kelpie.evidence.mapping_dumps import write_listing
 from kelpie.observations import GroupState
 from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.observations.mapping_tree import StoredValue
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair
 
@@ -63,14 +65,8 @@ class MappingSurvey:
 
     def listing(self, root: str) -> str:
         """The tree as a text that `kelpie doctor --evidence` reads: one node a line."""
-        if not self.has_root:
-            return f"{root} does not exist\n"
-        lines = [f"{root}\tvalue=b''"]
-        lines += [
-            f"{path}\tvalue={node.value!r}\tversion={node.version}"
-            for path, node in sorted(self.nodes.items())
-        ]
-        return "\n".join(lines) + "\n"
+        nodes = {path: StoredValue(node.value, node.version) for path, node in self.nodes.items()}
+        return write_listing(nodes if self.has_root else None, root)
 
     @property
     def versions(self) -> dict[str, int]:

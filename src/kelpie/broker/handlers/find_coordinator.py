@@ -25,6 +25,8 @@ NOWHERE = Endpoint(-1, "", -1)
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: FindCoordinatorRequest = call.message
     keys = request.coordinator_keys if call.version >= 4 else [request.key]
+    if broker.traffic is not None and request.key_type == GROUP:
+        broker.traffic.coordinator_asked(call, keys, now)
     coordinators = [(key, *look_up(broker, request.key_type, key, call.listener, now)) for key in keys]
     if call.version >= 4:
         # Kafka knows the type of share partitions, and refuses it here without a message.

@@ -127,6 +127,8 @@ class _Produce:
             log_append_time_ms=appended.log_append_time_ms,
             log_start_offset=appended.log_start_offset,
         )
+        if self._broker.traffic is not None and not appended.duplicate:
+            self._broker.traffic.produced(partition, data.records or b"")
         self._broker.appended(replica, now)
         if acks == ALL_ACKS:
             self.waiting.append((replica, appended.last_offset + 1, response))

@@ -6,6 +6,7 @@ Since version 5 a member has to name protocol type and protocol (KIP-559); Kafka
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.shard_host import ShardHost
+from kelpie.coordinator.classic.group import find_group
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -21,7 +22,11 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         return
     host = broker.groups.host_for(request.group_id, named=True)
     if isinstance(host, ShardHost):
-        host.carry_out(host.shard.sync(call, request, now), now)
+        outcome = host.shard.sync(call, request, now)
+        if broker.traffic is not None:
+            group = find_group(host.shard.state, request.group_id)
+            broker.traffic.syncing(call, group, host.epoch, outcome, now)
+        host.carry_out(outcome, now)
         return
     if host == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         host = ErrorCode(broker.persona.sync_while_loading)
