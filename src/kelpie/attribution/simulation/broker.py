@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from kelpie.attribution.plan import Plan
 from kelpie.attribution.requests import Request, Result
-from kelpie.attribution.simulation.agenda import Agenda, Chance
 from kelpie.attribution.simulation.samples import Samples
 from kelpie.attribution.simulation.store_session import StoreSession
 from kelpie.attribution.store import MemoryStore
+from kelpie.simulation.agenda import Agenda, Chance
 
 
 class SimulatedBroker:

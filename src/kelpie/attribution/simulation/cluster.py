@@ -2,7 +2,6 @@
 
 from kelpie.attribution.addresses import ClientAddress
 from kelpie.attribution.plan import Plan, Removal
-from kelpie.attribution.simulation.agenda import Agenda, Chance
 from kelpie.attribution.simulation.broker import SimulatedBroker
 from kelpie.attribution.simulation.consumer import ConsumerKind, SimulatedConsumer
 from kelpie.attribution.simulation.group import SimulatedGroup
@@ -10,6 +9,7 @@ from kelpie.attribution.simulation.samples import Samples
 from kelpie.attribution.store import MemoryStore
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.simulation.agenda import Agenda, Chance
 
 START: Instant = 1_000_000_000
 _TICK_MS, _TICK_AT_REST_MS = 1_000, 10_000

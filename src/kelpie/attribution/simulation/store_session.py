@@ -8,8 +8,8 @@ broker does not learn whether the store has carried the request out, and what it
 from collections.abc import Callable, Sequence
 
 from kelpie.attribution.requests import Request, Result
-from kelpie.attribution.simulation.agenda import Agenda, Chance
 from kelpie.attribution.store import MemoryStore
+from kelpie.simulation.agenda import Agenda, Chance
 
 USUAL_MS = (1.0, 15.0)
 SLOW_SHARE, SLOW_MS = 0.02, (200.0, 4_000.0)

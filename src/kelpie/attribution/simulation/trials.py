@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kelpie.attribution.plan import Plan
-from kelpie.attribution.simulation.agenda import Chance
 from kelpie.attribution.simulation.cluster import SimulatedCluster
 from kelpie.attribution.simulation.leaks import leaked_mappings
 from kelpie.attribution.simulation.samples import Tally
 from kelpie.attribution.simulation.scenarios import Scenario
+from kelpie.simulation.agenda import Chance
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""What simulators share: a virtual clock, and where chance comes from."""
