@@ -173,7 +173,7 @@ class Fleet(ABC):
 
     def pause(self, name: str | int) -> None:
         """Freeze a node (SIGSTOP): its connections stay, and nothing answers."""
-        self._running(name).signal(signal.SIGSTOP)
+        self._running(name).pause()
 
     def resume(self, name: str | int) -> None:
         self._running(name).signal(signal.SIGCONT)

@@ -26,6 +26,18 @@ class ProcessIdentity:
     def alive(self) -> bool:
         return ProcessIdentity.of(self.pid) == self
 
+    @property
+    def stopped(self) -> bool:
+        """Whether SIGSTOP has reached every one of its threads; one that runs may still answer somebody."""
+        if not _PROC.exists():
+            return _ps(self.pid, "stat").startswith("T")
+        try:
+            return all(
+                _fields(thread / "stat")[0] == "T" for thread in Path(f"/proc/{self.pid}/task").iterdir()
+            )
+        except OSError:
+            return False
+
     def signal(self, number: int) -> bool:
         """Send a signal to this very process; False when it has gone."""
         try:
@@ -59,25 +71,32 @@ _PROC = Path("/proc/self/stat")
 
 def _start_linux(pid: int) -> str | None:
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        fields = _fields(Path(f"/proc/{pid}/stat"))
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
-    # The command may hold blanks and brackets; the numbers begin after its last bracket (proc(5)).
-    fields = stat.rpartition(")")[2].split()
     if fields[0] in "ZX":
         return None
     return f"{boot}/{fields[19]}"
 
 
+def _fields(stat: Path) -> list[str]:
+    """The command may hold blanks and brackets; the numbers begin after its last bracket (proc(5))."""
+    return stat.read_text().rpartition(")")[2].split()
+
+
 def _start_ps(pid: int) -> str | None:
-    shown = subprocess.run(
-        ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],
+    shown = _ps(pid, "stat", "lstart").split(maxsplit=1)
+    if len(shown) != 2 or shown[0].startswith("Z"):
+        return None
+    return shown[1].strip()
+
+
+def _ps(pid: int, *columns: str) -> str:
+    return subprocess.run(
+        ["ps", *(f"-o{column}=" for column in columns), "-p", str(pid)],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
-    ).stdout.split(maxsplit=1)
-    if len(shown) != 2 or shown[0].startswith("Z"):
-        return None
-    return shown[1].strip()
+    ).stdout

@@ -91,6 +91,15 @@ class Jvm:
         if not self.wait(30.0):
             raise RealError(f"Process {self.pid} does not end, even after SIGKILL. Is its disk stuck?")
 
+    def pause(self) -> None:
+        """SIGSTOP. Returns when no thread runs any more."""
+        self.signal(signal.SIGSTOP)
+        deadline = time.monotonic() + 30.0
+        while self.alive and not self.identity.stopped:
+            if time.monotonic() > deadline:
+                raise RealError(f"Process {self.pid} still runs 30 s after SIGSTOP. Is its disk stuck?")
+            time.sleep(0.01)
+
     def signal(self, number: int) -> None:
         if self._child is None:
             self.identity.signal(number)
