@@ -21,6 +21,7 @@ from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import Unavailable
 from kelpie.real.pool import Pool
 from kelpie.real.zookeeper import RealZooKeeper
+from tests.client.zookeeper_client import kazoo_client
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,7 +117,7 @@ def available() -> Callable[[], AbstractContextManager[None]]:
 
 @pytest.fixture(scope="session")
 def _pool() -> Iterator[Pool]:
-    pool = Pool()
+    pool = Pool(often=["4.3.1", "0.9.0.1"])
     yield pool
     pool.close()
 
@@ -148,12 +149,15 @@ def fresh_real_kafka(_pool: Pool) -> Iterator[Callable[..., RealCluster]]:
 
 
 @pytest.fixture
-def real_zookeeper() -> Iterator[RealZooKeeper]:
-    """ZooKeeper 3.9, one server. It starts in half a second, so every test gets its own."""
+def real_zookeeper(_pool: Pool) -> RealZooKeeper:
+    """ZooKeeper 3.9, one server that tests share; each finds it empty, as a new one is."""
     with _available():
-        server = RealZooKeeper().open()
-    yield server
-    server.close()
+        server = _pool.zookeeper()
+    with kazoo_client(server.connect) as client:
+        for name in client.get_children("/"):
+            if name != "zookeeper":
+                client.delete(f"/{name}", recursive=True)
+    return server
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ class Pretended:
     version: str
     size: int
     config: dict[str, Any] = field(default_factory=dict)
+    archive_classes: bool = False
     is_open: bool = False
     nodes: dict[str, Any] = field(default_factory=dict)
 
@@ -60,3 +61,12 @@ def test_a_cluster_of_several_brokers_makes_room_for_the_next_one(clusters: Pool
     clusters.shared("3.9.2", 1)
     assert (small.is_open, large.is_open) == (True, False)
     assert clusters.shared("4.3.1", 3) is not large
+
+
+def test_classes_are_archived_for_releases_that_are_started_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive takes as long as some starts, which one cluster alone would never save."""
+    monkeypatch.setattr(pool, "RealCluster", Pretended)
+    clusters = Pool(often=["4.3.1"])
+    often: Any = clusters.shared("4.3.1")
+    rarely: Any = clusters.fresh("0.9.0.1")
+    assert (often.archive_classes, rarely.archive_classes) == (True, False)

@@ -1,7 +1,8 @@
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import Unavailable
+from kelpie.real.zookeeper import RealZooKeeper
 
 
 class Pool:
@@ -10,11 +11,14 @@ class Pool:
     A cluster of several brokers is closed when another cluster is opened: idle, it takes a tenth of a core.
 
     Settings are keywords with underscores for dots: Kafka's names hold no underscores.
+    `often`: releases that are started so often that archiving their classes pays.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, often: Collection[str] = ()) -> None:
+        self._often = often
         self._shared: dict[tuple[object, ...], RealCluster] = {}
         self._fresh: list[RealCluster] = []
+        self._zookeeper: RealZooKeeper | None = None
         self._missing: dict[str, Unavailable] = {}
 
     def shared(self, version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
@@ -35,6 +39,14 @@ class Pool:
         self._fresh.append(cluster)
         return cluster
 
+    def zookeeper(self) -> RealZooKeeper:
+        """A lone ZooKeeper, shared by all who ask. A broken one is replaced."""
+        server = self._zookeeper
+        if server is None or not any(node.up for node in server.nodes.values()):
+            self._close_zookeeper()
+            server = self._zookeeper = RealZooKeeper().open()
+        return server
+
     def close_fresh(self) -> None:
         while self._fresh:
             self._fresh.pop().close()
@@ -43,6 +55,12 @@ class Pool:
         self.close_fresh()
         while self._shared:
             self._shared.popitem()[1].close()
+        self._close_zookeeper()
+
+    def _close_zookeeper(self) -> None:
+        if self._zookeeper is not None:
+            self._zookeeper.close()
+            self._zookeeper = None
 
     def _open(self, version: str, brokers: int, config: Mapping[str, object]) -> RealCluster:
         # A release that could not be fetched once is not fetched again for every test: that takes long.
@@ -50,7 +68,8 @@ class Pool:
             raise self._missing[version]
         try:
             settings = {name.replace("_", "."): value for name, value in config.items()}
-            return RealCluster(version, brokers, config=settings).open()
+            often = version in self._often
+            return RealCluster(version, brokers, config=settings, archive_classes=often).open()
         except Unavailable as missing:
             self._missing[version] = missing
             raise

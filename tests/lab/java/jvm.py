@@ -15,7 +15,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject
 from py4j.protocol import Py4JJavaError
 
-from kelpie.real import fetch, java, properties, releases
+from kelpie.real import class_archive, fetch, java, properties, releases
 
 RELEASE = releases.find("4.3.1")
 _LIMIT_S = 90
@@ -74,6 +74,7 @@ class KafkaJvm:
             main,
             heap_mb=256,
             options=(
+                *class_archive.options(libraries),
                 f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
                 f"-Djava.io.tmpdir={self._logging.parent}",  # Codecs unpack libraries there, and leave them.
             ),
