@@ -31,7 +31,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         action="extend",
         default=[],
     )
-    option(parser, "--undo", "delete the group that --as names, if an earlier move made it and nothing has used it")
+    option(parser, "--undo", "delete the group that --as names, if an earlier move made it and it is unused")
     add_repair_options(parser)
 
 

@@ -29,8 +29,8 @@ def connected(
 ) -> Iterator[Any]:
     """A kazoo client. `hosts` as zookeeper.connect has them: "zk-1:2181,zk-2:2181/kafka".
 
-    `of_kafka`: it must be the ZooKeeper of a Kafka cluster, with its brokers in it. `session_s`: after so long
-    the server gives a session up whose client is silent; `limit_s` if left out. Every call of the client
+    `of_kafka`: it must be the ZooKeeper of a Kafka cluster, with its brokers in it. `session_s`: after so
+    long the server gives a session up whose client is silent; `limit_s` if left out. Every call of the client
     blocks, for the time limit at most. Raises ZooKeeperError, also for what goes wrong while the client is
     used.
     """

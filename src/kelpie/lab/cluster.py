@@ -81,8 +81,8 @@ class Cluster:
     - `log_folder`: where each broker writes what its group coordinator does, in the words of its release;
       broker-1.log and so on. If left out, nothing is written.
     - `control_port`: where the HTTP control API listens; 0 for any free port, None for no control API.
-    - `attribution`: the plan by which brokers know the group of a fetch, by name or as a class; then they count
-      what each group reads. If left out, they do not count.
+    - `attribution`: the plan by which brokers know the group of a fetch, by name or as a class; then they
+      count what each group reads. If left out, they do not count.
     - `zookeeper`: where the plan keeps its mapping, HOST:PORT[,…][/PATH]; in memory if left out.
     - `network`: how clients reach the brokers; sockets of loopback if left out. With a `MemoryNetwork` only
       clients of this process do.

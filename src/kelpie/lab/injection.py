@@ -219,7 +219,7 @@ class Injection:
     # The mapping store.
 
     def hold_mappings(self, *, count: int | None = None, **wanted: Unpack[MappingRequests]) -> MappingFault:
-        """Matching requests to the mapping store wait until the fault is lifted, and what follows them too."""
+        """Matching requests to the mapping store wait until the fault is lifted, and so do later ones."""
         return self._added(MappingFault(self._mapping_filter(wanted), refuses=False, count=count))
 
     def refuse_mappings(self, *, count: int | None = None, **wanted: Unpack[MappingRequests]) -> MappingFault:

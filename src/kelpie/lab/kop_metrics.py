@@ -34,7 +34,7 @@ _IN = (
 def kop_exposition(
     life: BrokerLife, connections: int, now_s: float, *, at: Instant | None = None, verbatim: bool = False
 ) -> str:
-    """A scrape of one broker. `at`: the time that every sample carries; Prometheus has its own if left out."""
+    """A scrape of one broker. `at`: the time that every sample carries; none if left out."""
     line = partial(sample, at=at, quote=str if verbatim else escaped)
     sent = sorted(life.traffic.sent.amounts.items())
     received = sorted(life.traffic.received.items())

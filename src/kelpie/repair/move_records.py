@@ -72,7 +72,7 @@ def _read(files: Iterable[Path]) -> Iterator[MoveRecord]:
                 TopicPartition(str(topic), int(number)): int(offset)
                 for topic, number, offset in document["offsets"]
             }
-            names = (str(document[name]) for name in ("cluster", "group", "new_name"))
-            yield MoveRecord(*names, at=int(document["at"]), offsets=offsets)
+            cluster, group, new_name = (str(document[name]) for name in ("cluster", "group", "new_name"))
+            yield MoveRecord(cluster, group, new_name, at=int(document["at"]), offsets=offsets)
         except (OSError, ValueError, TypeError, KeyError):
             continue
