@@ -3,9 +3,9 @@
 Also who may lead a partition that has no leader, and whether that loses records.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 from kelpie.cluster.view import ClusterView
 from kelpie.model.names import TopicPartition
@@ -60,20 +60,48 @@ def living_replicas(cluster: ClusterView, partition: TopicPartition) -> list[int
     return [node for node in view.replicas if cluster.is_alive(node)] if view is not None else []
 
 
-class Electable(NamedTuple):
-    """Which replicas of a partition without a leader may lead it again, and lose nothing."""
+UNCLEAN = "unclean.leader.election.enable"
 
-    in_sync: tuple[int, ...]
-    eligible: tuple[int, ...]
-    """Out of sync, and still complete: the eligible leader replicas of Kafka 4 (KIP-966)."""
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Which replicas may lead a partition that has no leader, and which of them lose nothing.
+
+    A replica is complete if it is in sync, or, in Kafka 4, eligible (KIP-966): then it has every record that
+    was acknowledged. The controller elects a complete replica as soon as its broker runs and its log
+    directory is online; any other one only if unclean elections are allowed, or on request.
+    """
+
     complete: tuple[int, ...]
-    """Both kinds, in the order of the replicas. To elect any other replica is an unclean election."""
+    """In the order of the replicas. Empty: nobody says which replicas are complete."""
+    incomplete: tuple[int, ...]
+    """To elect one of these is an unclean election."""
+    ready: tuple[int, ...]
+    """Complete, on brokers that run."""
+    to_start: tuple[int, ...]
+    """Complete, on brokers that are not known to run."""
+    offline: tuple[int, ...]
+    """Complete, on brokers that run: but their log directory is offline."""
+    allows_unclean: bool
+    """The controller itself elects an incomplete replica if no complete one is there."""
 
 
-def electable(view: PartitionView, nodes: Sequence[int]) -> Electable:
-    """Of these brokers."""
-    return Electable(
-        tuple(node for node in nodes if node in view.in_sync),
-        tuple(node for node in nodes if node in view.eligible),
-        tuple(node for node in nodes if node in view.in_sync or node in view.eligible),
+def succession(
+    view: PartitionView, is_alive: Callable[[int], bool | None], *, allows_unclean: bool = False
+) -> Succession:
+    nodes = dict.fromkeys([*view.replicas, *view.in_sync, *view.eligible])
+    complete = tuple(node for node in nodes if node in view.in_sync or node in view.eligible)
+    living = [node for node in complete if is_alive(node)]
+    return Succession(
+        complete,
+        tuple(node for node in nodes if node not in complete) if complete else (),
+        ready=tuple(node for node in living if node not in view.offline),
+        to_start=tuple(node for node in complete if not is_alive(node)),
+        offline=tuple(node for node in living if node in view.offline),
+        allows_unclean=allows_unclean,
     )
+
+
+def succession_in(cluster: ClusterView, view: PartitionView) -> Succession:
+    setting = cluster.setting(UNCLEAN, of=f"topic {view.topic}") or cluster.setting(UNCLEAN)
+    return succession(view, cluster.is_alive, allows_unclean=setting == "true")

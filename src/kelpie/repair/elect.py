@@ -13,7 +13,7 @@ from kelpie.client.admin.controller import LIMIT_S
 from kelpie.client.admin.log_ends import ask_offsets_at
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
-from kelpie.cluster.health import electable, living_replicas
+from kelpie.cluster.health import living_replicas, succession_in
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView
@@ -85,11 +85,11 @@ async def _unclean(
     partition = view.name
     if cluster.has_leader(partition):
         return SkippedPartition(partition, f"broker {view.leader} leads it already", True)
-    living = living_replicas(cluster, partition)
+    living = [node for node in living_replicas(cluster, partition) if node not in view.offline]
     if not living:
         to_start = f"broker {listed(view.replicas, 'or')}" if view.replicas else "the brokers that hold one"
         return SkippedPartition(partition, f"no broker that holds a replica is alive; start {to_start}")
-    complete = electable(view, living).complete
+    complete = succession_in(cluster, view).ready
     node = (complete or living)[0]
     end = (await ask_offsets_at(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition].offset
     records, source = lost_records(partition, end, known) if end >= 0 else (0, "")

@@ -80,12 +80,35 @@ def test_who_may_lead_is_who_to_start() -> None:
         "Start broker 2: it may lead, and nothing is lost. Broker 3 alone would not be elected."
     )
     assert advice(a_view(43, 2, (2, 3), (2, 3))) == (
-        "Start broker 2 or 3: each was in sync, and nothing is lost."
+        "Start broker 2 or 3: each may lead, and nothing is lost."
     )
-    assert advice(a_view(43, 2, (2, 3), (2,))) == "Start broker 2: it was in sync, and nothing is lost."
+    assert advice(a_view(43, 2, (2, 3), (2,))) == (
+        "Start broker 2: it may lead, and nothing is lost. Broker 3 alone would not be elected."
+    )
     assert advice(a_view(43, -1, (2, 3))) == (
-        "Start brokers 2 and 3: whoever was in sync last leads again, and nothing is lost."
+        "Start brokers 2 and 3: the one that was in sync last leads again."
     )
+
+
+def test_a_log_directory_that_is_offline_is_no_dead_broker() -> None:
+    """The only replica in sync is on a broker that runs: to start the other one helps nobody."""
+    rows = an_offsets_topic()
+    view = a_view(43, -1, (1, 3), (1,), offline=(1, 3))
+    cluster = a_cluster(*rows[:43], view, *rows[44:], dead=(3,))
+    texts = [remedy.text for remedy in found(judge(a_case(HIT, cluster))).remedies]
+    assert texts[0].startswith("Broker 1 runs, but the log directory with this partition is offline there.")
+    assert not any(text.startswith("Start broker 3") for text in texts)
+
+
+def test_where_unclean_elections_are_allowed_the_order_of_starts_matters() -> None:
+    """Whoever starts the wrong broker first loses records, without having asked for an election."""
+    rows = an_offsets_topic()
+    view = a_view(43, -1, (2, 3), (2,))
+    settings = {("topic __consumer_offsets", "unclean.leader.election.enable"): "true"}
+    cluster = replace(a_cluster(*rows[:43], view, *rows[44:], dead=(2, 3)), settings=settings)
+    texts = [remedy.text for remedy in found(judge(a_case(HIT, cluster))).remedies]
+    assert texts[0] == "Start broker 2: it may lead, and nothing is lost."
+    assert "broker 3 is elected as soon as it runs, and records that it lacks are lost" in texts[1]
 
 
 def test_names_are_quoted_for_the_shell() -> None:

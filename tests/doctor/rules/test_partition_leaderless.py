@@ -29,6 +29,26 @@ def test_a_partition_without_a_leader_is_not_read() -> None:
     assert [it.command for it in finding.remedies] == ["", "kelpie elect -b kafka-1:9092 orders-1 --unclean"]
 
 
+def test_only_replicas_with_all_records_are_named_as_leaders() -> None:
+    """Broker 2 was behind: to start it alone brings no leader, and to elect it loses records."""
+    views = [a_view(1, -1, (2, 3), topic="orders", eligible=(3,))]
+    cluster = a_cluster(LED, *views, dead=(2, 3))
+    assert found(judge(a_case(cluster=cluster, states=[READS]))).remedies[0].text == (
+        "Start broker 3: it may lead, and nothing is lost. Broker 2 alone would not be elected."
+    )
+
+
+def test_partitions_with_different_heirs_are_told_apart() -> None:
+    """One advice for all would be wrong for one of them."""
+    views = [a_view(1, -1, (2, 3), (2,), topic="orders"), a_view(2, -1, (2, 3), (3,), topic="orders")]
+    state = a_state("Stable", a_member("app-1", 0, 1, 2))
+    finding = found(judge(a_case(cluster=a_cluster(LED, *views, dead=(2, 3)), states=[state])))
+    assert [remedy.text.partition(",")[0] for remedy in finding.remedies[:2]] == [
+        "orders-1: Start broker 2: it may lead",
+        "orders-2: Start broker 3: it may lead",
+    ]
+
+
 def test_a_leader_that_is_dead_is_none() -> None:
     """Kafka 0.9 goes on naming it."""
     cluster = a_cluster(LED, a_view(1, 3, (3,), topic="orders"), dead=(3,))

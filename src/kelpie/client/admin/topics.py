@@ -141,22 +141,26 @@ async def ask_views(asking: Asking, node: int, wanted: Sequence[str], unknown: d
     return len(views)
 
 
-async def ask_eligible(asking: Asking) -> None:
-    """Adds views of the offsets topic with the replicas that may still lead it (KIP-966, Kafka 4)."""
-    for node in asking.reached:
+async def ask_eligible(asking: Asking, topics: Iterable[str]) -> None:
+    """Adds views of topics with the replicas that may still lead their partitions (KIP-966, Kafka 4)."""
+    names = sorted(topics)
+    for node in asking.reached if names else ():
         if asking.versions[node].speaks(DescribeTopicPartitionsRequest):
             try:
-                await _ask_eligible(asking, node)
+                for part in chunks(names, _TOPICS_PER_REQUEST):
+                    await _ask_eligible(asking, node, part)
             except ClientError:
                 continue  # The broker is silent now, and its other rows say so.
             return
 
 
-async def _ask_eligible(asking: Asking, node: int) -> None:
+async def _ask_eligible(asking: Asking, node: int, topics: Sequence[str]) -> None:
     cursor: Cursor | None = None
     source = asking.source(node)
     for _ in range(_MOST_PAGES):
-        request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=OFFSETS_TOPIC)], cursor=cursor)
+        request = DescribeTopicPartitionsRequest(
+            topics=[TopicRequest(name=name) for name in topics], cursor=cursor
+        )
         response, at = await asking.ask(node, request)
         for topic in response.topics:
             asking.seen.partitions += views_of(topic, node, at, source)

@@ -30,6 +30,7 @@ from kelpie.client.probe.join_probe import JoinProbe
 from kelpie.client.probe.read_probe import ReadProbe
 from kelpie.client.probe.report import ChapterStatus, ProbeChapter, ProbeReport, last_failure
 from kelpie.client.settings import Settings
+from kelpie.cluster.health import succession
 from kelpie.consumer.config import GroupProtocol
 from kelpie.consumer.effects import BrokerNode
 from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
@@ -37,10 +38,11 @@ from kelpie.consumer.steps import ConsumerStep, StepKind
 from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
-from kelpie.model.words import counted
-from kelpie.observations import OFFSETS_TOPIC, GroupState
+from kelpie.model.words import counted, listed
+from kelpie.observations import OFFSETS_TOPIC, GroupState, PartitionView
+from kelpie.observations.cluster import NO_LEADER
 from kelpie.observations.groups import CONSUMER
-from kelpie.questions.metadata import AskMetadata, ClusterFacts, TopicFacts
+from kelpie.questions.metadata import AskMetadata, ClusterFacts, PartitionFacts, TopicFacts
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
 _AGAIN_S = 0.1
@@ -339,8 +341,17 @@ def _offsets_partition(
         dead = [node for node in rows.replicas if node not in facts.brokers]
         if dead:
             why += f" Not among the brokers of the cluster: {', '.join(map(str, dead))}."
-        needed = f"a leader for {OFFSETS_TOPIC}-{number}: one of brokers {replicas} back in service"
+        needed = f"a leader for {OFFSETS_TOPIC}-{number}: {_heirs(number, rows, facts)}"
     return ProbeChapter("offsets-partition", title, ChapterStatus.FAILED, (f"{node}.",), why, needed)
+
+
+def _heirs(number: int, rows: PartitionFacts, facts: ClusterFacts) -> str:
+    view = PartitionView(OFFSETS_TOPIC, number, NO_LEADER, rows.replicas, rows.isr)
+    heirs = succession(view, lambda node: node in facts.brokers)
+    if not heirs.to_start:
+        return f"a replica on brokers {', '.join(map(str, rows.replicas))} that was in sync, back in service"
+    rest = f" (not broker {listed(heirs.incomplete, 'or')}, which lacks records)" if heirs.incomplete else ""
+    return f"broker {listed(heirs.to_start, 'or')} back in service{rest}"
 
 
 def _first_reason(rows: Rows[Any]) -> str:

@@ -124,7 +124,7 @@ async def _survey(
     await together(
         *(_ask_coordinator(asking, options, node, names, listed) for node, names in plan.items()),
         *(ask_broker_settings(asking, node) for node in asking.reached if options.settings),
-        *([ask_eligible(asking)] if NO_LEADER in coordinators.leaders.values() else []),
+        *([ask_eligible(asking, [OFFSETS_TOPIC])] if NO_LEADER in coordinators.leaders.values() else []),
     )
     await _follow_denials(asking, options, coordinators, listed)
     if options.ends:
@@ -213,6 +213,7 @@ async def _ask_positions(asking: Asking, options: SurveyOptions) -> None:
     leaders = by_leader(asking, best, sorted(name for name in best if name.topic in read))
     await ask_ends(asking, leaders, options.look_back_s)
     await together(
+        ask_eligible(asking, {view.topic for view in best.values() if view.leader < 0} & read),
         *([ask_transactions(asking, _held_back(asking, best))] if options.transactions else []),
         *([ask_epochs(asking, best)] if options.epochs else []),
     )

@@ -33,12 +33,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kelpie.cluster import ClusterView, commands
-from kelpie.cluster.health import electable
 from kelpie.cluster.leadership import leaderless_views
 from kelpie.cluster.outages import shared_outages
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import answer_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.leader_remedies import leader_remedies
 from kelpie.doctor.position_words import dead_evidence
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode, describe
@@ -147,7 +147,10 @@ def _found(case: Case, view: PartitionView | None) -> Finding:
         f"Group {case.group} has no coordinator: {_state(case, view)}.",
         why="Until it has a leader, nobody in this group can join, fetch committed offsets or commit.",
         evidence=_evidence(case, view),
-        remedies=[*_starting(view, dead), *_remedies(case, view)],
+        remedies=[
+            *(leader_remedies(case.cluster, [view]) if view is not None else ()),
+            *_remedies(case, view),
+        ],
         cause=str(partition or case.group),
         brokers=dead,
         partitions=[partition] if partition else [],
@@ -238,24 +241,6 @@ def _is_over(case: Case, partition: TopicPartition, past: _Past) -> Finding:
         since=past.since,
         until=past.until,
     )
-
-
-def _starting(view: PartitionView | None, dead: list[int]) -> list[Remedy]:
-    """Not every replica may lead: only one that was in sync to the end, or is eligible (Kafka 4)."""
-    if view is None or not dead:
-        return []
-    in_sync, eligible, _ = electable(view, dead)
-    if eligible:
-        rest = [node for node in dead if node not in eligible]
-        alone = f" Broker {listed(rest, 'or')} alone would not be elected." if rest else ""
-        return [Remedy(f"Start broker {listed(eligible, 'or')}: it may lead, and nothing is lost.{alone}")]
-    if in_sync or len(dead) == 1:
-        one_of = in_sync or dead
-        each = "it was in sync" if len(one_of) == 1 else "each was in sync"
-        return [Remedy(f"Start broker {listed(one_of, 'or')}: {each}, and nothing is lost.")]
-    return [
-        Remedy(f"Start brokers {listed(dead)}: whoever was in sync last leads again, and nothing is lost.")
-    ]
 
 
 def _remedies(case: Case, view: PartitionView | None) -> list[Remedy]:

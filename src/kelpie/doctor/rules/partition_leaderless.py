@@ -12,8 +12,11 @@ leader that is not alive. The partitions are those that are assigned to members,
 those of topics that they subscribe to, or, without members, those with
 committed offsets. It is critical when none of them can be read, else a warning.
 
-What to do: start one of the brokers that hold a replica; nothing is lost then.
-If they are gone for good, elect an unclean leader, and lose what only they had.
+What to do: start a broker whose replica has all records (in sync, or, in Kafka 4,
+eligible to lead), or bring its log directory back; nothing is lost then. Other
+replicas are not elected, unless unclean.leader.election.enable is true: then
+whichever comes first leads, and what it lacks is lost. If the complete ones are
+gone for good, elect an unclean leader, and lose what only they had.
 
 When it is wrong: a leader that the doctor cannot reach but the clients can. The
 finding says who said it was dead.
@@ -24,6 +27,7 @@ Reproduce: kelpie lab run partition-leaderless
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.leader_remedies import leader_remedies
 from kelpie.doctor.position_words import MOST_EVIDENCE, dead_evidence, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import listed
@@ -68,14 +72,10 @@ def _found(case: Case, leaderless: list[PartitionView], of: int) -> Finding:
             *dead_evidence(cluster, dead),
         ],
         remedies=[
-            Remedy(f"Start broker {listed(dead, 'or')}: it has a replica, and nothing is lost.")
-            if dead
-            else Remedy(
-                "All brokers with a replica are there: elect a leader.",
-                commands.kelpie("elect", cluster, names[0]),
-            ),
+            *leader_remedies(cluster, leaderless),
             Remedy(
-                "Last resort: elect a leader that was not in sync. Records that only the dead have are lost.",
+                "Last resort: elect a leader that was not in sync. Records that only the others have are "
+                "lost. The plan says which; read it before you apply it.",
                 commands.kelpie("elect", cluster, names[0], "--unclean"),
             ),
         ],
