@@ -126,6 +126,27 @@ def test_one_group_may_be_asked_for(
     assert not [it for it in document["findings"] if it["code"] == "KLP101"]
 
 
+def test_a_group_that_no_broker_knows_is_no_good_news(doctor: Doctor) -> None:
+    """A misspelt name in a cron job must not look as if all were well."""
+    status, page = doctor("no-such-group")
+    assert status == 3
+    assert page.startswith("UNDETERMINED: no broker knows the group no-such-group")
+
+
+def test_commands_reach_the_cluster_as_the_doctor_did(
+    cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None], tmp_path: Path
+) -> None:
+    """With the same client properties; and none of them changes anything before its plan was seen."""
+    properties = tmp_path / "admin.properties"
+    properties.write_text("client.id=night-shift\n")
+    _break(cluster, doctor, wait_until)
+    _, page = doctor("--command-config", str(properties))
+    lines = [line.strip() for line in page.splitlines() if line.strip().startswith("$ ")]
+    assert any(line.startswith("$ kelpie rehome") for line in lines)
+    assert all(f" --command-config {properties}" in line for line in lines)
+    assert not any("--apply" in line or "--execute" in line for line in lines)
+
+
 def test_one_code_may_be_asked_for(
     cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None]
 ) -> None:
@@ -165,6 +186,7 @@ def test_groups_of_a_cluster_that_is_all_dead_are_known_from_before(
     [
         ([], "-b HOST:PORT"),
         (["-b", "nonsense"], "the port is missing"),
+        (["-b", "a:1", ""], "An empty name is no name"),
         (["-b", "a:1", "--code", "KLP999"], "There is no finding KLP999"),
         (["-b", "a:1", "--bogus"], "--bogus"),
         (["-b", "a:1", "--history", "much"], "512K"),

@@ -1,7 +1,8 @@
 """kelpie doctor: which groups do not consume, why, whom it hits, and what to do now.
 
-Exit status: 0 nothing, or notices; 1 a warning; 2 something critical; 3 there was nothing to look at:
-neither a broker nor ZooKeeper answered, no file could be read; 64 the command was not understood.
+Exit status: 0 nothing, or notices; 1 a warning; 2 something critical; 3 not all is known: neither
+a broker nor ZooKeeper answered, no file could be read, or a group could not be judged; 64 the command was not
+understood.
 """
 
 import argparse
@@ -24,15 +25,16 @@ from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.node_path import node_path
 from kelpie.client.history import BYTES_PER_PARTITION
 from kelpie.client.zookeeper_survey import LIMIT_S, ZooKeeperPlace
+from kelpie.cluster.commands import with_properties
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
 from kelpie.doctor.rendering import terminal
-from kelpie.doctor.report import verdict
+from kelpie.doctor.report import is_judged, verdict
 from kelpie.doctor.rules import rules
 from kelpie.evidence import read_evidence
 from kelpie.examination import Examination, changes
-from kelpie.model.quoting import harmless
+from kelpie.model.quoting import harmless, quoted
 from kelpie.model.words import moment
 from kelpie.store import Store
 
@@ -50,9 +52,9 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="which groups do not consume, why, and what to do now",
         description="Looks at a cluster, also at one that is half dead, or at files of an incident, and "
         "tells which groups do not consume, why, whom it hits, and what to do. It changes nothing.",
-        epilog="Exit status: 0 nothing wrong, or notices; 1 a warning; 2 something critical; 3 nothing to "
-        "look at: neither a broker nor ZooKeeper answered, no file could be read; 64 the command was not "
-        "understood.",
+        epilog="Exit status: 0 nothing wrong, or notices; 1 a warning; 2 something critical; 3 not all "
+        "is known: neither a broker nor ZooKeeper answered, no file could be read, or a group could not be "
+        "judged; 64 the command was not understood.",
         usage_status=MISUNDERSTOOD,  # 2 means that something is critical.
     )
     parser.set_defaults(run=_run)
@@ -119,13 +121,15 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if "" in arguments.groups:
+        raise CommandError("An empty name is no name for a group.", MISUNDERSTOOD)
     codes = _codes(arguments.code)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     if arguments.tables is not None:
         diagnosis = _of_tables(arguments).only(codes)
         _print(arguments, diagnosis)
-        return _STATUS[diagnosis.worst] if diagnosis.groups else NOTHING_TO_SEE
+        return _status(diagnosis)
     with _store(arguments) as store:
         examination = _examination(arguments, store)
         try:
@@ -135,9 +139,27 @@ def _run(arguments: argparse.Namespace) -> int:
         finally:
             for word in store.words if store is not None else ():
                 print(f"kelpie doctor: {word}", file=sys.stderr)
-    diagnosis = diagnosis.only(codes)
+    diagnosis = _pasteable(diagnosis.only(codes), arguments, examination)
     _print(arguments, diagnosis)
-    return _STATUS[diagnosis.worst] if saw_anything else NOTHING_TO_SEE
+    return _status(diagnosis) if saw_anything else NOTHING_TO_SEE
+
+
+def _status(diagnosis: Diagnosis) -> int:
+    """No finding means 0 only if every group was judged."""
+    return _STATUS[diagnosis.worst] or (0 if is_judged(diagnosis) else NOTHING_TO_SEE)
+
+
+def _pasteable(diagnosis: Diagnosis, arguments: argparse.Namespace, examination: Examination) -> Diagnosis:
+    """With commands that reach the cluster as this one did, and read the disks that this one has read."""
+    disks = arguments.evidence if examination.evidence.commits else []
+
+    def change(line: str) -> str:
+        if disks and line.startswith("kelpie rehome "):
+            places = " ".join(quoted(str(path)) for path in disks)
+            line += f" --offsets-from coordinator history store {places}"
+        return with_properties(line, arguments.command_config) if arguments.command_config else line
+
+    return diagnosis.with_commands(change)
 
 
 def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
@@ -220,8 +242,8 @@ async def _watch(arguments: argparse.Namespace, examination: Examination, codes:
     with contextlib.suppress(asyncio.CancelledError):
         while True:
             diagnosis, saw_anything = await examination.examine()
-            diagnosis = diagnosis.only(codes)
-            status = _STATUS[diagnosis.worst] if saw_anything else NOTHING_TO_SEE
+            diagnosis = _pasteable(diagnosis.only(codes), arguments, examination)
+            status = _status(diagnosis) if saw_anything else NOTHING_TO_SEE
             if arguments.json:
                 print(json.dumps(as_json.as_data(diagnosis)), flush=True)
             elif before is None:

@@ -1,12 +1,25 @@
-"""Commands to paste, with the address of this cluster in them. Names are quoted for a shell."""
+"""Commands to paste, with the address of this cluster in them. Names are quoted for a shell.
+
+A command that changes something is printed without --apply or --execute: its plan comes first.
+"""
 
 from kelpie.cluster.view import ClusterView
-from kelpie.model.quoting import quoted
+from kelpie.model.quoting import quoted, words_of
+
+_BEGINNINGS = ("kelpie ", "kafka-")
+_CONSUMER = "kafka-console-consumer.sh"
 
 
-def kelpie(command: str, cluster: ClusterView, *words: object) -> str:
-    """A command of Kelpie: kelpie("reset", cluster, "billing", "--to-earliest")."""
-    return _line("kelpie", command, "-b", _address(cluster), *words)
+def kelpie(command: str, cluster: ClusterView, *options: object, name: object = "") -> str:
+    """A command of Kelpie: kelpie("reset", cluster, "--to-earliest", name="billing").
+
+    `name`: of the group or partition that it is about. One that begins with a hyphen comes last, behind "--".
+    """
+    words = ["kelpie", command, "-b", _address(cluster)]
+    text = str(name)
+    if text.startswith("-"):
+        return _line(*words, *options, "--", text)
+    return _line(*words, *([text] if text else []), *options)
 
 
 def kafka(tool: str, cluster: ClusterView, *words: object) -> str:
@@ -17,6 +30,20 @@ def kafka(tool: str, cluster: ClusterView, *words: object) -> str:
 def mappings(action: str, cluster: ClusterView) -> str:
     """`kelpie mappings check` or `repair`."""
     return _line("kelpie", "mappings", action, "--zookeeper", _zookeeper(cluster), "-b", _address(cluster))
+
+
+def with_properties(line: str, file: str) -> str:
+    """The same command, which reads these client properties too. Lines that are no commands stay."""
+    if not line.startswith(_BEGINNINGS):
+        return line
+    words = words_of(line)
+    option = "--consumer.config" if words[0] == _CONSUMER else "--command-config"
+    if option in words:
+        return line
+    for at, word in enumerate(words):
+        if word in ("-b", "--bootstrap-server"):
+            return " ".join([*words[: at + 2], option, quoted(file), *words[at + 2 :]])
+    return line
 
 
 def _address(cluster: ClusterView) -> str:

@@ -1,6 +1,6 @@
 """All rules on all cases, and incidents: findings with the same cause."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kelpie.cluster import ClusterView
@@ -9,6 +9,7 @@ from kelpie.doctor.finding import Finding, Judgement, Severity, Undetermined
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
 from kelpie.observations import Unasked
+from kelpie.observations.groups import OTHER_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Diagnosis:
     """Groups that the user named, and that no broker or file knows."""
     unasked: tuple[Unasked, ...] = ()
     """What could not be asked, about the cluster and about single groups."""
+    of_other_kinds: tuple[str, ...] = ()
+    """Groups with members, of a kind that no rule judges: share groups, groups of the Streams protocol."""
 
     def only(self, codes: Collection[str]) -> "Diagnosis":
         """With findings and open questions of these codes alone; all if there are none."""
@@ -66,6 +69,22 @@ class Diagnosis:
             self,
             findings=tuple(finding for finding in self.findings if finding.code in codes),
             open=tuple(question for question in self.open if question.code in codes),
+        )
+
+    def with_commands(self, change: Callable[[str], str]) -> "Diagnosis":
+        """The same, with every command to paste changed."""
+        return replace(
+            self,
+            findings=tuple(
+                replace(
+                    finding,
+                    remedies=tuple(
+                        replace(each, command=change(each.command) if each.command else "")
+                        for each in finding.remedies
+                    ),
+                )
+                for finding in self.findings
+            ),
         )
 
     @property
@@ -117,7 +136,13 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         tuple((case.group, case.known_from) for case in cases if case.listed is False and case.known_from),
         tuple(case.group for case in cases if case.listed is False and not case.known_from),
         (*cluster.unasked, *(row for case in cases for row in case.unasked)),
+        tuple(case.group for case in cases if _is_of_another_kind(case)),
     )
+
+
+def _is_of_another_kind(case: Case) -> bool:
+    state = case.state
+    return state is not None and state.kind in OTHER_KINDS and state.state != "Empty"
 
 
 def _sorted(

@@ -32,7 +32,7 @@ def _of(cluster: ClusterView, view: PartitionView) -> list[Remedy]:
         return _unknown(cluster, view)
     remedies = []
     if heirs.ready:
-        elect = commands.kelpie("elect", cluster, view.name)
+        elect = commands.kelpie("elect", cluster, name=view.name)
         text = f"Broker {listed(heirs.ready, 'or')} runs and has all records. Elect it: nothing is lost."
         remedies.append(Remedy(text, elect))
     if heirs.to_start:

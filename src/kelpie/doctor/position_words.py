@@ -98,8 +98,8 @@ def reset(case: Case, text: str, names: Iterable[TopicPartition], *to: object) -
     places = [f"{topic}:{','.join(partitions)}" for topic, partitions in by_topic.items()]
     topics = [word for place in places for word in ("--topic", place)]
     if to[0] in _OF_KELPIE:
-        return Remedy(text, commands.kelpie("reset", case.cluster, case.group, *to, *topics, "--apply"))
-    words = ("--group", case.group, *topics, "--reset-offsets", *to, "--execute")
+        return Remedy(text, commands.kelpie("reset", case.cluster, *to, *topics, name=case.group))
+    words = ("--group", case.group, *topics, "--reset-offsets", *to, "--dry-run")
     return Remedy(text, commands.kafka("kafka-consumer-groups", case.cluster, *words))
 
 

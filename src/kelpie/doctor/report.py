@@ -131,9 +131,19 @@ def nobody_answered(diagnosis: Diagnosis) -> bool:
 
 
 def unjudged(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Groups of which not even the coordinator is known: silence about them is no good news."""
+    """Groups of which not even the coordinator is known, or of a kind that no rule judges: silence about them
+    is no good news.
+    """
     groups = {question.group for question in diagnosis.open if presentation_of(question.code).is_essential}
+    groups |= set(diagnosis.of_other_kinds)
     return tuple(sorted(group for group in groups if group is not None))
+
+
+def is_judged(diagnosis: Diagnosis) -> bool:
+    """Whether silence of the rules means that all is well: every group that was asked for was judged."""
+    return bool(diagnosis.groups) and not (
+        diagnosis.unheard_of or nobody_answered(diagnosis) or unjudged(diagnosis)
+    )
 
 
 def _said(chapter: Chapter, total: int) -> str:

@@ -11,6 +11,8 @@ CLASSIC = "classic"
 CONSUMER = "consumer"
 ZOOKEEPER = "zookeeper"
 """Consumers of 0.8's kind: ZooKeeper keeps their members and offsets, and they have no coordinator."""
+OTHER_KINDS = ("share", "streams")
+"""Kinds that brokers list and that no rule judges."""
 
 
 @dataclass(frozen=True, slots=True)

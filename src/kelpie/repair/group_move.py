@@ -100,7 +100,7 @@ def _steps(move: GroupMove, record: Path) -> tuple[Step, ...]:
     group, goal = move.origin.group, move.goal
     undo = ManualStep(EXPIRES)
     if goal.deletable:
-        line = commands.kelpie("rehome", move.cluster, group, "--as", goal.name, "--undo")
+        line = commands.kelpie("rehome", move.cluster, f"--as={goal.name}", "--undo", name=group)
         undo = ManualStep("Delete the new group, as long as nothing uses it (the plan comes first):", (line,))
     return (
         Step(f"Note the move in {record}", "A file on this machine; undo needs it.", NOTHING_CHANGES),

@@ -6,8 +6,8 @@ Nothing here does anything. `applying` carries a repair out, `rendering` prints 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 
+from kelpie.cluster import commands
 from kelpie.model.names import TopicPartition
-from kelpie.model.quoting import quoted, words_of
 
 COMMANDS = ("kelpie ", "kafka-")
 """How lines begin that are commands."""
@@ -26,7 +26,7 @@ class ManualStep:
 
     def with_properties(self, file: str) -> "ManualStep":
         """The same; commands that reach a cluster read these client properties too."""
-        return replace(self, lines=tuple(_with_properties(line, file) for line in self.lines))
+        return replace(self, lines=tuple(commands.with_properties(line, file) for line in self.lines))
 
 
 NOTHING_CHANGES = ManualStep("not needed; it changes nothing in the cluster.")
@@ -126,13 +126,3 @@ class Plan:
             afterwards=tuple(step.with_properties(file) for step in self.afterwards),
             instead=tuple(step.with_properties(file) for step in self.instead),
         )
-
-
-def _with_properties(line: str, file: str) -> str:
-    if not line.startswith(COMMANDS):
-        return line
-    words = words_of(line)
-    for at, word in enumerate(words):
-        if word in ("-b", "--bootstrap-server"):
-            return " ".join([*words[: at + 2], "--command-config", quoted(file), *words[at + 2 :]])
-    return line

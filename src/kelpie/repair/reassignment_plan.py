@@ -91,7 +91,7 @@ def _seen(topic: OffsetsTopicState) -> tuple[str, ...]:
 def _leaderless(placement: Placement, topic: OffsetsTopicState) -> str:
     name = f"{OFFSETS_TOPIC}-{placement.partition}"
     dead = [node for node in placement.replicas if node not in topic.racks]
-    line = commands.kelpie("elect", topic.cluster, name, "--unclean")
+    line = commands.kelpie("elect", topic.cluster, "--unclean", name=name)
     return (
         f"{name} has no leader, so there is nobody to copy from. Start broker {listed(dead, 'or')}; if "
         f"that is gone for good, see {line}"

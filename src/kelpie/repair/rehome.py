@@ -120,7 +120,7 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
         write_whole(file, offsets_file.write(current))
         return f"{counted(len(current), 'offset')} saved to {file}."
 
-    restore = commands.kelpie("reset", cluster, new_name, "--from-file", str(file), "--apply")
+    restore = commands.kelpie("reset", cluster, "--from-file", str(file), "--apply", name=new_name)
     plan = Plan(
         "rehome",
         title,

@@ -141,7 +141,7 @@ async def _ask(coordinators: Coordinators, group: str) -> tuple[GroupState, dict
     """The group as its coordinator has it. Raises CannotRepair, ClientError."""
     home = home_of(coordinators.cluster, group)
     if not coordinators.cluster.has_leader(home):
-        line = commands.kelpie("rehome", coordinators.cluster, group)
+        line = commands.kelpie("rehome", coordinators.cluster, name=group)
         raise CannotRepair(
             f"Group {group} has no coordinator: {home} has no living leader, so nothing can be committed for "
             f"it. Move it to another name: {line}"
@@ -185,7 +185,7 @@ def _undo(cluster: ClusterView, group: str, file: Path, changing: Sequence[NewOf
     lines = []
     new = [offset.partition for offset in changing if offset.before is None]
     if len(new) < len(changing):
-        lines.append(commands.kelpie("reset", cluster, group, "--from-file", str(file), "--apply"))
+        lines.append(commands.kelpie("reset", cluster, "--from-file", str(file), "--apply", name=group))
     for topic, numbers in by_topic(sorted(new)).items():
         option = f"{topic}:{','.join(map(str, numbers))}"
         words = ["--delete-offsets", "--group", group, "--topic", option]

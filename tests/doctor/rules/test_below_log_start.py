@@ -35,7 +35,7 @@ def test_records_between_the_offset_and_the_log_start_are_lost() -> None:
         ("orders-0: the log begins at 1500 and ends at 9000", "broker 1"),
     ]
     assert finding.remedies[1].command == (
-        "kelpie reset -b kafka-1:9092 billing --to-earliest --topic orders:0 --apply"
+        "kelpie reset -b kafka-1:9092 billing --to-earliest --topic orders:0"
     )
 
 

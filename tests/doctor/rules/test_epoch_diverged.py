@@ -44,7 +44,7 @@ def test_an_epoch_that_ends_before_the_offset_has_been_cut_off() -> None:
         "committed in leader epoch 4, which ends at 800: the log was cut off there, and grew again."
     )
     assert "orders-0: leader epoch 4 ends at 800" in [it.text for it in finding.evidence]
-    assert finding.remedies[0].command.endswith("--reset-offsets --to-offset 800 --execute")
+    assert finding.remedies[0].command.endswith("--reset-offsets --to-offset 800 --dry-run")
 
 
 def test_an_epoch_from_the_future_shows_a_new_topic() -> None:

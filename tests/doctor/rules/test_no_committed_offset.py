@@ -48,7 +48,7 @@ def test_records_of_a_new_partition_are_skipped_by_the_default_policy() -> None:
     assert "latest, the default, skips these 250; earliest reads them all" in finding.why
     assert finding.partitions == ("orders-1",)
     assert [remedy.command for remedy in finding.remedies] == [
-        f"kelpie reset -b kafka-1:9092 billing {to} --topic orders:1 --apply"
+        f"kelpie reset -b kafka-1:9092 billing {to} --topic orders:1"
         for to in ("--to-earliest", "--to-latest")
     ]
 

@@ -37,7 +37,7 @@ def test_offsets_that_are_gone_after_the_retention_have_expired() -> None:
         "after the last commit."
     )
     assert "skips 3,000 records" in finding.why
-    assert finding.remedies[0].command.endswith("--topic orders:0 --reset-offsets --to-offset 1000 --execute")
+    assert finding.remedies[0].command.endswith("--topic orders:0 --reset-offsets --to-offset 1000 --dry-run")
 
 
 def test_offsets_that_are_gone_before_their_time_were_deleted() -> None:

@@ -37,7 +37,7 @@ def test_a_reset_by_a_tool_is_known_by_its_missing_leader_epoch() -> None:
         "3,000 records to be read again."
     )
     assert finding.since == NOW - MINUTE
-    assert finding.remedies[0].command.endswith("--topic orders:0 --reset-offsets --to-offset 3000 --execute")
+    assert finding.remedies[0].command.endswith("--topic orders:0 --reset-offsets --to-offset 3000 --dry-run")
 
 
 def test_what_is_still_ahead_is_counted() -> None:

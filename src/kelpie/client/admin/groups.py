@@ -12,7 +12,7 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import GroupState, Member
-from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.observations.groups import CLASSIC, CONSUMER, OTHER_KINDS
 from kelpie.observations.offsets_topic import read_blobs
 from kelpie.wire.api.consumer_group_describe import ConsumerGroupDescribeRequest
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest
@@ -21,7 +21,6 @@ from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
 ABSENT = "Dead"
 """The state of a group that does not exist, in the words of DescribeGroups."""
-_OTHER_KINDS = ("share", "streams")
 """Groups of these types are listed; Kelpie does not describe them."""
 
 
@@ -33,12 +32,12 @@ async def describe_groups(
     `listed`: what ListGroups said of the groups, where that is known.
     """
     kinds = {group: listed[group].group_type.lower() if group in listed else "" for group in groups}
-    others = [group for group in groups if kinds[group] in _OTHER_KINDS]
+    others = [group for group in groups if kinds[group] in OTHER_KINDS]
     at, source = asking.clock(), asking.source(node)
     why = f"{source} did not describe it."
     asking.seen.states += [listed_state(listed[group], node, at, source) for group in others]
     consumer = [group for group in groups if kinds[group] == CONSUMER]
-    classic = [group for group in groups if kinds[group] not in (CONSUMER, *_OTHER_KINDS)]
+    classic = [group for group in groups if kinds[group] not in (CONSUMER, *OTHER_KINDS)]
     both = asking.versions[node].speaks(ConsumerGroupDescribeRequest)
     perhaps_consumer: list[str] = []
     size = asking.groups_per_request

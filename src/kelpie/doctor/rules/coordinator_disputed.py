@@ -138,7 +138,7 @@ def _remedies(case: Case, behind: list[int], refusing: int | None) -> list[Remed
     remedies = [
         Remedy(
             "Ask again: an election settles such a dispute within seconds.",
-            commands.kelpie("doctor", case.cluster, case.group),
+            commands.kelpie("doctor", case.cluster, name=case.group),
         )
     ]
     if behind:

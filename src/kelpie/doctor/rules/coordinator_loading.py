@@ -102,7 +102,7 @@ def _found(case: Case, replies: list[Evidence], began: Event | None, node: int |
 
 
 def _remedies(case: Case, node: int | None, slow: bool) -> list[Remedy]:
-    again = Remedy("Ask again in a few seconds.", commands.kelpie("doctor", case.cluster, case.group))
+    again = Remedy("Ask again in a few seconds.", commands.kelpie("doctor", case.cluster, name=case.group))
     if not slow:
         return [again]
     brokers = ("--broker-list", node) if node is not None else ()

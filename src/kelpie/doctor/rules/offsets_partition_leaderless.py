@@ -101,7 +101,7 @@ def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
             Remedy(f"Start {start}."),
             Remedy(
                 "See whether a group that you know of is among them.",
-                commands.kelpie("where", cluster, "GROUP"),
+                commands.kelpie("where", cluster, name="GROUP"),
             ),
         ],
         cause=OFFSETS_TOPIC,
@@ -247,16 +247,16 @@ def _remedies(case: Case, view: PartitionView | None) -> list[Remedy]:
     cluster, partition = case.cluster, case.offsets_partition
     move = Remedy(
         "If its replicas are gone for good, move the group, offsets and all, to a healthy partition.",
-        commands.kelpie("rehome", cluster, case.group),
+        commands.kelpie("rehome", cluster, name=case.group),
     )
     if partition is None:
-        where = commands.kelpie("where", cluster, case.group)
+        where = commands.kelpie("where", cluster, name=case.group)
         return [Remedy("See which partition it is, and which brokers hold it.", where), move]
     nobody = view is not None and all(cluster.is_alive(node) is False for node in view.replicas)
     first = "with one of its replicas started, " if nobody else ""
     elect = Remedy(
         f"Last resort: {first}elect a leader that was not in sync. Commits that only the dead have are lost.",
-        commands.kelpie("elect", cluster, partition, "--unclean"),
+        commands.kelpie("elect", cluster, "--unclean", name=partition),
     )
     return [move, elect]
 

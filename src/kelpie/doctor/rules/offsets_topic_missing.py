@@ -100,7 +100,7 @@ def _remedies(cluster: ClusterView, factor: int | None, living: int, waiting: in
             "If the topic was deleted, the offsets are gone with it. Once it is there again, give the groups "
             "their last known positions."
         )
-        remedies.append(Remedy(text, commands.kelpie("reset", cluster, "--to-last-known", "GROUP")))
+        remedies.append(Remedy(text, commands.kelpie("reset", cluster, "--to-last-known", name="GROUP")))
     return remedies
 
 

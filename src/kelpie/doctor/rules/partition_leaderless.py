@@ -76,7 +76,7 @@ def _found(case: Case, leaderless: list[PartitionView], of: int) -> Finding:
             Remedy(
                 "Last resort: elect a leader that was not in sync. Records that only the others have are "
                 "lost. The plan says which; read it before you apply it.",
-                commands.kelpie("elect", cluster, names[0], "--unclean"),
+                commands.kelpie("elect", cluster, "--unclean", name=names[0]),
             ),
         ],
         cause=listed(names) if len(names) <= _MOST_IN_CAUSE else ", ".join(topics),

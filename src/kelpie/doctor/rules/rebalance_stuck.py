@@ -195,7 +195,8 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
         remedies=[
             Remedy(f"Look at {who}: a thread dump shows what keeps it from poll(). Restart it if it hangs."),
             Remedy(
-                "Watch who is in the group.", commands.kelpie("doctor", case.cluster, case.group, "--watch")
+                "Watch who is in the group.",
+                commands.kelpie("doctor", case.cluster, "--watch", name=case.group),
             ),
             Remedy(
                 "A shorter max.poll.interval.ms makes the coordinator wait less for a member that hangs; "

@@ -98,7 +98,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
         remedies=[
             Remedy(
                 "Find out why it was thrown out.",
-                commands.kelpie("doctor", case.cluster, case.group, "--evidence", "LOGS"),
+                commands.kelpie("doctor", case.cluster, "--evidence", "LOGS", name=case.group),
             ),
             Remedy("Commit in smaller steps, and stop working on a partition when it is revoked or lost."),
         ],
