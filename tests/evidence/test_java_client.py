@@ -188,6 +188,12 @@ NEW = [
         {"reason": "Commit cannot be completed"},
     ),
     ("Auto-commit of offsets {t-0=OffsetAndMetadata{offset=1}} failed", Kind.COMMIT_FAILED, {}),
+    ("Heartbeat thread failed due to unexpected error", Kind.CLIENT_FAILED, {}),
+    (
+        "Member m-1 with epoch 3 transitioned to fatal state",
+        Kind.CLIENT_FAILED,
+        {"member": "m-1", "generation": 3},
+    ),
     (
         "Failing OffsetCommit request since the consumer is not part of an active group",
         Kind.COMMIT_FAILED,

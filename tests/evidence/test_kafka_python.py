@@ -53,6 +53,21 @@ LINES = [
     ("WARNING kafka.coordinator Heartbeat session expired, marking coordinator dead", Kind.SESSION_LOST, {}),
     ("WARNING kafka.coordinator Heartbeat poll expired, leaving group", Kind.POLL_INTERVAL_EXCEEDED, {}),
     (
+        "ERROR kafka.coordinator.heartbeat Heartbeat failed for group g due to fenced id error: one",
+        Kind.FENCED,
+        {"group": "g", "instance_id": "one", "error": 82},
+    ),
+    (
+        "ERROR kafka.coordinator Heartbeat thread for group g failed due to unexpected error: cannot join",
+        Kind.CLIENT_FAILED,
+        {"group": "g", "reason": "cannot join"},
+    ),
+    (
+        "ERROR kafka.coordinator.heartbeat Unhandled Heartbeat loop error: it broke",
+        Kind.CLIENT_FAILED,
+        {"reason": "it broke"},
+    ),
+    (
         "WARNING kafka.coordinator Consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer",
         Kind.POLL_INTERVAL_EXCEEDED,
         {},

@@ -126,6 +126,12 @@ LINES = [
             "reason": "Broker: Static consumer fenced by other consumer with same group.instance.id",
         },
     ),
+    (
+        "FATAL",
+        "Fatal error: Local: Fatal error: it cannot go on",
+        Kind.CLIENT_FAILED,
+        {"reason": "Local: Fatal error: it cannot go on"},
+    ),
 ]
 
 SILENT = [

@@ -40,7 +40,7 @@ from kelpie.lab.injection import Injection
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.network import HOST, Acceptor, bind_socket
 from kelpie.lab.orders import Body, fault_ordered
-from kelpie.lab.prometheus_text import CONTENT_TYPE
+from kelpie.model.prometheus_text import CONTENT_TYPE
 
 log = logging.getLogger("kelpie.lab")
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from kelpie.attribution.counters import Amount
 from kelpie.lab.broker_life import BrokerLife
 from kelpie.lab.latencies import Summary
-from kelpie.lab.prometheus_text import escaped, family, sample
+from kelpie.model.prometheus_text import escaped, family, sample
 from kelpie.model.time import Instant
 from kelpie.wire.apis import NAMES
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from kelpie.errors import ErrorCode
-from kelpie.lab.prometheus_text import family, sample
+from kelpie.model.prometheus_text import family, sample
 from kelpie.wire.apis import NAMES
 
 

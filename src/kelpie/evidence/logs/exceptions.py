@@ -18,10 +18,18 @@ _KINDS = {
     "OffsetOutOfRangeException": Kind.OUT_OF_RANGE,
     "NoOffsetForPartitionException": Kind.NO_COMMITTED_OFFSET,
     "LogTruncationException": Kind.TRUNCATION_DETECTED,
+    "ConsumerRebalanceFailedException": Kind.REBALANCE_FAILED,
 }
 NAMES = tuple(_KINDS)
 _CLASS = re.compile(r"\b(" + "|".join(_KINDS) + r")\b(?:: (?P<why>[^\n]*))?")
 _GROUP = re.compile(r"Not authorized to access group: (\S+)")
+REBALANCE_FAILED = re.compile(r"(?P<member>\S+) can't rebalance after (?P<retries>\d{1,9}) retries")
+_FORMS = {
+    "error during syncedRebalance": "watcher",
+    "Error handling event ZkEvent[New session event": "new session",
+}
+"""How the entry begins in which the consumer of 0.8 logs that it gave up, and which thread it was then."""
+_START_UP = "start-up"
 
 
 def find_exception(message: Message) -> Sequence[Meaning] | None:
@@ -41,4 +49,18 @@ def find_exception(message: Message) -> Sequence[Meaning] | None:
     group = _GROUP.search(text)
     if group is not None:
         fields["group"] = group[1]
-    return [Meaning(_KINDS[match[1]], fields)]
+    kind = _KINDS[match[1]]
+    if kind is Kind.REBALANCE_FAILED:
+        return [_rebalance_failed(message, match["why"] or "", fields)]
+    return [Meaning(kind, fields)]
+
+
+def _rebalance_failed(message: Message, why: str, fields: dict[str, str | int]) -> Meaning:
+    """Who gave up, after how many tries, and in which thread. At start-up the application logs it."""
+    form = next((form for begin, form in _FORMS.items() if message.text.startswith(begin)), _START_UP)
+    details = {"form": form}
+    match = REBALANCE_FAILED.match(why)
+    if match is not None:
+        fields["member"] = match["member"]
+        details["retries"] = match["retries"]
+    return Meaning(Kind.REBALANCE_FAILED, fields, details)

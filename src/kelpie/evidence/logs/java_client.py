@@ -88,6 +88,7 @@ def _transition(meaning: Meaning, _: Message) -> Sequence[Meaning]:
         "JOINING": Kind.JOINING,
         "STABLE": Kind.JOINED,
         "FENCED": Kind.FENCED,
+        "FATAL": Kind.CLIENT_FAILED,
         "STALE": Kind.POLL_INTERVAL_EXCEEDED,
         "PREPARE_LEAVING": Kind.LEAVING,
     }.get(meaning.details.get("to", ""))

@@ -24,4 +24,9 @@ def _unsent(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     return [] if kind is None else [replace(meaning, kind=kind)]
 
 
-PATTERNS = read_templates("kafka_python", (_unsent,))[""]
+def _unless_closing(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    """A consumer that is closed cancels its loop: that is no failure."""
+    return [] if meaning.fields.get("reason", "") in ("", "Cancelled") else [meaning]
+
+
+PATTERNS = read_templates("kafka_python", (_unless_closing, _unsent))[""]

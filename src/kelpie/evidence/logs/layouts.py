@@ -56,6 +56,12 @@ _LIBRDKAFKA = re.compile(
     r"(?:\[thrd:(?P<thread>.*?)\]: )?(?P<message>.*)$",
     re.DOTALL,
 )
+# What confluent_kafka hands to a logger of Python: "FATAL [app#consumer-1] [thrd:main]: message".
+_RELAYED = re.compile(
+    r"(?P<facility>[A-Z_0-9]{2,30}) \[(?P<name>[^\]]*#(?:consumer|producer)-\d{1,9})\] "
+    r"(?:\[thrd:.*?\]: )?(?P<message>.*)$",
+    re.DOTALL,
+)
 _LEVEL_WORDS = frozenset(("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"))
 _LOGGER_AND_THREAD = re.compile(r" \((?P<logger>[\w.$]+)\) \[[^\]]*\]$")
 _LONGEST_END = 300
@@ -117,6 +123,16 @@ def parse_head(line: str) -> Head | None:
         return Head(match["time"], match["level"], match["logger"], _from_prefix(message))
     match = _PYTHON_PLAIN.match(line) or _NO_TIME.match(line)
     return None if match is None else Head("", match["level"], match["logger"], match["message"])
+
+
+def relayed(head: Head) -> Head:
+    """A line of librdkafka that went through a logger of Python, taken apart; any other head as it is."""
+    match = _RELAYED.match(head.message)
+    if match is None:
+        return head
+    return Head(
+        head.time, head.level, "librdkafka", match["message"], match["facility"], match["name"], head.trace
+    )
 
 
 def _with_logger_behind(time: str, level: str, message: str) -> Head:

@@ -28,6 +28,11 @@ def _joined(meaning: Meaning, message: Message) -> Sequence[Meaning]:
     return refused(meaning, message)
 
 
+def _fatal(meaning: Meaning, message: Message) -> Sequence[Meaning]:
+    """Whatever it is: after a fatal error this instance does nothing any more."""
+    return refused(meaning, message) or [meaning]
+
+
 def _unless_success(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     return [] if str(meaning.fields.get("reason", "")).startswith("Success") else [meaning]
 
@@ -54,7 +59,8 @@ def _connection(meaning: Meaning, _: Message) -> Sequence[Meaning]:
 TABLES: dict[str, TemplateTable] = {
     tag: TemplateTable(patterns)
     for tag, patterns in read_templates(
-        "librdkafka", (_connection, _joined, _paused, refused, _reset, _unless_closing, _unless_success)
+        "librdkafka",
+        (_connection, _fatal, _joined, _paused, refused, _reset, _unless_closing, _unless_success),
     ).items()
 }
 TABLES["ERROR"], TABLES["OFFSETRESET"] = TABLES["GRPAUTH"], TABLES["OFFSET"]
