@@ -22,6 +22,7 @@ COMMANDS = (
     "reset",
     "reassign-offsets-topic",
     "elect",
+    "guard",
     "mappings",
     "offsets",
     "collect",

@@ -1,0 +1,9 @@
+"""Why a guard cannot work."""
+
+
+class GuardFailed(Exception):
+    """The guard cannot do what its options ask for. `status` is its exit code."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
