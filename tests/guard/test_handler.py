@@ -31,7 +31,7 @@ def logger() -> Iterator[logging.Logger]:
 
 
 def test_the_application_is_called_from_another_thread(logger: logging.Logger) -> None:
-    """Document 002: a clean-up in the logging thread waits for the lock that this thread holds."""
+    """A clean-up in the logging thread waits for the lock that this thread holds."""
     lock = threading.Lock()
     seen: list[Fatal] = []
     done = threading.Event()
