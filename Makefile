@@ -19,15 +19,12 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	$(BIN)/python demo/run.py
 
-# Most tests wait for brokers, so two files are run at a time, those on real Kafka first (tests/conftest.py).
-# WORKERS=0 runs them one after the other. Those that need Spark come afterwards: it leaves no time for others.
+# Three processes for two cores: one has Spark, and the others often wait for brokers. Who goes first, and who goes
+# together, is in tests/conftest.py. WORKERS=0 runs one test after the other.
 # Tests start Python some hundred times: what it has compiled is kept, whatever the environment says.
-WORKERS ?= 2
-PYTEST   = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-ON_SPARK = tests/pipeline tests/lab/spark_kafka
+WORKERS ?= 3
 test: $(READY)
-	$(PYTEST) $(addprefix --ignore ,$(ON_SPARK))
-	$(PYTEST) $(ON_SPARK)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # What takes minutes: an incident recorded on real Kafka, a real Spark cluster, a stream that is killed.
 test-long: $(READY)

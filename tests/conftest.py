@@ -39,6 +39,15 @@ settings.load_profile(os.environ.get("KELPIE_EXAMPLES", "kelpie"))
 
 
 _SHARED = (
+    (
+        "tests/pipeline/diagnosis/",
+        "tests/pipeline/sources/",
+        "tests/pipeline/spark/",
+        "tests/pipeline/storage/",
+        "tests/pipeline/test_",
+        "tests/pipeline/transforms/",
+        "tests/lab/spark_kafka/",
+    ),
     ("tests/lab/clients/", "tests/lab/java/"),
     (
         "tests/lab/personas/",
@@ -50,7 +59,9 @@ _SHARED = (
         "tests/real/test_releases.py",
     ),
 )
-"""Tests that share clusters of real Kafka, and therefore run in the same process."""
+"""Tests that share a Spark session, or clusters of real Kafka, and so run in the same process. The longest
+come first: begun last, they would run alone.
+"""
 
 
 def _group(nodeid: str) -> str:
@@ -73,11 +84,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return _ByGroup(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-def _order(items: Sequence[pytest.Item]) -> tuple[bool, bool, int]:
-    """Tests on real Kafka take longest, then random examples. Begun last, one of them would run alone."""
-    is_real = any(item.get_closest_marker("real") for item in items)
+def _is_real(item: pytest.Item) -> bool:
+    return item.get_closest_marker("real") is not None
+
+
+_FIRST = [paths[0] for paths in _SHARED]
+
+
+def _order(items: Sequence[pytest.Item]) -> tuple[int, bool, bool, int]:
+    """After the shared ones, tests on real Kafka take longest, then random examples."""
+    group = _group(items[0].nodeid)
+    place = _FIRST.index(group) if group in _FIRST else len(_FIRST)
+    is_real = any(map(_is_real, items))
     is_random = any(is_hypothesis_test(getattr(item, "obj", None)) for item in items)
-    return not is_real, not is_random, -len(items)
+    return place, not is_real, not is_random, -len(items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -89,10 +109,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = chain.from_iterable(in_order)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Seven thousand tests are many objects, and the garbage collector looks at them again and again."""
+    session.stash[_ON_REAL] = {_group(item.nodeid) for item in session.items if _is_real(item)}
     gc.collect()
     gc.freeze()
+
+
+_ON_REAL = pytest.StashKey[set[str]]()
+"""The groups with tests on real Kafka or ZooKeeper."""
+_POOL = pytest.StashKey[Pool]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Those tests run first. After them, idle servers would take a tenth of a core from the others."""
+    pool = item.session.stash.get(_POOL, None)
+    if pool and nextitem and _group(nextitem.nodeid) not in item.session.stash[_ON_REAL]:
+        pool.close()
 
 
 def _missing(what: str) -> NoReturn:
@@ -116,20 +150,25 @@ def available() -> Callable[[], AbstractContextManager[None]]:
 
 
 @pytest.fixture(scope="session")
-def _pool() -> Iterator[Pool]:
-    pool = Pool(often=["4.3.1", "0.9.0.1"])
+def _pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
+    pool = request.session.stash[_POOL] = Pool(often=["4.3.1", "0.9.0.1"])
     yield pool
     pool.close()
+
+
+_A_DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="session")
 def real_kafka(_pool: Pool) -> Callable[..., RealCluster]:
     """`real_kafka(version="4.3.1", brokers=1, **config)`: a cluster that all tests asking for it share.
 
-    Leave it as whole as you found it, and use topics and groups of your own.
+    Leave it as whole as you found it, and use topics and groups of your own. Retention is off: tests write
+    records of years ago, which a broker deletes half a minute after its start, and every five minutes.
     """
 
     def cluster(version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
+        config.setdefault("log_initial_task_delay_ms", _A_DAY_MS)  # Releases before 3.6 do not know it.
         with _available():
             return _pool.shared(version, brokers, **config)
 

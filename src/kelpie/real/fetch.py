@@ -68,7 +68,7 @@ def libraries(
 
 def ivy_command() -> list[str]:
     """How Ivy is run. Raises `Unavailable` where it cannot be."""
-    return [str(java.find()), *_proxy_options(), "-jar", str(_ivy())]
+    return [str(java.find()), *java.OPTIONS, *_proxy_options(), "-jar", str(_ivy())]
 
 
 def _fetch(what: str, jars: tuple[Jar, ...], folder: Path, limit_s: float) -> None:

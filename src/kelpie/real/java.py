@@ -11,7 +11,7 @@ _NEEDED = 17
 
 # Small servers that start quickly on few cores: the simple collector, the quick compiler, no verification of
 # released classes (a fifth of a start), no shared counters (a killed JVM would leave their file behind).
-_OPTIONS = (
+OPTIONS = (
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
     "-XX:+UseSerialGC",
@@ -24,7 +24,7 @@ _OPTIONS = (
 
 def command(classpath: str, main: str, *, heap_mb: int, options: tuple[str, ...] = ()) -> list[str]:
     """How a Java class is run. Later options win, so the caller's come last."""
-    return [str(find()), f"-Xmx{heap_mb}m", *_OPTIONS, *options, "-cp", classpath, main]
+    return [str(find()), f"-Xmx{heap_mb}m", *OPTIONS, *options, "-cp", classpath, main]
 
 
 def environment() -> dict[str, str]:
