@@ -20,8 +20,7 @@ from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.evidence import read_evidence
 from kelpie.evidence.zookeeper_dumps import Dump, NoDump, is_dump, observe, pack, read_dump
 from kelpie.model.names import TopicPartition
-from kelpie.observations import GroupState, Observations
-from kelpie.observations.groups import ZOOKEEPER
+from kelpie.observations import Observations
 from kelpie.observations.zookeeper_tree import ZooKeeperNode
 from kelpie.real import java
 from kelpie.real.cluster import RealCluster
@@ -57,16 +56,22 @@ def judged(found: Observations) -> None:
     }
     views = {it.partition: (it.leader, it.replicas, it.in_sync, it.leader_epoch) for it in found.partitions}
     assert views == {0: (1, (3, 1), (1,), 4), 1: (-1, (2, 3), (), 2)}
-    assert {(it.group, it.topic, it.partition, it.offset) for it in found.committed} == {
-        ("billing", "orders", 0, 42),
-        ("gone", "orders", 0, 7),
-    }
-    (state,) = found.states
-    assert (state.group, state.kind, state.state) == ("billing", ZOOKEEPER, "Stable")
-    assert {it.member_id: (it.subscribed, it.assigned) for it in state.members} == {
-        "app-1": (("orders",), (TopicPartition("orders", 0),)),
-        "app-2": (("orders",), ()),
-    }
+    groups = {row.group: row for row in found.zookeeper_groups}
+    assert {
+        (group, stored.topic, stored.partition, stored.offset)
+        for group, row in groups.items()
+        for stored in row.offsets
+    } == {("billing", "orders", 0, 42), ("gone", "orders", 0, 7)}
+    billing = groups["billing"]
+    assert [(row.member, row.subscription) for row in billing.registrations or ()] == [
+        ("app-1", (("orders", 1),)),
+        ("app-2", (("orders", 1),)),
+    ]
+    assert [(owner.name, owner.member) for owner in billing.owners or ()] == [
+        (TopicPartition("orders", 0), "app-1")
+    ]
+    # Kafka does not know these groups.
+    assert (found.committed, found.states, found.known_groups) == ([], [], {})
 
 
 def test_own_dumps_and_those_of_others_say_the_same(tmp_path: Path) -> None:
@@ -128,12 +133,13 @@ def test_dumps_of_a_recorded_failure_show_who_owned_nothing(tmp_path: Path) -> N
     """Kafka 0.8.2.2: after the failed rebalance app-01 owns nothing, a killed member two, nobody four."""
     (path,) = unpacked("kafka-0.8.2.2-rebalance-failure").glob("**/05_orders-b-watch_during-failure.json")
     dump = read_dump(path)
-    (state,) = observe(dump, "x").states
-    owned = {
-        it.member_id.split("_")[1][:6]: [name.partition for name in it.assigned or ()] for it in state.members
-    }
+    (row,) = observe(dump, "x").zookeeper_groups
+    owned: dict[str, list[int]] = {member.split("_")[1][:6]: [] for member in row.members}
+    for owner in row.owners or ():
+        owned[owner.member.split("_")[1][:6]].append(owner.partition)
     assert owned == {"app-01": [], "app-02": [2, 3], "app-03": [6, 7]}
-    assert state.at == 1_794_780_700_837
+    assert row.at == 1_794_780_700_837
+    assert {each.session for each in row.registrations or ()} >= {0x1A1E143D7D80007}
 
 
 @pytest.fixture
@@ -206,7 +212,10 @@ def _typed(hosts: str, commands: list[str]) -> bytes:
 
 @pytest.mark.real
 def test_a_real_old_consumer_is_seen_with_what_it_owns_and_committed(
-    real_kafka: Callable[..., RealCluster], tmp_path: Path, wait_until: Callable[..., None]
+    real_kafka: Callable[..., RealCluster],
+    tmp_path: Path,
+    wait_until: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Kafka 0.9.0.1, whose console consumer still is one of 0.8's kind."""
     cluster = real_kafka("0.9.0.1")
@@ -226,19 +235,28 @@ def test_a_real_old_consumer_is_seen_with_what_it_owns_and_committed(
         cluster.tool("kafka-console-producer", "--topic", "old-orders", stdin="a\n")
         assert main([*words, str(cluster.zookeeper_connect)]) == 0
         newest = max((tmp_path / "landing").glob("zookeeper-*"))
-        found = observe(read_dump(newest), "x")
-        mine = [row for row in found.committed if row.group == "of-zookeeper"]
-        return "of-zookeeper" in {row.group for row in found.states} and any(row.offset > 0 for row in mine)
+        groups = {row.group: row for row in observe(read_dump(newest), "x").zookeeper_groups}
+        mine = groups.get("of-zookeeper")
+        return mine is not None and bool(mine.registrations) and any(row.offset > 0 for row in mine.offsets)
 
     try:
         wait_until(has_committed)
+        capsys.readouterr()
+        looking = ["doctor", "--no-store", "--json", "--zookeeper", str(cluster.zookeeper_connect)]
+        status = main([*looking, "of-zookeeper"])
+        report = json.loads(capsys.readouterr().out)
     finally:
         consumers[-1].kill()
+    # A healthy consumer, live: nothing to tell, and its lag was asked of brokers that ZooKeeper names.
+    assert (status, report["groups"]) == (0, ["of-zookeeper"])
+    assert [row for row in report["findings"] if row["group"] is not None] == []
+    assert report["unasked"] == []
     found = read_evidence([tmp_path / "landing"])
-    states: list[GroupState] = [row for row in found.states if row.group == "of-zookeeper"]
-    (member,) = states[-1].members
-    assert member.member_id == "of-zookeeper_app-1"
-    assert member.assigned == tuple(TopicPartition("old-orders", number) for number in range(2))
+    row = [row for row in found.zookeeper_groups if row.group == "of-zookeeper"][-1]
+    assert row.members == ("of-zookeeper_app-1",)
+    assert [owner.name for owner in row.owners or ()] == [
+        TopicPartition("old-orders", number) for number in range(2)
+    ]
     assert [(it.node_id, it.alive) for it in found.brokers][-1] == (1, True)
     views = {row.partition: row.leader for row in found.partitions if row.topic == "old-orders"}
     assert views == {0: 1, 1: 1}

@@ -15,6 +15,8 @@ from kelpie.lab.scenarios import Environment, Moment, Stage, scenarios
 from kelpie.observations import Observations
 from kelpie.store import Store
 
+ROOT = Path(__file__).parents[2]
+
 
 class Play:
     """One scenario on a virtual clock, observed by the doctor, which remembers its earlier surveys."""
@@ -82,9 +84,13 @@ def test_the_doctor_finds_what_a_scenario_shows_and_nothing_else(name: str, tmp_
     assert any(not moment.is_calm for moment in play.shown), "it shows no incident"
 
 
-def test_every_rule_has_its_scenario() -> None:
-    """What its page says under "Reproduce" must be true."""
+def test_every_rule_can_be_reproduced() -> None:
+    """What its page says under "Reproduce" must be true: a scenario, or a recording of the real thing."""
     for rule in rules().values():
-        command = rule.page.rpartition("Reproduce: kelpie lab run ")[2].split()
-        assert command, f"{rule.code} does not say how to reproduce it"
-        assert command[0] in scenarios(), f"{rule.code} names a scenario that is not there"
+        words = rule.page.rpartition("Reproduce: kelpie ")[2].split()
+        if words[:2] == ["doctor", "--evidence"]:
+            assert rule.of_zookeeper, f"{rule.code} needs a scenario"
+            assert (ROOT / words[2]).exists(), f"{rule.code} names a recording that is not there"
+        else:
+            assert words[:2] == ["lab", "run"], f"{rule.code} does not say how to reproduce it"
+            assert words[2] in scenarios(), f"{rule.code} names a scenario that is not there"

@@ -61,7 +61,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(
         parser,
         "--zookeeper HOST:PORT[,…][/PATH]",
-        "look into this ZooKeeper as well, or alone: which client KoP counts to which group",
+        "look into this ZooKeeper as well, or alone: groups of Kafka 0.8's consumers, and which client KoP "
+        "counts to which group",
     )
     option(
         parser,

@@ -21,6 +21,7 @@ _MOST_ADDRESSES = 3
 _TIMED = attrgetter(
     *("brokers", "partitions", "listings", "answers", "states", "generations"),
     *("removals", "commits", "committed", "ends", "events", "unasked", "scrapes", "mapping_listings"),
+    "zookeeper_groups",
 )
 """The rows whose times count for the time of a picture."""
 _REPLICAS_LEFT_OUT = {ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE}

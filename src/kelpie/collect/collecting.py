@@ -148,7 +148,7 @@ class Collector:
         if self._surveyor is None:
             report.cluster = self._landing.cluster
             rows = zookeeper_dumps.observe(zookeeper_dump, "")
-            report.groups, report.partitions = len(rows.known_groups), len(rows.partitions)
+            report.groups, report.partitions = len(rows.zookeeper_groups), len(rows.partitions)
             if zookeeper_dump.cluster and zookeeper_dump.cluster != self._landing.cluster:
                 raise LandingRefused(_other_cluster(hosts, zookeeper_dump.cluster, self._landing.cluster))
         packed = zookeeper_dumps.pack(zookeeper_dump, hosts=hosts, begun=begun, ended=self._clock())

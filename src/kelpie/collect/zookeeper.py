@@ -27,7 +27,7 @@ def dump(hosts: str, limit_s: float) -> Dump:
     with connected(hosts, min(limit_s, _MOST_SECONDS), read_only=True) as client:
         nodes = TreeReader(client, hosts, limit_s).trees(ROOTS)
     dumped = Dump({path: node.as_text() for path, node in nodes.items()})
-    dumped.cluster = _cluster_id(dumped)
+    dumped.complete, dumped.cluster = True, _cluster_id(dumped)
     return dumped
 
 

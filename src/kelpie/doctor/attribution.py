@@ -13,7 +13,6 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import counted
 from kelpie.observations import MappingNode, Member
-from kelpie.observations.groups import ZOOKEEPER
 
 MEMBERS = "the members of the groups, with host and client id (kafka-consumer-groups --describe --members)"
 NODES = "the nodes of the mapping tree (/client_group_id) in ZooKeeper"
@@ -69,7 +68,7 @@ def registered(cluster: ClusterView, cases: Iterable[Case]) -> list[Registered]:
     members = []
     for case in cases:
         row = case.described or (case.generations[-1] if case.generations else None)
-        if row is None or getattr(row, "kind", "") == ZOOKEEPER:
+        if row is None:
             continue
         for member in row.members:
             if member.host:

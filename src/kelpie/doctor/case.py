@@ -34,8 +34,8 @@ from kelpie.observations import (
     GroupState,
     Member,
     Unasked,
+    ZooKeeperGroup,
 )
-from kelpie.observations.groups import ZOOKEEPER
 from kelpie.observations.positions import NO_OFFSET
 
 REBALANCING = frozenset(
@@ -79,13 +79,19 @@ class Case:
     unasked: tuple[Unasked, ...] = ()
     history_from: Instant | None = None
     """Since when commits and generations are known. None: the offsets topic was not read."""
+    in_zookeeper: bool = False
+    """It is a group of Kafka 0.8's kind: ZooKeeper keeps it, and it has no coordinator."""
+    zookeeper: tuple[ZooKeeperGroup, ...] = ()
+    """What ZooKeeper kept of it, by time."""
+    group_id: str = ""
+    """Its name, where `group` says more to tell it from a group of the same name that Kafka keeps."""
     ill: tuple[IllPeriod, ...] = ()
     """When earlier examinations found that it did not consume."""
 
     @cached_property
     def offsets_partition(self) -> TopicPartition | None:
         """Its partition of the offsets topic. None: it is in ZooKeeper, or their number is unknown."""
-        if self.states and all(state.kind == ZOOKEEPER for state in self.states):
+        if self.in_zookeeper:
             return None
         return self.cluster.home_of(self.group)
 

@@ -4,7 +4,7 @@ One pass over each kind of row. Rows of a group are ordered by time, those witho
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -13,6 +13,7 @@ from kelpie.cluster.picture import build_cluster, newest_listings
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.positions import IllPeriod
+from kelpie.doctor.zookeeper_cases import ZooKeeperMaterial, is_of_zookeeper
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
@@ -45,9 +46,17 @@ def build(
         observations, now=now, bootstrap=bootstrap, zookeeper=zookeeper, all_groups=groups is None
     )
     material = _Material(observations, observations.listings, cluster)
-    wanted = material.all_groups() if groups is None else dict.fromkeys(groups)
+    of_zookeeper = ZooKeeperMaterial(observations, cluster)
+    of_kafka = material.all_groups(but=of_zookeeper.groups)
+    if groups is None:
+        wanted, in_zookeeper = of_kafka, of_zookeeper.groups
+    else:
+        in_zookeeper = {group for group in groups if group in of_zookeeper.groups}
+        wanted = {group for group in groups if group in of_kafka or group not in in_zookeeper}
     unasked = grouped((row for row in observations.unasked if row.kind == "group"), lambda row: row.name)
-    return cluster, [material.case(group, unasked.get(group, ())) for group in sorted(wanted)]
+    cases = [material.case(group, unasked.get(group, ())) for group in wanted]
+    cases += [of_zookeeper.case(group, has_namesake=group in of_kafka) for group in in_zookeeper]
+    return cluster, sorted(cases, key=_group)
 
 
 def build_case(
@@ -77,7 +86,9 @@ class _Material:
         self.answers = grouped(observations.answers, _group)
         self.states = grouped(observations.states, _group)
         self.generations = grouped(observations.generations, _group)
-        self.events = grouped((row for row in observations.events if row.group is not None), _group)
+        self.events = grouped(
+            (row for row in observations.events if row.group is not None and not is_of_zookeeper(row)), _group
+        )
         names: dict[tuple[str, int], TopicPartition] = {}
         self.commits = _by_position(observations.commits, names)
         self.committed = _by_position(observations.committed, names)
@@ -94,9 +105,10 @@ class _Material:
         self.illnesses = grouped(observations.illnesses, _group)
         self.history_from = _history_from(observations, cluster.offsets_partitions)
 
-    def all_groups(self) -> set[str]:
+    def all_groups(self, *, but: Set[str] = frozenset()) -> set[str]:
+        """All that there are rows of, and those that are known by name only, without some of these."""
         by_group = (self.listed_by, self.answers, self.states, self.generations, self.commits, self.committed)
-        return set(self.known).union(*by_group, self.events)
+        return (set(self.known) - but).union(*by_group, self.events)
 
     def case(self, group: str, unasked: tuple[Any, ...]) -> Case:
         commits = {name: by_time(rows) for name, rows in self.commits.get(group, {}).items()}

@@ -112,11 +112,16 @@ def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
     """All rules on one group. The live doctor and the pipeline both call this."""
     # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
     case = replace(case)
-    return _sorted(case.group, ((rule, rule.judge(case)) for rule in rules().values() if rule.judge))
+    judging = [(rule, rule.judge) for rule in rules().values() if rule.of_zookeeper is case.in_zookeeper]
+    return _sorted(case.group, ((rule, judge(case)) for rule, judge in judging if judge is not None))
 
 
 def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[Finding], list[Open]]:
-    """What concerns the cluster as a whole. Of the cases, only names and members of groups are looked at."""
+    """What concerns the cluster as a whole. Of the cases, only names and members of groups are looked at.
+
+    Groups that ZooKeeper keeps have no part in it.
+    """
+    cases = [case for case in cases if not case.in_zookeeper]
     judging = [(rule, rule.judge_cluster) for rule in rules().values() if rule.judge_cluster]
     return _sorted(None, ((rule, judge(cluster, cases)) for rule, judge in judging))
 

@@ -58,6 +58,8 @@ class Rule:
     judge_cluster: JudgeCluster | None
     """The cases tell which groups there are, and the members of each, as far as they are known."""
     presentation: Presentation
+    of_zookeeper: bool = False
+    """It judges groups that ZooKeeper keeps; the others judge those that Kafka keeps."""
 
     @classmethod
     def of(
@@ -67,12 +69,13 @@ class Rule:
         presentation: Presentation = _PLAIN,
         *,
         judge_cluster: JudgeCluster | None = None,
+        of_zookeeper: bool = False,
     ) -> "Rule":
         """The rule that this module defines; code and name are the first line of its docstring."""
         page = inspect.cleandoc(sys.modules[module].__doc__ or "")
         code, _, name = page.partition("\n")[0].partition(" ")
         assert code.startswith("KLP"), f"the page of {module} does not begin with its code"
-        return cls(code, name, page, judge, judge_cluster, presentation)
+        return cls(code, name, page, judge, judge_cluster, presentation, of_zookeeper)
 
     def finding(
         self,

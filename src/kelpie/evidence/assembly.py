@@ -19,7 +19,7 @@ _SAME_TIME_MS = 300_000
 
 
 class BrokerProperties:
-    """Properties files of brokers: settings, and which broker a disk belongs to."""
+    """Properties files: settings of brokers, and of consumers of 0.8's kind; whose disk it is."""
 
     def __init__(self) -> None:
         self.settings = Observations()
@@ -29,7 +29,12 @@ class BrokerProperties:
         """Cluster ids of the disks, each with the file that has it."""
 
     def add(self, file: EvidenceFile, lines: Iterable[str]) -> None:
+        lines = list(lines)
         values = properties.read_properties(lines)
+        if properties.looks_like_consumer(lines):
+            member = properties.zookeeper_member(values)
+            self.settings.settings += properties.settings_of_zookeeper_consumer(values, member, file.name)
+            return
         node = properties.node_id(values)
         if file.base != _META and "cluster.id" not in values:
             self.settings.add(properties.observe(values, file.name))

@@ -164,6 +164,7 @@ def stamped(observations: Observations, at: Instant | None) -> Observations:
         states=[replace(row, at=at) for row in observations.states],
         committed=[row._replace(at=at) for row in observations.committed],
         ends=[row._replace(at=at) for row in observations.ends],
+        zookeeper_groups=[replace(row, at=at) for row in observations.zookeeper_groups],
         removals=[replace(row, at=at) for row in observations.removals],
         settings=observations.settings,
         unasked=[replace(row, at=at) for row in observations.unasked],

@@ -17,7 +17,7 @@ from kelpie.evidence.describes import read_output
 from kelpie.evidence.files import EvidenceFile, Search
 from kelpie.evidence.kop_scrapes import read_kop_scrape, settle_scrapes
 from kelpie.evidence.logs import LogReading, read_log
-from kelpie.evidence.logs.attribution import by_file_name
+from kelpie.evidence.logs.attribution import by_file_name, names_its_group
 from kelpie.evidence.logs.hints import MISFIT, NO_HINTS, Hints
 from kelpie.evidence.logs.lines import read_lines
 from kelpie.evidence.mapping_dumps import read_mappings, settle_mappings
@@ -158,5 +158,5 @@ def _know_groups(gathered: _Gathered, history: Observations) -> None:
         if not reading.observations.known_groups:
             reading.observations.events = by_file_name(reading.observations.events, reading.name, known)
             for event in reading.observations.events:
-                if event.group is not None:
+                if event.group is not None and not names_its_group(event):
                     reading.observations.known_groups.setdefault(event.group, f"the name of {reading.name}")

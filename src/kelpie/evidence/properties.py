@@ -5,7 +5,7 @@ gives it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from kelpie.observations import BrokerView, Observations, Setting
 
@@ -44,6 +44,19 @@ _OF_A_GROUP = (
     "partition.assignment.strategy",
     "session.timeout.ms",
 )
+_OF_A_ZOOKEEPER_CONSUMER = (
+    "auto.commit.enable",
+    "auto.commit.interval.ms",
+    "auto.offset.reset",
+    "dual.commit.enabled",
+    "offsets.storage",
+    "rebalance.backoff.ms",
+    "rebalance.max.retries",
+    "zookeeper.connection.timeout.ms",
+    "zookeeper.session.timeout.ms",
+    "zookeeper.sync.time.ms",
+)
+"""Settings of the consumers of Kafka 0.8."""
 
 
 def looks_like_broker(lines: Iterable[str]) -> bool:
@@ -55,7 +68,17 @@ def looks_like_broker(lines: Iterable[str]) -> bool:
             if match is None:
                 return False
             names.add(match[1])
-    return any(mark in names for mark in _MARKS)
+    return any(mark in names for mark in _MARKS) and not _is_of_a_consumer(names)
+
+
+def looks_like_consumer(lines: Iterable[str]) -> bool:
+    """Whether these are the properties of a consumer that registers itself in ZooKeeper."""
+    content = [line for line in lines if line.strip() and not line.lstrip().startswith(("#", "!"))]
+    return all(map(_LINE.match, content)) and _is_of_a_consumer(read_properties(content))
+
+
+def _is_of_a_consumer(names: Container[str]) -> bool:
+    return "group.id" in names and "zookeeper.connect" in names and "broker.id" not in names
 
 
 def read_properties(lines: Iterable[str]) -> dict[str, str]:
@@ -104,6 +127,22 @@ def settings_of_group(dump: dict[str, str], source: str) -> list[Setting]:
     if group in ("", "null"):
         return []
     return [Setting(f"group {group}", name, dump[name], source) for name in _OF_A_GROUP if name in dump]
+
+
+def settings_of_zookeeper_consumer(values: Mapping[str, str], member: str, source: str) -> list[Setting]:
+    """The settings of one consumer of 0.8's kind, or of all of its group if `member` is empty.
+
+    A setting that is left out has its default: that the others are known makes this one known.
+    """
+    of = f"consumer {member}" if member else f"group {values.get('group.id', '')}"
+    wanted = [Setting(of, name, values[name], source) for name in _OF_A_ZOOKEEPER_CONSUMER if name in values]
+    return [Setting(of, "group.id", values.get("group.id", ""), source), *wanted]
+
+
+def zookeeper_member(values: Mapping[str, str]) -> str:
+    """Its consumer id, if the properties set it; else a process makes one up."""
+    name = values.get("consumer.id", "")
+    return f"{values['group.id']}_{name}" if name else ""
 
 
 def common_settings(settings: Iterable[Setting]) -> Iterator[Setting]:

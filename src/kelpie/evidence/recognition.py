@@ -67,7 +67,7 @@ def recognise(file: EvidenceFile) -> Recognised:
     if is_snapshot(file.head):
         return _only(Kind.SURVEY)
     if is_dump(file.head):
-        return _only(Kind.ZOOKEEPER)
+        return _dump(file)
     if not is_text(file.head):
         return Recognised(reason="It is binary, and neither a log segment nor an archive.")
     encoding = encoding_of(file.head)
@@ -76,7 +76,7 @@ def recognise(file: EvidenceFile) -> Recognised:
 
 
 def _of_text(file: EvidenceFile, beginning: Sequence[str]) -> frozenset[Kind]:
-    if properties.looks_like_broker(beginning):
+    if properties.looks_like_broker(beginning) or properties.looks_like_consumer(beginning):
         return frozenset({Kind.CONFIGURATION})
     if looks_like_scrape(beginning):
         return frozenset({Kind.SCRAPE})
@@ -86,6 +86,16 @@ def _of_text(file: EvidenceFile, beginning: Sequence[str]) -> frozenset[Kind]:
         return frozenset({Kind.LOG})
     mixed = any(parse_head(line) is not None for line in beginning)
     return frozenset({Kind.OUTPUT, Kind.LOG} if mixed else {Kind.OUTPUT})
+
+
+def _dump(file: EvidenceFile) -> Recognised:
+    """A listing in a text may be followed by outputs of tools that were run at the same time."""
+    if not is_text(file.head) or file.head.lstrip()[:1] in (b"{", b"["):
+        return _only(Kind.ZOOKEEPER)
+    encoding = encoding_of(file.head)
+    beginning = list(islice(read_lines(file.path, encoding), _LOOKED_AT))
+    kinds = {Kind.ZOOKEEPER, Kind.OUTPUT} if looks_like_output(beginning, "") else {Kind.ZOOKEEPER}
+    return Recognised(frozenset(kinds), "", encoding, beginning)
 
 
 def _only(kind: Kind) -> Recognised:

@@ -1,10 +1,11 @@
 """Dumps of what Kafka keeps in ZooKeeper: brokers, partitions, and the groups of consumers of 0.8.
 
-Three forms are read:
+Four forms are read:
 
 - what `kelpie collect --zookeeper` writes: `{"format":"kelpie zookeeper",…,"nodes":{PATH:{"data":…},…}}`;
 - other JSON with the same content: an object of paths, or a list of objects with `path` and `data` (`value`);
-- sessions of `zkCli.sh`: `get` and `ls` behind its prompt, or behind `zkCli.sh` in a shell.
+- sessions of `zkCli.sh`: `get` and `ls` behind its prompt, or behind `zkCli.sh` in a shell;
+- plain listings of nodes (zookeeper_listings.py).
 
 `observations.zookeeper_tree` says what the nodes mean.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from kelpie.evidence.snapshot_files import beginning
+from kelpie.evidence.zookeeper_listings import looks_like_listing, read_listing
 from kelpie.model.time import Instant
 from kelpie.observations import Observations
 from kelpie.observations.zookeeper_tree import ZooKeeperNode, observe_nodes
@@ -29,6 +31,8 @@ FORMAT = "kelpie zookeeper"
 VERSION = 1
 ENDING = ".json.gz"
 LARGEST = 1 << 28
+_LOOKED_AT = 400
+"""Lines: the beginning of a text shows what it is."""
 _GZIP = b"\x1f\x8b"
 _OWN = b'{"format":"' + FORMAT.encode()
 _PATHS = re.compile(rb'\s*\{\s*"/(?:brokers|consumers|controller|admin|config|cluster|client_group_id)\b')
@@ -60,6 +64,8 @@ class Dump:
     at: Instant | None = None
     """When it was made, if it says so."""
     cluster: str = ""
+    complete: bool = False
+    """Nothing that Kafka keeps is missing: `kelpie collect` wrote it."""
 
 
 def pack(dump: Dump, *, hosts: str, begun: Instant, ended: Instant) -> bytes:
@@ -90,7 +96,7 @@ def is_dump(head: bytes) -> bool:
     if begins.lstrip()[:1] in (b"{", b"["):
         return _LISTED.search(begins) is not None
     lines = begins.decode("utf-8", "replace").splitlines()
-    return any(map(_asked, lines))
+    return looks_like_listing(lines) or any(map(_asked, lines))
 
 
 def read_dump(path: Path) -> Dump:
@@ -106,7 +112,8 @@ def read_dump(path: Path) -> Dump:
         raise NoDump(f"A dump of ZooKeeper of more than {LARGEST >> 20} MB is not read.")
     text = data.decode("utf-8", "replace")
     if text.lstrip()[:1] not in ("{", "["):
-        return _session(text.splitlines())
+        lines = text.splitlines()
+        return Dump(*read_listing(lines)) if looks_like_listing(lines[:_LOOKED_AT]) else _session(lines)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -116,7 +123,7 @@ def read_dump(path: Path) -> Dump:
 
 def observe(dump: Dump, source: str, at: Instant | None = None) -> Observations:
     """The rows of a dump. `at`: when it was made, if it does not say so itself."""
-    return observe_nodes(dump.nodes, source, dump.at if dump.at is not None else at)
+    return observe_nodes(dump.nodes, source, dump.at if dump.at is not None else at, complete=dump.complete)
 
 
 def _document(document: Any) -> Dump:
@@ -126,6 +133,7 @@ def _document(document: Any) -> Dump:
             raise NoDump(
                 f"It has version {document.get('version')} of the format; this release reads {VERSION}."
             )
+        dump.complete = document.get("format") == FORMAT
         ended = document.get("ended", document.get("taken"))
         dump.at = ended if isinstance(ended, int) else _taken(document.get("taken_utc"))
         dump.cluster = document["cluster"] if isinstance(document.get("cluster"), str) else ""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kelpie.client.admin.admin import Admin
 from kelpie.client.client_errors import ClientError
 from kelpie.client.history import BYTES_PER_PARTITION, read_history
 from kelpie.client.nodes import Nodes
@@ -16,7 +17,7 @@ from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.report import presentation_of
 from kelpie.model.time import Instant
-from kelpie.observations import Illness, Observations
+from kelpie.observations import Illness, Observations, Unasked
 from kelpie.store import Store
 
 
@@ -48,6 +49,10 @@ class Examination:
     async def examine(self) -> Examined:
         """Surveys the cluster and judges. A cluster that does not answer is a diagnosis, too."""
         of_brokers, of_zookeeper = await asyncio.gather(self._ask_brokers(), self._ask_zookeeper())
+        if of_brokers.answered:
+            # Brokers know better which of them live, and who leads what.
+            of_zookeeper.brokers, of_zookeeper.partitions = [], []
+        of_zookeeper.add(await self._ends_of(of_zookeeper))
         is_live = self.settings is not None or self.zookeeper is not None
         now = self.clock() if is_live else None
         rows = Observations().add(of_brokers.rows, of_brokers.earlier, of_zookeeper)
@@ -80,6 +85,21 @@ class Examination:
         if self.zookeeper is None:
             return Observations()
         return await asyncio.to_thread(survey_zookeeper, self.zookeeper, self.clock)
+
+    async def _ends_of(self, of_zookeeper: Observations) -> Observations:
+        """Where the logs end that groups of ZooKeeper read, as brokers say: of -b, or those it names."""
+        names = {row.name for group in of_zookeeper.zookeeper_groups for row in group.offsets}
+        addresses = [broker.address for broker in of_zookeeper.brokers if broker.address]
+        settings = self.settings or (Settings.of(",".join(addresses)) if addresses else None)
+        if not names or settings is None:
+            return Observations()
+        try:
+            async with await Nodes.open(settings) as nodes:
+                ends = await Admin(nodes, clock=self.clock).log_ends(names)
+        except ClientError as error:
+            place = ",".join(map(str, settings.bootstrap))
+            return Observations(unasked=[Unasked("broker", place, error.reason, self.clock())])
+        return Observations(ends=list(ends), unasked=ends.unasked)
 
     def _recall(self, cluster: str) -> Observations:
         return Observations() if self.store is None else self.store.recall(cluster, self.clock())

@@ -22,6 +22,7 @@ from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Ill
 from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
+from kelpie.observations.zookeeper_groups import OwnerNode, Registration, ZooKeeperGroup
 
 __all__ = [
     "OFFSETS_TOPIC",
@@ -44,9 +45,12 @@ __all__ = [
     "Member",
     "Observations",
     "OpenTransaction",
+    "OwnerNode",
     "PartitionView",
+    "Registration",
     "Scrape",
     "Setting",
     "TrafficSeries",
     "Unasked",
+    "ZooKeeperGroup",
 ]

@@ -8,6 +8,7 @@ from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Ill
 from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
+from kelpie.observations.zookeeper_groups import ZooKeeperGroup
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Observations:
     mapping_listings: list[MappingListing] = field(default_factory=list)
     mappings: list[MappingNode] = field(default_factory=list)
     illnesses: list[Illness] = field(default_factory=list)
+    zookeeper_groups: list[ZooKeeperGroup] = field(default_factory=list)
     known_groups: dict[str, str] = field(default_factory=dict)
     """Known groups, and from where: an earlier survey, a log, a topic, a disk."""
 

@@ -24,6 +24,7 @@ from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Ill
 from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
+from kelpie.observations.zookeeper_groups import ZooKeeperGroup
 
 KNOWN = "known"
 KINDS: dict[str, type] = {
@@ -47,6 +48,7 @@ KINDS: dict[str, type] = {
     "malformed": MalformedSeries,
     "mapping-listing": MappingListing,
     "mapping": MappingNode,
+    "zookeeper-group": ZooKeeperGroup,
     "illness": Illness,
     KNOWN: KnownGroup,
 }

@@ -8,7 +8,7 @@ from kelpie.model.time import Instant
 
 
 class EventKind(StrEnum):
-    """Said by clients, unless it says broker or controller."""
+    """Said by clients, unless it says broker, controller or zookeeper-server."""
 
     COORDINATOR_FOUND = "coordinator-found"
     COORDINATOR_LOST = "coordinator-lost"
@@ -31,8 +31,6 @@ class EventKind(StrEnum):
     PROTOCOL_REFUSED = "protocol-refused"
     """INCONSISTENT_GROUP_PROTOCOL."""
     GROUP_FULL = "group-full"
-    REBALANCE_FAILED = "rebalance-failed"
-    """The consumer of Kafka 0.8 has used up rebalance.max.retries; details: `form`, `retries`."""
     CLIENT_FAILED = "client-failed"
     """The client itself says that it cannot go on; `reason` says why."""
     COMMIT_FAILED = "commit-failed"
@@ -70,6 +68,34 @@ class EventKind(StrEnum):
     BROKER_UNFENCED = "controller: broker-unfenced"
     PARTITIONS_CHANGED = "controller: partitions-changed"
     LEADER_CHANGED = "controller: leader-changed"
+
+    ZK_REGISTERED = "zookeeper: registered"
+    """These are said by consumers of Kafka 0.8, which rebalance through ZooKeeper."""
+    ZK_ATTEMPT = "zookeeper: attempt"
+    """A try of a rebalance begins; details "attempt" counts from 0."""
+    ZK_RELEASED = "zookeeper: released"
+    ZK_COMPUTED = "zookeeper: computed"
+    """The input of an assignment: details "partitions" of the topic, and "threads"."""
+    ZK_CLAIMED = "zookeeper: claimed"
+    """Also in tries that are rolled back later."""
+    ZK_CONFLICT = "zookeeper: conflict"
+    """Details "holder": the thread whose node is there already."""
+    ZK_ATTEMPT_FAILED = "zookeeper: attempt-failed"
+    ZK_REBALANCED = "zookeeper: rebalanced"
+    """A try has succeeded: details "partitions" are its own from now on."""
+    REBALANCE_FAILED = "zookeeper: rebalance-failed"
+    """ConsumerRebalanceFailedException: details "retries", and "form": watcher, start-up or new session."""
+    ZK_SESSION_BEGUN = "zookeeper: session-begun"
+    ZK_SESSION_EXPIRED = "zookeeper: session-expired"
+    ZK_NO_BROKERS = "zookeeper: no-brokers"
+    ZK_CLOSING = "zookeeper: closing"
+    ZK_CLOSED = "zookeeper: closed"
+
+    ZK_SERVER_EXPIRED = "zookeeper-server: session-expired"
+    """Details "session" and "timeout_ms"."""
+    ZK_SERVER_RETURNED = "zookeeper-server: expired-session-returned"
+    ZK_SERVER_CONFLICT = "zookeeper-server: conflict"
+    """A partition was claimed that has an owner."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from kelpie.model.time import Instant
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
-ZOOKEEPER = "zookeeper"
-"""Consumers of 0.8's kind: ZooKeeper keeps their members and offsets, and they have no coordinator."""
 OTHER_KINDS = ("share", "streams")
 """Kinds that brokers list and that no rule judges."""
 

@@ -2,7 +2,7 @@
 
 A broker is alive while its ephemeral node below /brokers/ids exists. /brokers/topics/T has the replicas,
 …/partitions/P/state leader and ISR. Consumers of 0.8 have no coordinator: /consumers/G/ids has the members,
-owners the partitions of each, offsets the committed offsets. Their groups are of kind "zookeeper". What is
+owners the partitions of each, offsets the committed offsets (zookeeper_groups.py). What is
 below /client_group_id is KoP's mapping of clients to groups (mapping_tree.py).
 """
 
@@ -15,15 +15,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from kelpie.attribution.addresses import KOP_ROOT
-from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations.cluster import BrokerView, PartitionView
 from kelpie.observations.collection import Observations
-from kelpie.observations.groups import ZOOKEEPER, GroupState, Member
 from kelpie.observations.mapping_tree import StoredValue, mapping_rows
-from kelpie.observations.positions import Committed
+from kelpie.observations.zookeeper_groups import (
+    OwnerNode,
+    Registration,
+    StoredOffset,
+    TopicStreams,
+    ZooKeeperGroup,
+)
+from kelpie.zookeeper.config import PatternKind
 
-_OWNER_THREAD = re.compile(r"-\d+$")
+_NUMBER = re.compile(r"\d{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +42,20 @@ class ZooKeeperNode:
     """Whose end deletes it; 0: it is not ephemeral. None: unknown."""
 
 
-def observe_nodes(nodes: Mapping[str, ZooKeeperNode], source: str, at: Instant | None) -> Observations:
-    """The rows of all nodes, by path, as they were at this time."""
+def observe_nodes(
+    nodes: Mapping[str, ZooKeeperNode], source: str, at: Instant | None, *, complete: bool = False
+) -> Observations:
+    """The rows of all nodes, by path, as they were at this time.
+
+    `complete`: nothing is missing, so that a node that is not among them did not exist.
+    """
     observations = Observations()
     tree = _Tree(nodes)
     observations.partitions = list(_partitions(tree, at, source))
     observations.brokers = list(_brokers(tree, observations.partitions, at, source))
-    for group in tree.children("/consumers"):
-        observations.known_groups[group] = source
-        observations.committed += _offsets(tree, group, at, source)
-        state = _state(tree, group, at, source)
-        if state is not None:
-            observations.states.append(state)
+    observations.zookeeper_groups = [
+        _group(tree, group, at, source, complete=complete) for group in tree.children("/consumers")
+    ]
     if _has_all_mappings(nodes):
         values = {path: StoredValue((node.data or "").encode()) for path, node in nodes.items()}
         observations.add(mapping_rows(values, source, at, file=source))
@@ -80,13 +87,12 @@ class _Tree:
     def children(self, path: str) -> Sequence[str]:
         return tuple(self._children.get(path, ()))
 
-    def data(self, path: str) -> str | None:
-        node = self._nodes.get(path)
-        return node.data if node is not None else None
+    def node(self, path: str) -> ZooKeeperNode:
+        return self._nodes.get(path, ZooKeeperNode())
 
     def json(self, path: str) -> dict[str, Any]:
         with suppress(ValueError, RecursionError):
-            document = json.loads(self.data(path) or "{}")
+            document = json.loads(self.node(path).data or "{}")
             if isinstance(document, dict):
                 return document
         return {}
@@ -152,30 +158,54 @@ def _nodes(value: object) -> tuple[int, ...]:
     return tuple(node for node in value if isinstance(node, int)) if isinstance(value, list) else ()
 
 
-def _offsets(tree: _Tree, group: str, at: Instant | None, source: str) -> Iterator[Committed]:
-    for topic in tree.children(f"/consumers/{group}/offsets"):
-        for partition in tree.children(f"/consumers/{group}/offsets/{topic}"):
-            data = (tree.data(f"/consumers/{group}/offsets/{topic}/{partition}") or "").strip()
-            if partition.isdecimal() and re.fullmatch(r"-?\d{1,18}", data):
-                yield Committed(group, topic, int(partition), int(data), at=at, source=source)
-
-
-def _state(tree: _Tree, group: str, at: Instant | None, source: str) -> GroupState | None:
-    """Members, and what each owns. None: they were not read."""
+def _group(tree: _Tree, group: str, at: Instant | None, source: str, *, complete: bool) -> ZooKeeperGroup:
     base = f"/consumers/{group}"
-    if not tree.has(f"{base}/ids"):
-        return None
-    owned: defaultdict[str, list[TopicPartition]] = defaultdict(list)
-    for topic in tree.children(f"{base}/owners"):
-        for partition in tree.children(f"{base}/owners/{topic}"):
-            owner = tree.data(f"{base}/owners/{topic}/{partition}")
-            if owner and partition.isdecimal():
-                owned[_OWNER_THREAD.sub("", owner.strip())].append(TopicPartition(topic, int(partition)))
-    members = []
+    return ZooKeeperGroup(
+        group,
+        tuple(_registrations(tree, base)) if complete or tree.has(f"{base}/ids") else None,
+        tuple(_owners(tree, base)) if complete or tree.has(f"{base}/owners") else None,
+        tuple(_offsets(tree, base)),
+        at,
+        source,
+    )
+
+
+def _registrations(tree: _Tree, base: str) -> Iterator[Registration]:
     for member in tree.children(f"{base}/ids"):
-        subscription = tree.json(f"{base}/ids/{member}").get("subscription")
-        topics = tuple(sorted(subscription)) if isinstance(subscription, dict) else None
-        assigned = tuple(sorted(owned[member])) if tree.has(f"{base}/owners") else None
-        members.append(Member(member, member, subscribed=topics, assigned=assigned))
-    word = "Stable" if members else "Empty"
-    return GroupState(group, word, ZOOKEEPER, "consumer", members=tuple(members), at=at, source=source)
+        path = f"{base}/ids/{member}"
+        node, content = tree.node(path), tree.json(path)
+        subscribed = content.get("subscription")
+        subscription = (
+            tuple(
+                TopicStreams(topic, streams)
+                for topic, streams in sorted(subscribed.items())
+                if isinstance(streams, int)
+            )
+            if isinstance(subscribed, dict)
+            else None
+        )
+        pattern = str(content.get("pattern", PatternKind.STATIC.value))
+        yield Registration(member, subscription, pattern, node.session, node.created)
+
+
+def _owners(tree: _Tree, base: str) -> Iterator[OwnerNode]:
+    for topic, partition, path in _partition_nodes(tree, f"{base}/owners"):
+        node = tree.node(path)
+        if node.data:
+            yield OwnerNode(topic, partition, node.data.strip(), node.session, node.created)
+
+
+def _offsets(tree: _Tree, base: str) -> Iterator[StoredOffset]:
+    for topic, partition, path in _partition_nodes(tree, f"{base}/offsets"):
+        node = tree.node(path)
+        data = (node.data or "").strip()
+        if re.fullmatch(r"-?\d{1,18}", data):
+            yield StoredOffset(topic, partition, int(data), node.modified)
+
+
+def _partition_nodes(tree: _Tree, base: str) -> Iterator[tuple[str, int, str]]:
+    """Topic, partition and path of nodes TOPIC/PARTITION, in order."""
+    for topic in tree.children(base):
+        numbers = sorted(int(name) for name in tree.children(f"{base}/{topic}") if _NUMBER.fullmatch(name))
+        for number in numbers:
+            yield topic, number, f"{base}/{topic}/{number}"

@@ -1,4 +1,5 @@
-"""Outputs of Kafka's own tools, kept in files: kafka-topics, kafka-consumer-groups, kafka-get-offsets.
+"""Outputs of Kafka's own tools, kept in files: kafka-topics, kafka-consumer-groups, kafka-get-offsets, and
+ConsumerOffsetChecker of 0.8.
 
 Of every release from 0.9 to 4.x, and also transcripts with commands, several outputs, warnings and errors:
 each line is recognised by itself, and unknown lines are skipped. Rows have no time yet; `dating` finds out
@@ -21,7 +22,7 @@ from kelpie.observations import Listing, LogEnds
 __all__ = ["Output", "looks_like_output", "read_output"]
 
 _COMMAND = re.compile(
-    r"\bkafka-(?:topics|consumer-groups|groups|get-offsets|run-class)(?:\.sh|\.bat)?\b.*?\s--?\w|\bGetOffsetShell\b.*?\s--?\w"
+    r"\bkafka-(?:topics|consumer-groups|groups|get-offsets|run-class)(?:\.sh|\.bat)?\b.*?\s--?\w|\b(?:GetOffsetShell|ConsumerOffsetChecker)\b.*?\s--?\w"
 )
 _GROUP_OPTION = re.compile(r"--group[= ]+(\"[^\"]+\"|'[^']+'|\S+)")
 _END = re.compile(r"^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{0,19})$")
@@ -65,6 +66,7 @@ def read_output(lines: Iterable[str], name: str) -> Output:
         elif _COMMAND.search(line):
             table = None
             _note_command(line, context)
+            context.note_time(line)
         elif table is not None and table.row(line, number):
             pass
         else:

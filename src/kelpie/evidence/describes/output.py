@@ -1,11 +1,15 @@
 """What is gathered while the output of a tool is read."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from kelpie.model.time import Instant
-from kelpie.observations import GroupState, Observations
+from kelpie.observations import GroupState, Observations, ZooKeeperGroup
+from kelpie.observations.zookeeper_groups import StoredOffset
 
+_MOMENT = re.compile(r"\b(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?) ?(?:UTC|Z)\b")
 _IN_NAME = re.compile(r"(?i)group[-_.= ]+(?P<group>.+?)(?:\.(?:txt|log|out|err|md))*$")
 
 
@@ -30,6 +34,8 @@ class Context:
         """Of the command, for outputs that do not name it: kafka-consumer-groups did so up to 2.3."""
         self.earliest = False
         self.states: dict[str, GroupState] = {}
+        self.stored_offsets: dict[tuple[str, int], list[StoredOffset]] = {}
+        """Of groups of ZooKeeper, by group and the line where their table begins."""
 
     @property
     def group_or_name(self) -> str | None:
@@ -45,9 +51,21 @@ class Context:
     def know(self, group: str, number: int) -> None:
         self.observations.known_groups.setdefault(group, self.source(number))
 
+    def note_time(self, command: str) -> None:
+        """When a command was run, if a transcript says so beside it: "… (2026-11-15 22:11:42 UTC)"."""
+        match = _MOMENT.search(command)
+        if match is not None:
+            with suppress(ValueError):
+                moment = datetime.fromisoformat(match["time"]).replace(tzinfo=UTC)
+                self.output.times.append(round(moment.timestamp() * 1000))
+
     def finish(self) -> None:
         """States and members of one group are two outputs of the tool, and one row of ours."""
         self.observations.states += self.states.values()
+        self.observations.zookeeper_groups += [
+            ZooKeeperGroup(group, offsets=tuple(offsets), source=self.source(line))
+            for (group, line), offsets in self.stored_offsets.items()
+        ]
         for listing in self.observations.listings:
             for group in listing.groups:
                 self.observations.known_groups.setdefault(group, listing.source)

@@ -1,5 +1,7 @@
 """Tables of kafka-consumer-groups (and kafka-groups): a line of headings, then rows until an empty line.
 
+0.8, 0.9     kafka.tools.ConsumerOffsetChecker, for groups of ZooKeeper: Group Topic Pid Offset logSize Lag
+             Owner
 0.9          comma and space between columns: GROUP, TOPIC, PARTITION, CURRENT OFFSET, LOG END OFFSET, LAG,
              OWNER
 0.10         columns padded with spaces; up to 2.3 without GROUP where one group was asked for
@@ -18,12 +20,14 @@ from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed, GroupState, Listing, LogEnds, Member
 from kelpie.observations.groups import CLASSIC, CONSUMER
 from kelpie.observations.positions import NO_OFFSET
+from kelpie.observations.zookeeper_groups import StoredOffset
 
 _HEADING = re.compile(
     r"GROUP|TOPIC|PARTITION|LEADER-EPOCH|CURRENT-OFFSET|LOG-END-OFFSET|LAG|OWNER|CONSUMER-ID|HOST|CLIENT-ID"
     r"|GROUP-INSTANCE-ID|#PARTITIONS|ASSIGNMENT|(?:CURRENT|TARGET)-(?:EPOCH|ASSIGNMENT)|UPGRADED"
     r"|COORDINATOR-\(ID\)|ASSIGNMENT-STRATEGY|STATE|GROUP-EPOCH|TARGET-ASSIGNMENT-EPOCH|#MEMBERS|TYPE|PROTOCOL"
 )
+_CHECKER = ["GROUP", "TOPIC", "PID", "OFFSET", "LOGSIZE", "LAG", "OWNER"]
 _NONE = ("-", "unknown", "")
 _COORDINATOR = re.compile(r"(\S+):(\d+)\s+\((-?\d+)\)")
 _ASSIGNED = re.compile(r"([a-zA-Z0-9._-]+)[(:](\d+(?:,\d+)*)")
@@ -32,7 +36,7 @@ _WORDS = re.compile(r"\S+")
 
 
 def is_header(line: str) -> bool:
-    if not line.lstrip().startswith(("GROUP", "TOPIC", "CONSUMER-ID", "COORDINATOR")):
+    if not line.lstrip().startswith(("GROUP", "TOPIC", "CONSUMER-ID", "COORDINATOR", "Group ")):
         return False
     return _kind(_headings(line)) is not None
 
@@ -45,6 +49,8 @@ def _headings(line: str) -> list[str]:
 
 
 def _kind(headings: list[str]) -> str | None:
+    if [heading.upper() for heading in headings] == _CHECKER:
+        return "checked"
     if not headings or not all(map(_HEADING.fullmatch, headings)):
         return None
     if "CURRENT-OFFSET" in headings:
@@ -61,7 +67,8 @@ class ToolTable:
 
     def __init__(self, header: str, context: Context, number: int) -> None:
         self._context = context
-        self._headings = _headings(header)
+        self._number = number
+        self._headings = [heading.upper() for heading in _headings(header)]
         self._kind = _kind(self._headings)
         self._commas = ", " in header
         aligned = header.replace("COORDINATOR (ID)", "COORDINATOR-(ID)")
@@ -85,6 +92,8 @@ class ToolTable:
                     self._state(group, values, number)
                 case "list":
                     self._listed(group, values, number)
+                case "checked":
+                    return self._checked(group, values, number)
         except (KeyError, ValueError):
             return False
         self._context.know(group, number)
@@ -145,6 +154,19 @@ class ToolTable:
         end = _offset(values["LOG-END-OFFSET"])
         if end != NO_OFFSET:
             observations.ends.append(LogEnds(topic, partition, latest=end, source=source))
+
+    def _checked(self, group: str, values: dict[str, str], number: int) -> bool:
+        """A group of ZooKeeper: Kafka does not know it."""
+        topic, partition = values["TOPIC"], int(values["PID"])
+        offset, end = _offset(values["OFFSET"]), _offset(values["LOGSIZE"])
+        if offset >= 0:
+            self._context.stored_offsets.setdefault((group, self._number), []).append(
+                StoredOffset(topic, partition, offset)
+            )
+        if end >= 0:
+            ends = LogEnds(topic, partition, latest=end, source=self._context.source(number))
+            self._context.observations.ends.append(ends)
+        return True
 
     def _member(self, group: str, values: dict[str, str], number: int) -> None:
         epoch = values.get("CURRENT-EPOCH", "-")

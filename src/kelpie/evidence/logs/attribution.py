@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from kelpie.observations import Event
 
-OF_SERVERS = ("broker: ", "controller: ")
+OF_SERVERS = ("broker: ", "controller: ", "zookeeper-server: ")
+OF_ZOOKEEPER_CONSUMERS = "zookeeper: "
 _NAME_OF_CLIENT = re.compile(r"(?i)^(?:client|consumer|group|app)[-_.](?P<group>.+)$")
 _ENDINGS = re.compile(r"(?i)(?:\.(?:log|txt|out|err|json|\d+|before|during|after|\d{4}-\d\d-\d\d))+$")
 
@@ -84,7 +85,7 @@ class Groups:
         return only if group is None else (group, f"other lines of {client}")
 
     def _with_group(self, event: Event, only: tuple[str, str] | None) -> Event:
-        if event.group is not None or is_of_server(event):
+        if event.group is not None or names_its_group(event):
             return event
         group_and_source = self.of(event.details.get("instance") or event.client_id or "", only)
         if group_and_source is None:
@@ -96,6 +97,11 @@ def is_of_server(event: Event) -> bool:
     return event.kind.value.startswith(OF_SERVERS)
 
 
+def names_its_group(event: Event) -> bool:
+    """Servers' lines name a group if they mean one, and consumers of 0.8 have it in their id."""
+    return event.kind.value.startswith((*OF_SERVERS, OF_ZOOKEEPER_CONSUMERS))
+
+
 def by_file_name(events: Iterable[Event], name: str, known: Mapping[str, str]) -> list[Event]:
     """The last resort: a file that names no group at all is called after one."""
     group = group_in_name(name, known)
@@ -103,7 +109,7 @@ def by_file_name(events: Iterable[Event], name: str, known: Mapping[str, str]) -
         return list(events)
     return [
         event
-        if event.group is not None or is_of_server(event)
+        if event.group is not None or names_its_group(event)
         else _attributed(event, group, f"the name of {name}")
         for event in events
     ]

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 
 from kelpie.evidence import properties
-from kelpie.evidence.logs import java_broker, java_client, java_coordinator, kafka_python, librdkafka
+from kelpie.evidence.logs import (
+    java_broker,
+    java_client,
+    java_coordinator,
+    kafka_python,
+    librdkafka,
+    zookeeper_consumer,
+)
 from kelpie.evidence.logs.attribution import Groups
 from kelpie.evidence.logs.entries import Entries, LogEntry
 from kelpie.evidence.logs.exceptions import find_exception
@@ -55,6 +62,7 @@ TABLE = TemplateTable(
         *java_coordinator.PATTERNS,
         *java_broker.PATTERNS,
         *kafka_python.PATTERNS,
+        *zookeeper_consumer.PATTERNS,
         *_CONSUMED,
     )
 )
@@ -96,6 +104,7 @@ class LogReader:
         self._most = most
         self.clock = Clock(zone)
         self.groups = Groups()
+        self.connectors = zookeeper_consumer.Connectors()
         self._events: list[tuple[Event, Stamp | None]] = []
         self._counts: Counter[EventKind] = Counter()
         self.left_out: Counter[EventKind] = Counter()
@@ -167,6 +176,8 @@ class LogReader:
         elif text.startswith("Kafka version"):
             match = _VERSION.match(text)
             self.release = match[1] if match is not None else self.release
+        elif zookeeper_consumer.OVERRIDDEN in text or text.startswith(zookeeper_consumer.CONNECTING):
+            self.settings += self.connectors.note(message, self._where(entry))
         elif "Exception" in text or "Exception" in message.trace:
             return find_exception(message)
         elif self.groups.are_unknown and entry.head.logger.startswith("kafka."):
@@ -200,7 +211,7 @@ class LogReader:
         details = dict(meaning.details)
         if entry.head.name:
             details["instance"] = entry.head.name
-        if "group" in fields:
+        if "group" in fields and not meaning.kind.value.startswith(zookeeper_consumer.OF_ZOOKEEPER):
             self.groups.note(str(fields["group"]), details.get("instance"), self._where(entry))
         self._keep(meaning.kind, fields, details, entry, stamp)
 
@@ -238,7 +249,8 @@ class LogReader:
             replace(event, at=None if stamp is None else stamp.at + self._offset(stamp))
             for event, stamp in self._events
         ]
-        observations.events = with_pauses(self.groups.attribute(events), limits_of(self.settings))
+        attributed = self.groups.attribute(self.connectors.attribute(events))
+        observations.events = with_pauses(attributed, limits_of(self.settings))
         last = self.last()
         reading.first = None if self.first is None else self.first.at + self._offset(self.first)
         reading.last = None if last is None else last.at + self._offset(last)

@@ -11,12 +11,12 @@ line that is too long to be read as a whole must be read, too.
 from enum import IntFlag
 from functools import cache
 
-from kelpie.evidence.logs import exceptions, librdkafka, log_reader
+from kelpie.evidence.logs import exceptions, librdkafka, log_reader, zookeeper_consumer
 from kelpie.evidence.logs.entries import ALONE
 from kelpie.evidence.logs.times import MOMENTS
 from kelpie.evidence.properties import BROKER_DUMP, CONSUMER_DUMP
 
-LONGEST_SURE = 6000
+LONGEST_SURE = zookeeper_consumer.LONGEST_SURE
 """In characters: of a longer message only the beginning and the end are read."""
 _SHORTEST = 4
 
@@ -54,6 +54,7 @@ def markers() -> dict[str, Why]:
             pattern.longest if len(pattern.longest) >= _SHORTEST else f"|{tag}|" for pattern in table.patterns
         ]
     words += [*exceptions.NAMES, *ALONE, CONSUMER_DUMP, BROKER_DUMP, "Kafka version"]
+    words += [zookeeper_consumer.OVERRIDDEN, zookeeper_consumer.CONNECTING]
     for word in words:
         assert len(word) >= _SHORTEST, f"a template without a word to look for: {word!r}"
         reasons[word] = reasons.get(word, Why(0)) | Why.MEANS

@@ -1,0 +1,169 @@
+"""KLP505 stale-owner
+
+What it sees: a partition of a group of Kafka 0.8's kind belongs to a member that is
+dead, stopped or cut off.
+
+Why it matters: nobody reads the partition, and no other member can claim it, until
+ZooKeeper expires the session of the dead one. A member that must claim it meanwhile
+may give up for good (KLP501).
+
+How it decides: ZooKeeper's log expires the session of a member that owned
+partitions: it had not been heard of for the whole timeout. Or members meet its node
+while its own log has ended without a word. Or the tree, at two moments between which
+nobody has rebalanced, has an owner node whose member is not registered, or is
+registered in another session: such a node goes when the old session expires, and
+the new one does not notice.
+
+What to do: wait for the session to expire, or, if the process is stopped or hangs,
+end it. Then look whether every partition has an owner (KLP503).
+
+When it is wrong: a log that was cut off looks like that of a member that was killed.
+
+Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.zookeeper.looks import looks, standing
+from kelpie.doctor.zookeeper.member_logs import member_logs
+from kelpie.doctor.zookeeper.sessions import Expiry, expiries
+from kelpie.doctor.zookeeper.words import LOGS, SECOND_LOOK, TREE, people, places, quoted_owner, seen_twice
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.model.words import duration
+from kelpie.observations import EventKind
+from kelpie.zookeeper.assignment import consumer_of
+
+_MOST_QUOTES = 6
+
+
+class _Stale(NamedTuple):
+    member: str
+    names: frozenset[TopicPartition]
+    since: Instant
+    until: Instant | None
+    evidence: tuple[Evidence, ...]
+
+
+def judge(case: Case) -> Judgement:
+    stale = [row for expiry in expiries(case) if (row := _expired(case, expiry)) is not None]
+    told = {row.member for row in stale}
+    stale += [row for row in _silent(case) if row.member not in told]
+    stale += _orphaned(case)
+    if stale:
+        return _finding(case, sorted(stale, key=lambda row: row.since))
+    all_looks = looks(case)
+    if not all_looks and not case.events:
+        return undetermined(LOGS, TREE)
+    return undetermined(SECOND_LOOK) if all_looks and all_looks[-1].orphans else ABSENT
+
+
+def _expired(case: Case, expiry: Expiry) -> _Stale | None:
+    """What the member owned while nothing was heard of it."""
+    names: set[TopicPartition] = set()
+    for look in looks(case):
+        if expiry.last_heard <= look.at <= expiry.at:
+            names |= {name for name, owner in look.owners.items() if owner.member == expiry.member}
+    log = member_logs(case).get(expiry.member)
+    for name, owning in log.ownings() if log is not None else ():
+        if owning.since <= expiry.last_heard and (owning.until is None or owning.until >= expiry.at):
+            names.add(name)
+    if not names:
+        return None
+    return _Stale(
+        expiry.member,
+        frozenset(names),
+        expiry.last_heard,
+        expiry.at,
+        (Evidence.of(expiry.event, expiry.event.text),),
+    )
+
+
+def _silent(case: Case) -> list[_Stale]:
+    """Owners that others met after their own log had ended without a word."""
+    logs = member_logs(case)
+    rows: dict[str, _Stale] = {}
+    for event in case.events_of(EventKind.ZK_CONFLICT):
+        log = logs.get(consumer_of(event.details["holder"]))
+        if log is None or log.is_closed or event.at is None or event.at <= log.last_word:
+            continue
+        name = TopicPartition(event.topic or "", event.partition or 0)
+        before = rows.get(log.member)
+        rows[log.member] = _Stale(
+            log.member,
+            frozenset({name}) | (before.names if before is not None else frozenset()),
+            log.last_word,
+            _claimed_at(case, name, event.at),
+            before.evidence if before is not None else (Evidence.of(event, event.text),),
+        )
+    return list(rows.values())
+
+
+def _claimed_at(case: Case, name: TopicPartition, after: Instant) -> Instant | None:
+    """When another member has got the partition."""
+    times = [
+        owning.since
+        for log in member_logs(case).values()
+        for owned, owning in log.ownings()
+        if owned == name and owning.since > after
+    ]
+    return min(times, default=None)
+
+
+def _orphaned(case: Case) -> list[_Stale]:
+    rows = {}
+    for stretch in standing(case):
+        for owner in stretch.last.orphans:
+            quotes = (quoted_owner(stretch.last, owner), seen_twice(stretch))
+            rows[owner.name] = _Stale(
+                owner.member, frozenset({owner.name}), stretch.since, stretch.until, quotes
+            )
+    return list(rows.values())
+
+
+def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
+    members = {row.member for row in stale}
+    names = {name for row in stale for name in row.names}
+    ends = [row.until for row in stale if row.until is not None]
+    is_over = len(ends) == len(stale)
+    belong = "belonged" if is_over else "belong"
+    if is_over:
+        longest = max(end - row.since for row, end in zip(stale, ends, strict=True))
+        ended = f" for up to {duration(longest)}"
+    else:
+        ended = ""
+    return RULE.finding(
+        Severity.NOTICE if is_over else Severity.WARNING,
+        case.group,
+        f"In group {case.group}, {places(names)} {belong} to {people(case, members)}{ended}, of which "
+        "nothing was heard.",
+        why="Nobody reads these partitions, and no other member can claim them, until ZooKeeper expires the "
+        "session of the owner.",
+        evidence=[quote for row in stale for quote in row.evidence][:_MOST_QUOTES],
+        remedies=[
+            Remedy(
+                "End the process of the owner, if it still runs: then its session ends at once. Else wait "
+                "for its session to expire. Close consumers with shutdown(), and never with kill -9."
+            )
+        ],
+        partitions=sorted(names),
+        members=sorted(members),
+        since=stale[0].since,
+        until=max(ends) if is_over else None,
+    )
+
+
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation(
+        "has partitions that belong to a member that is gone",
+        "have partitions that belong to members that are gone",
+        "partitions of members that were gone",
+    ),
+    of_zookeeper=True,
+)

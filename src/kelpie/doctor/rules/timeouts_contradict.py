@@ -1,0 +1,96 @@
+"""KLP504 timeouts-contradict
+
+What it sees: a consumer of Kafka 0.8's kind gives up a rebalance before ZooKeeper
+can have expired the session of a member that died.
+
+Why it matters: the nodes of a dead member stay until its session expires. A member
+whose new share meets one of them tries again until then, or gives up (KLP501) and
+reads nothing from then on.
+
+How it decides: (rebalance.max.retries − 1) × rebalance.backoff.ms is less than the
+session timeout: nothing is tried after the last sleep, so the usual rule, retries ×
+back-off, promises too much. Settings are taken from .properties files and from what
+a consumer logs at its start; the session timeout is the one that ZooKeeper granted,
+if a log has it. Where the settings of a consumer are known, one that is left out has
+its default: 4 retries, 2000 ms (zookeeper.sync.time.ms), 6000 ms.
+
+What to do: more retries, or a longer back-off, by a margin: from the last heartbeat
+of a dead member to its expiry, ZooKeeper takes up to one tick more than the session
+timeout. With Kafka's defaults both sides are 6000 ms, which is not told here: there
+is no margin, and about half of such conflicts fail.
+
+When it is wrong: members that are always closed cleanly leave no nodes behind.
+
+Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+"""
+
+from collections.abc import Sequence
+from math import ceil
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.zookeeper.timeouts import Timeouts, timeouts
+from kelpie.doctor.zookeeper.words import people, short
+from kelpie.model.words import counted, duration
+
+_SETTINGS = "the settings of its consumers: their .properties files, or their logs from the start on"
+_MARGIN_MS = 2_000
+"""ZooKeeper's usual tick."""
+_MOST_QUOTES = 6
+
+
+def judge(case: Case) -> Judgement:
+    known = timeouts(case)
+    if not known:
+        return undetermined(_SETTINGS)
+    longest = max(row.session_ms for row in known.values())
+    short_of = [row for row in known.values() if row.waits_ms < longest]
+    return _finding(case, short_of, longest, len(known)) if short_of else ABSENT
+
+
+def _finding(case: Case, rows: Sequence[Timeouts], session_ms: int, total: int) -> Finding:
+    worst = min(rows, key=lambda row: row.waits_ms)
+    needed = ceil((session_ms + _MARGIN_MS) / max(1, worst.backoff_ms)) + 1
+    whom = (
+        f"all {counted(total, 'consumer')}"
+        if len(rows) == total and total > 1
+        else people(case, [row.member for row in rows])
+    )
+    return RULE.finding(
+        Severity.WARNING,
+        case.group,
+        f"In group {case.group}, {whom} would give up a rebalance {duration(worst.waits_ms)} after the first "
+        f"try, and a dead member's nodes stay for {duration(session_ms)}.",
+        why="A member whose new share meets a partition of a dead one then reads nothing, until somebody "
+        "restarts it or another member comes or goes.",
+        evidence=[
+            Evidence(
+                f"{short(case, row.member)}: rebalance.max.retries={row.retries}, "
+                f"rebalance.backoff.ms={row.backoff_ms}, zookeeper.session.timeout.ms={row.session_ms}: "
+                f"({row.retries} − 1) × {row.backoff_ms} ms = {row.waits_ms} ms"
+            )
+            for row in rows[:_MOST_QUOTES]
+        ],
+        remedies=[
+            Remedy(
+                f"Set rebalance.max.retries={needed} with rebalance.backoff.ms={worst.backoff_ms}, in all "
+                "consumers of the group: so retries outlast the session by a tick of ZooKeeper."
+            ),
+            Remedy(
+                "A shorter session would do as well, but then a long pause of a healthy consumer expires it."
+            ),
+        ],
+        members=[row.member for row in rows],
+    )
+
+
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation(
+        "gives up rebalancing before a dead member's session expires",
+        "give up rebalancing before a dead member's session expires",
+    ),
+    of_zookeeper=True,
+)

@@ -1,0 +1,145 @@
+"""What the consumer of Kafka 0.8 writes (ZookeeperConsumerConnector, up to 1.1), and ZooKeeper about it.
+
+A consumer id is GROUP_NAME, a thread's id GROUP_NAME-0. NAME is the host, the time of the start and eight
+hexadecimal digits, or what the setting consumer.id says. Both parts may have a "_" in them, so the group is
+taken from a path, from the setting group.id, or else from an id of the usual form.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from kelpie.evidence.logs.matching import Fields, Meaning, Message
+from kelpie.evidence.logs.templates import read_templates
+from kelpie.evidence.properties import settings_of_zookeeper_consumer
+from kelpie.observations import Event, Setting
+from kelpie.observations import EventKind as Kind
+from kelpie.zookeeper.assignment import consumer_of
+
+OF_ZOOKEEPER = "zookeeper"
+"""How the kinds of these events begin."""
+LONGEST_SURE = 6000
+"""In characters: of a longer message the middle is left out."""
+OVERRIDDEN = " is overridden to "
+CONNECTING = "Connecting to zookeeper instance at "
+_OVERRIDDEN = re.compile(r"Property ([a-z][a-z0-9.]*) is overridden to (.*)$")
+_USUAL_ID = re.compile(r"(?P<group>.+)_[^_]+-\d{13}-[0-9a-f]{1,8}")
+_OWNER_PATH = re.compile(r"(?P<topic>[^/]+)/(?P<partition>\d{1,9})")
+_SELECTED = re.compile(r"(?P<topic>[^,:\s]+):(?P<partition>\d{1,9}): fetched offset = ")
+_NUMBER = re.compile(r"\d{1,9}")
+
+
+def group_in(member: str) -> str | None:
+    match = _USUAL_ID.fullmatch(member)
+    return match["group"] if match is not None else None
+
+
+def _about(member: str) -> Fields:
+    group = group_in(member)
+    return {"member": member} if group is None else {"member": member, "group": group}
+
+
+def _of_member(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    return [replace(meaning, fields={**meaning.fields, **_about(str(meaning.fields.get("member", "")))})]
+
+
+def _of_bracket(meaning: Meaning, message: Message) -> Sequence[Meaning]:
+    return [replace(meaning, fields={**meaning.fields, **_about(message.who)})] if message.who else []
+
+
+def _computed(meaning: Meaning, message: Message) -> Sequence[Meaning]:
+    details = dict(meaning.details)
+    numbers = _NUMBER.findall(details.pop("partitions", ""))
+    topic = details.pop("zk_topic", "")
+    threads = re.findall(r"[^\s,()]+", details.pop("threads", "").removeprefix("List"))
+    details |= {"partitions": ",".join(numbers), "threads": ",".join(threads)}
+    with_topic = replace(meaning, fields={**meaning.fields, "topic": topic}, details=details)
+    return _of_member(with_topic, message)
+
+
+def _claimed(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    details = dict(meaning.details)
+    topic, number, thread = details.pop("zk_topic"), details.pop("number"), details["thread"]
+    if not _NUMBER.fullmatch(number):
+        return []
+    fields: Fields = {**_about(consumer_of(thread)), "topic": topic, "partition": int(number)}
+    return [replace(meaning, fields=fields, details=details)]
+
+
+def _conflict(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    details = dict(meaning.details)
+    place = _owner_place(details.pop("path", ""))
+    if place is None:
+        return []
+    member = consumer_of(details["thread"])
+    return [replace(meaning, fields={**meaning.fields, **place, "member": member}, details=details)]
+
+
+def _owner_place(path: str) -> Fields | None:
+    match = _OWNER_PATH.fullmatch(path)
+    return None if match is None else {"topic": match["topic"], "partition": int(match["partition"])}
+
+
+def _selected(meaning: Meaning, message: Message) -> Sequence[Meaning]:
+    """The partitions that the member now owns. Very long lines are not read as a whole."""
+    text = meaning.details.get("selected", "")
+    names = [f"{match['topic']}-{match['partition']}" for match in _SELECTED.finditer(text)]
+    details = {} if len(message.text) >= LONGEST_SURE else {"partitions": ",".join(names)}
+    return _of_member(replace(meaning, details=details), message)
+
+
+def _session(meaning: Meaning, _: Message) -> Sequence[Meaning]:
+    return [meaning] if re.fullmatch(r"0x[0-9a-f]{1,16}", meaning.details.get("session", "")) else []
+
+
+def _node_exists(meaning: Meaning, message: Message) -> Sequence[Meaning]:
+    """The group goes to the details: a server's log is about many."""
+    details = dict(meaning.details)
+    place = _owner_place(details.pop("path", ""))
+    if place is None:
+        return []
+    return _session(replace(meaning, fields={**meaning.fields, **place}, details=details), message)
+
+
+PATTERNS = read_templates(
+    "zookeeper_consumer",
+    (_claimed, _computed, _conflict, _node_exists, _of_bracket, _of_member, _selected, _session),
+)[""]
+
+
+class Connectors:
+    """The consumers of one log, as its lines name them, and their settings."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, None] = {}
+        self._values: dict[str, str] = {}
+        self._group_of: dict[str, str] = {}
+
+    def note(self, message: Message, where: str) -> list[Setting]:
+        """Notes settings that a line names; the settings of a consumer that now connects."""
+        override = _OVERRIDDEN.match(message.text)
+        if override is not None:
+            self._values[override[1]] = override[2].strip()
+        if not message.who or not message.text.startswith(CONNECTING):
+            return []
+        values, self._values = self._values, {}
+        self._members[message.who] = None
+        group = values.get("group.id", "")
+        if group and message.who.startswith(f"{group}_"):
+            self._group_of[message.who] = group
+        return settings_of_zookeeper_consumer(values, message.who, where) if group else []
+
+    def attribute(self, events: Iterable[Event]) -> list[Event]:
+        """Events with their group, where only other lines say it; a session is that of the only consumer."""
+        return [self._attributed(event) for event in events]
+
+    def _attributed(self, event: Event) -> Event:
+        if not event.kind.value.startswith(f"{OF_ZOOKEEPER}: "):
+            return event
+        member = event.member
+        if member is None and event.kind is Kind.ZK_SESSION_BEGUN and len(self._members) == 1:
+            member = next(iter(self._members))
+        if member is None:
+            return event
+        group = self._group_of.get(member) or event.group or group_in(member)
+        return replace(event, member=member, group=group)
