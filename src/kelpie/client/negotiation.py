@@ -16,7 +16,7 @@ from typing import Any
 from kelpie.client.client_errors import ClientError, Closed, TimedOut
 from kelpie.client.connection import Connection
 from kelpie.client.memory import Memory
-from kelpie.client.versions import BrokerVersions, before_api_versions
+from kelpie.client.versions import BrokerVersions, before_api_versions, of_kafka_0_8
 from kelpie.errors import ErrorCode, describe
 from kelpie.wire.api.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kelpie.wire.api.list_groups import ListGroupsRequest
@@ -35,6 +35,9 @@ Dial = Callable[[], Awaitable[Connection]]
 async def negotiate(connection: Connection, dial: Dial, memory: Memory) -> Connection:
     """Sets the connection's versions. It may come back as another one: an old broker's first is of no use."""
     broker = str(connection.address)
+    if memory.is_kafka_0_8:
+        connection.versions = of_kafka_0_8(broker)
+        return connection
     if memory.tells_versions is False:
         connection.versions = before_api_versions(broker)
         return connection

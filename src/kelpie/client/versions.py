@@ -69,6 +69,17 @@ def before_api_versions(broker: str) -> BrokerVersions:
     return BrokerVersions(_KAFKA_0_9, broker, told=False)
 
 
+def of_kafka_0_8(broker: str) -> BrokerVersions:
+    """What clients of Kafka 0.8 read and write with, in the versions that 0.8.2 speaks."""
+    return BrokerVersions(_KAFKA_0_8, broker, told=False)
+
+
+_KAFKA_0_8: dict[int, Range] = {
+    0: (0, 0),  # Produce
+    1: (0, 0),  # Fetch
+    2: (0, 0),  # ListOffsets
+    3: (0, 0),  # Metadata
+}
 _KAFKA_0_9: dict[int, Range] = {
     0: (0, 1),  # Produce
     1: (0, 1),  # Fetch

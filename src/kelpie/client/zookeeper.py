@@ -11,11 +11,45 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-_BROKERS = "/brokers/ids"
+BROKERS = "/brokers/ids"
 
 
 class ZooKeeperError(Exception):
     """ZooKeeper cannot be asked. The text says why, and what to do."""
+
+
+def new_client(hosts: str, session_s: float, *, read_only: bool = False) -> Any:
+    """A kazoo client that is not started yet. Raises ZooKeeperError."""
+    try:
+        kazoo = importlib.import_module("kazoo.client")
+    except ImportError:
+        raise ZooKeeperError(
+            "Kelpie speaks to ZooKeeper through the library kazoo, which is not installed: pip install "
+            "'kelpie-kafka[zookeeper]'."
+        ) from None
+    # Kazoo logs each attempt; the errors of this module say all that a user needs.
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    try:
+        return kazoo.KazooClient(hosts, timeout=session_s, read_only=read_only)
+    except ValueError as error:
+        raise ZooKeeperError(
+            f"{hosts!r} is no address of ZooKeeper: {error}. Write HOST:PORT[/PATH]."
+        ) from None
+
+
+def no_cluster(hosts: str) -> ZooKeeperError:
+    return ZooKeeperError(
+        f"ZooKeeper at {hosts} keeps no Kafka cluster at this path: {BROKERS} is not there. Does "
+        "zookeeper.connect of the brokers end in a path (zk-1:2181/kafka)?"
+    )
+
+
+def no_path(hosts: str, chroot: str) -> ZooKeeperError:
+    return ZooKeeperError(f"ZooKeeper at {hosts} has no node {chroot}. Is the path behind HOST:PORT right?")
+
+
+def no_answer(hosts: str, limit_s: float) -> ZooKeeperError:
+    return ZooKeeperError(f"ZooKeeper at {hosts} did not answer within {limit_s:g} s.")
 
 
 @contextmanager
@@ -34,32 +68,15 @@ def connected(
     blocks, for the time limit at most. Raises ZooKeeperError, also for what goes wrong while the client is
     used.
     """
-    try:
-        kazoo = importlib.import_module("kazoo.client")
-        timeouts = importlib.import_module("kazoo.handlers.threading")
-    except ImportError:
-        raise ZooKeeperError(
-            "Kelpie speaks to ZooKeeper through the library kazoo, which is not installed: pip install "
-            "'kelpie-kafka[zookeeper]'."
-        ) from None
-    # Kazoo logs each attempt; the errors below say all that a user needs.
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-    try:
-        client = kazoo.KazooClient(hosts, timeout=session_s or limit_s, read_only=read_only)
-    except ValueError as error:
-        raise ZooKeeperError(
-            f"{hosts!r} is no address of ZooKeeper: {error}. Write HOST:PORT[/PATH]."
-        ) from None
+    client = new_client(hosts, session_s or limit_s, read_only=read_only)
+    timeouts = importlib.import_module("kazoo.handlers.threading")
     try:
         _start(client, hosts, limit_s)
-        if of_kafka and not client.exists(_BROKERS):
-            raise ZooKeeperError(
-                f"ZooKeeper at {hosts} keeps no Kafka cluster at this path: {_BROKERS} is not there. Does "
-                "zookeeper.connect of the brokers end in a path (zk-1:2181/kafka)?"
-            )
+        if of_kafka and not client.exists(BROKERS):
+            raise no_cluster(hosts)
         yield client
     except timeouts.KazooTimeoutError:
-        raise ZooKeeperError(f"ZooKeeper at {hosts} did not answer within {limit_s:g} s.") from None
+        raise no_answer(hosts, limit_s) from None
     except kazoo_exceptions().KazooException as error:
         reason = str(error) or type(error).__name__
         raise ZooKeeperError(f"ZooKeeper at {hosts} refused or went away: {reason}.") from None
@@ -86,11 +103,9 @@ def _start(client: Any, hosts: str, limit_s: float) -> None:
     """Kazoo's own `start` also warns, on the terminal, of a path that does not exist."""
     client.start_async().wait(timeout=limit_s)
     if not client.connected:
-        raise ZooKeeperError(f"ZooKeeper at {hosts} did not answer within {limit_s:g} s.")
+        raise no_answer(hosts, limit_s)
     if client.chroot and not client.exists("/"):
-        raise ZooKeeperError(
-            f"ZooKeeper at {hosts} has no node {client.chroot}. Is the path behind HOST:PORT right?"
-        )
+        raise no_path(hosts, client.chroot)
 
 
 def kazoo_exceptions() -> Any:

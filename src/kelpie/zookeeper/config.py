@@ -17,6 +17,14 @@ class BadConfig(ValueError):
     """A setting that is not allowed; the text says which one, and what is."""
 
 
+_NOT_IN_PATHS = re.compile(r"[/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
+"""ZooKeeper's PathUtils refuses these; "/" separates names."""
+
+
+def _is_node_name(name: str) -> bool:
+    return name not in ("", ".", "..", "zookeeper") and not _NOT_IN_PATHS.search(name)
+
+
 class PatternKind(StrEnum):
     """How a subscription names topics: the word in the consumer's node."""
 
@@ -63,13 +71,20 @@ class ZookeeperConsumerConfig:
     recovery_backoff_max_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        if not self.group_id or "/" in self.group_id:
-            raise BadConfig(f"group.id {self.group_id!r}: needed is a name without '/', for a path.")
+        if not _is_node_name(self.group_id):
+            raise BadConfig(
+                f"group.id {self.group_id!r} cannot be the name of a node in ZooKeeper. Needed is a name "
+                "without '/' and control characters, other than '.', '..' and 'zookeeper'."
+            )
         if not self.subscription.threads:
             raise BadConfig("At least one topic is needed.")
         if min(self.subscription.threads.values()) < 1:
             raise BadConfig("A topic is read by 1 thread or more.")
-        if self.subscription.kind is not PatternKind.STATIC:
+        if self.subscription.kind is PatternKind.STATIC:
+            for topic in self.subscription.threads:
+                if not _is_node_name(topic):
+                    raise BadConfig(f"{topic!r} is not the name of a topic.")
+        else:
             if len(self.subscription.threads) != 1:
                 raise BadConfig("A white list or a black list is one pattern.")
             try:

@@ -1,0 +1,253 @@
+"""One session with ZooKeeper, on kazoo, for asyncio.
+
+Kazoo begins a new session by itself when one has expired. A request that was meant for the expired session
+could then create ephemeral nodes in the new one, and nobody would know of them. So there is one kazoo client
+for each session, and it is stopped in the moment in which kazoo hears of the expiry.
+
+Kazoo calls back from threads of its own; everything here reaches the listener on the loop.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol
+
+from kelpie.client.background import in_background
+from kelpie.client.zookeeper import ZooKeeperError, abandon, kazoo_exceptions, new_client
+from kelpie.zookeeper.procedures import Answers
+from kelpie.zookeeper.requests import (
+    Answer,
+    BadVersion,
+    Children,
+    CreateEphemeral,
+    Delete,
+    Done,
+    Names,
+    Node,
+    NodeExists,
+    NoNode,
+    Put,
+    Read,
+    Request,
+    Written,
+)
+
+_ANY_VERSION = -1
+_PARENT_TRIES = 5
+
+
+class SessionListener(Protocol):
+    def session_connected(self, session: "ZookeeperSession", session_id: int) -> None: ...
+
+    def session_disconnected(self, session: "ZookeeperSession") -> None: ...
+
+    def session_expired(self, session: "ZookeeperSession") -> None: ...
+
+    def session_watch_fired(self, session: "ZookeeperSession", path: str) -> None: ...
+
+
+class _ConnectionGone(Exception):
+    """The connection was lost before the answer came."""
+
+
+class ZookeeperSession:
+    """`carry_out` answers the requests of the machine. Raises ZooKeeperError for a bad address."""
+
+    def __init__(self, hosts: str, session_timeout_ms: int, listener: SessionListener) -> None:
+        self._hosts = hosts
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._client = new_client(hosts, session_timeout_ms / 1000)
+        self._client.add_listener(self._state_changed)
+        self._is_over = False
+        self._watchers: dict[str, Callable[[Any], None]] = {}
+        """One for each path: kazoo keeps a set of them, so a second request does not add a second watch."""
+        self._missed: set[str] = set()
+        """Paths whose watches were lost with the connection."""
+        self.connections = 0
+
+    @property
+    def chroot(self) -> str:
+        chroot: str = self._client.chroot
+        return chroot
+
+    def start(self) -> None:
+        """Connect, and try until it works or the session is ended."""
+        self._client.start_async()
+
+    async def end(self) -> None:
+        """Close the session: ZooKeeper removes its ephemeral nodes at once."""
+        self._is_over = True
+        await in_background(self._close)
+
+    async def abandon(self) -> None:
+        """Break the connection, as the death of a process does."""
+        self._is_over = True
+        await in_background(self._break)
+
+    async def carry_out(self, requests: Sequence[Request]) -> Answers | None:
+        """All answers; None if the connection is lost before. Raises ZooKeeperError."""
+        first = [self._send(request) for request in requests]
+        await asyncio.gather(*first, return_exceptions=True)
+        answers: list[Answer] = []
+        try:
+            for request, sent in zip(requests, first, strict=True):
+                answers.append(await self._answer(request, sent))
+        except _ConnectionGone:
+            return None
+        except kazoo_exceptions().KazooException as error:
+            reason = str(error) or type(error).__name__
+            raise ZooKeeperError(
+                f"ZooKeeper at {self._hosts} refused a request of the consumer ({request}): {reason}."
+            ) from None
+        return tuple(answers)
+
+    async def exists(self, path: str) -> bool | None:
+        """None if the connection is lost before the answer."""
+        try:
+            return await self._result(self._client.exists_async(path)) is not None
+        except _ConnectionGone:
+            return None
+
+    # Requests.
+
+    def _send(self, request: Request) -> "asyncio.Future[Any]":
+        """The first step of a request; all requests of a batch take it one right after the other."""
+        client = self._client
+        match request:
+            case Children(path, watch):
+                return self._result(client.get_children_async(path, watch=self._watcher(path, watch)))
+            case Read(path, watch):
+                return self._result(client.get_async(path, watch=self._watcher(path, watch)))
+            case CreateEphemeral(path, value):
+                return self._result(client.create_async(path, value, ephemeral=True))
+            case Put(path, value, -1):
+                return self._result(client.create_async(path, value))
+            case Put(path, value, version):
+                wanted = _ANY_VERSION if version is None else version
+                return self._result(client.set_async(path, value, wanted))
+            case Delete(path):
+                return self._result(client.delete_async(path))
+
+    async def _answer(self, request: Request, sent: "asyncio.Future[Any]") -> Answer:
+        exceptions = kazoo_exceptions()
+        for _ in range(_PARENT_TRIES):
+            try:
+                return _success(request, await sent)
+            except exceptions.NodeExistsError:
+                return BadVersion() if isinstance(request, Put) else NodeExists()
+            except exceptions.BadVersionError:
+                return BadVersion()
+            except exceptions.NoNodeError:
+                further = await self._without_node(request)
+                if not isinstance(further, asyncio.Future):
+                    return further
+                sent = further
+        raise ZooKeeperError(
+            f"{request.path} could not be created: the node above it vanishes again and again."
+        )
+
+    async def _without_node(self, request: Request) -> "Answer | asyncio.Future[Any]":
+        """What follows from NoNode: an answer, or another try."""
+        match request:
+            case CreateEphemeral(path):
+                await self._result(self._client.ensure_path_async(path.rpartition("/")[0]))
+                return self._send(request)
+            case Put(path, value, None | -1):
+                parent = path.rpartition("/")[0]
+                await self._result(self._client.ensure_path_async(parent))
+                with suppress(kazoo_exceptions().NodeExistsError):
+                    await self._result(self._client.create_async(path, value))
+                    return Written(0)
+                return self._send(request)
+            case Put():
+                return BadVersion()
+            case Children(path, True) | Read(path, True):
+                watcher = self._watcher(path, True)
+                stat = await self._result(self._client.exists_async(path, watch=watcher))
+                return NoNode() if stat is None else self._send(request)
+            case _:
+                return NoNode()
+
+    def _result(self, asked: Any) -> "asyncio.Future[Any]":
+        """What kazoo will answer, as a future of the loop."""
+        result: asyncio.Future[Any] = self._loop.create_future()
+        asked.rawlink(lambda done: self._tell(_settle, result, done))
+        return result
+
+    # What kazoo's threads tell.
+
+    def _watcher(self, path: str, watch: bool) -> Callable[[Any], None] | None:
+        return self._watchers.setdefault(path, partial(self._fired, path)) if watch else None
+
+    def _fired(self, path: str, event: Any) -> None:
+        """Kazoo drops all watches when a connection is lost, and tells each with an event of type NONE."""
+        self._tell(self._miss if event.type == "NONE" else self._fire, path)
+
+    def _state_changed(self, state: str) -> None:
+        if state == "CONNECTED":
+            self._tell(self._connected, self._client.client_id[0])
+        elif state == "SUSPENDED":
+            self._tell(self._listener.session_disconnected, self)
+        elif not self._is_over:
+            self._is_over = True
+            self._client._stopped.set()  # Kazoo would go on with a new session.
+            self._loop.call_soon_threadsafe(self._listener.session_expired, self)
+
+    def _tell(self, call: Callable[..., None], *arguments: Any) -> None:
+        if not self._is_over:
+            with suppress(RuntimeError):  # The loop has been closed.
+                self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _connected(self, session_id: int) -> None:
+        self.connections += 1
+        missed, self._missed = self._missed, set()
+        self._listener.session_connected(self, session_id)
+        for path in sorted(missed):
+            self._fire(path)
+
+    def _fire(self, path: str) -> None:
+        self._listener.session_watch_fired(self, path)
+
+    def _miss(self, path: str) -> None:
+        self._missed.add(path)
+
+    # The end, in a thread.
+
+    def _close(self) -> None:
+        with suppress(kazoo_exceptions().WriterNotClosedException):
+            self._client.stop()
+            self._client.close()
+
+    def _break(self) -> None:
+        with suppress(kazoo_exceptions().WriterNotClosedException):
+            abandon(self._client)
+            self._client.close()
+
+
+def _success(request: Request, result: Any) -> Answer:
+    match request:
+        case Children():
+            return Names(tuple(result))
+        case Read():
+            value, stat = result
+            return Node(value or b"", stat.version, stat.ephemeralOwner)
+        case Put():
+            # A node that was just created has version 0; kazoo answers with its path.
+            return Written(0 if isinstance(result, str) else result.version)
+        case _:
+            return Done()
+
+
+def _settle(result: "asyncio.Future[Any]", done: Any) -> None:
+    if result.done():
+        return
+    error = done.exception
+    if error is None:
+        result.set_result(done.value)
+        return
+    exceptions = kazoo_exceptions()
+    gone = (exceptions.ConnectionLoss, exceptions.SessionExpiredError, exceptions.ConnectionClosedError)
+    result.set_exception(_ConnectionGone() if isinstance(error, gone) else error)
+    result.exception()  # So that asyncio does not complain if nobody waits for it any more.
