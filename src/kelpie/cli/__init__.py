@@ -22,6 +22,7 @@ COMMANDS = (
     "reset",
     "reassign-offsets-topic",
     "elect",
+    "migrate-offsets",
     "guard",
     "mappings",
     "offsets",

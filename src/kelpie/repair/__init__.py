@@ -2,8 +2,8 @@
 
     survey ──► plan ──► print ──► apply
 
-One file for each repair: `rehome`, `reset`, `reassign`, `elect`; the words of a long plan are in a file of
-their own (`group_move`, `reassignment_plan`, `election_plan`). What they share:
+One file for each repair: `rehome`, `reset`, `migrate_offsets`, `reassign`, `elect`, `mappings`; the words of
+a long plan are in a file of their own (`group_move`, `reassignment_plan`, `election_plan`). What they share:
 
 - `plan`: what a plan is. `rendering`: how it is printed. `applying`: how it is carried out, step by step.
 - Decisions without input or output: `group_names` (where a group can live, whether a name is free), `claims`
@@ -11,9 +11,11 @@ their own (`group_move`, `reassignment_plan`, `election_plan`). What they share:
   unclean election loses), `replica_placement` (which replicas go where), `offsets_file` (the CSV of Kafka's
   own tool).
 - Questions: `picture` (the cluster), `coordinators` (groups and offsets), `log_ends`, `replica_copies`
-  (copies on living brokers that do not lead), `offset_sources` (all places where offsets are still known).
-- Changes: `coordinators` commits and deletes, `controller` moves replicas, `zookeeper` does so on old
-  clusters, `undo_files` writes the files that undo needs.
+  (copies on living brokers that do not lead), `offset_sources` (all places where offsets are still known),
+  `zookeeper_group` (a group of 0.8's kind).
+- Changes: `coordinators` commits and deletes, `committing` saves before a commit and compares after it,
+  `controller` moves replicas, `zookeeper` does so on old clusters, `undo_files` writes the files that undo
+  needs.
 
 Nothing but an action of `applying` changes a cluster.
 """

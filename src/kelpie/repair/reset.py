@@ -5,37 +5,33 @@ The offsets that were committed before are saved in a file, from which they can 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 from kelpie.client.admin.groups import ABSENT
 from kelpie.client.nodes import Nodes
-from kelpie.client.survey import wall_clock
-from kelpie.cluster import ClusterView, commands
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Observations
-from kelpie.questions.question import by_topic
-from kelpie.repair import offsets_file
-from kelpie.repair.applying import Action, Repair
-from kelpie.repair.claims import Claim, ClaimKind, SettledOffset, settle
-from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
-from kelpie.repair.group_move import COMPARE, members_obstacle, offset_data, settled_table
+from kelpie.repair.applying import Repair
+from kelpie.repair.claims import Claim, SettledOffset, settle
+from kelpie.repair.committing import (
+    commit_steps,
+    group_at_coordinator,
+    offset_details,
+    offsets_table,
+)
+from kelpie.repair.coordinators import Coordinators
+from kelpie.repair.group_move import members_obstacle, settled_table
 from kelpie.repair.log_ends import ends_of, offsets_at
-from kelpie.repair.offset_sources import PAST_COMMITS, gather, home_of
+from kelpie.repair.offset_sources import PAST_COMMITS, gather
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import (
-    NOTHING_CHANGES,
     CannotRepair,
-    ManualStep,
     Plan,
-    PlanTable,
     SkippedPartition,
-    Step,
 )
 from kelpie.repair.reset_targets import NewOffset, ResetTarget, ToGiven, ToTime, new_offset, scope
-from kelpie.repair.undo_files import undo_file, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ async def reset(
     if isinstance(target, ToGiven):
         named |= {partition.topic for partition in target.claims}
     coordinators = Coordinators(nodes, await survey_cluster(nodes, named))
-    state, committed = await _ask(coordinators, group)
+    state, committed = await group_at_coordinator(coordinators, group)
     unseen = {partition.topic for partition in committed} - set(coordinators.cluster.topics)
     if unseen:
         await coordinators.survey_again(named | unseen)
@@ -90,8 +86,8 @@ async def reset(
             + (why or "it has committed nothing. Name topics with --topic.")
         )
     changing = [offset for offset in offsets if offset.changes]
-    steps, actions = _steps(coordinators, group, changing) if changing else ((), ())
-    tables = [_table(offsets)]
+    steps, actions = commit_steps(coordinators, group, changing) if changing else ((), ())
+    tables = [offsets_table(offsets)]
     if known is not None:
         wanted = {offset.partition for offset in offsets}
         commits = [commit for commit in known.commits if commit.partition in wanted]
@@ -106,7 +102,7 @@ async def reset(
         tables=tuple(tables),
         warnings=tuple(f"{partition.partition} stays as it is: {partition.reason}." for partition in skipped),
         obstacles=tuple(members_obstacle(state)),
-        details=_details(group, offsets, skipped),
+        details=offset_details(group, offsets, skipped),
     )
     return Repair(plan, actions)
 
@@ -137,70 +133,6 @@ async def _offsets(
     return offsets, skipped
 
 
-async def _ask(coordinators: Coordinators, group: str) -> tuple[GroupState, dict[TopicPartition, Claim]]:
-    """The group as its coordinator has it. Raises CannotRepair, ClientError."""
-    home = home_of(coordinators.cluster, group)
-    if not coordinators.cluster.has_leader(home):
-        line = commands.kelpie("rehome", coordinators.cluster, name=group)
-        raise CannotRepair(
-            f"Group {group} has no coordinator: {home} has no living leader, so nothing can be committed for "
-            f"it. Move it to another name: {line}"
-        )
-    try:
-        state = await coordinators.state(group)
-        return state, await coordinators.committed(group)
-    except CoordinatorRefused as refused:
-        raise CannotRepair(str(refused)) from None
-
-
-def _steps(
-    coordinators: Coordinators, group: str, changing: Sequence[NewOffset]
-) -> tuple[tuple[Step, ...], tuple[Action, ...]]:
-    before = {offset.partition: offset.before for offset in changing if offset.before is not None}
-    file = undo_file(group, wall_clock(), ".csv")
-    claims = [_claim(offset) for offset in changing]
-
-    async def save() -> str:
-        write_whole(file, offsets_file.write(before))
-        return f"{counted(len(before), 'offset')} saved to {file}."
-
-    commit = partial(coordinators.commit, group, claims)
-    compare = partial(coordinators.compare, group, claims)
-    steps = (
-        Step(
-            f"Commit {counted(len(claims), 'offset')} for group {group} at its coordinator, broker "
-            f"{coordinators.cluster.coordinator_of(group)}",
-            "Its consumers go on there when they start.",
-            _undo(coordinators.cluster, group, file, changing),
-        ),
-        COMPARE,
-    )
-    if not before:
-        return steps, (commit, compare)
-    saving = Step(f"Save what is committed now to {file}", "A file on this machine.", NOTHING_CHANGES)
-    return (saving, *steps), (save, commit, compare)
-
-
-def _undo(cluster: ClusterView, group: str, file: Path, changing: Sequence[NewOffset]) -> ManualStep:
-    lines = []
-    new = [offset.partition for offset in changing if offset.before is None]
-    if len(new) < len(changing):
-        lines.append(commands.kelpie("reset", cluster, "--from-file", str(file), "--apply", name=group))
-    for topic, numbers in by_topic(sorted(new)).items():
-        option = f"{topic}:{','.join(map(str, numbers))}"
-        words = ["--delete-offsets", "--group", group, "--topic", option]
-        lines.append(commands.kafka("kafka-consumer-groups", cluster, *words))
-    text = "Put the offsets back that were there" if len(new) < len(changing) else "Delete the new offsets"
-    if new and len(new) < len(changing):
-        text += ", and delete those that were not"
-    return ManualStep(f"{text}{' (Kafka 2.4 and later can)' if new else ''}:", tuple(lines))
-
-
-def _claim(offset: NewOffset) -> Claim:
-    """As it is committed: with metadata and epoch if that very offset was committed before."""
-    return offset.claim or Claim(offset.partition, offset.offset, "", kind=ClaimKind.GIVEN)
-
-
 def _seen(
     coordinators: Coordinators, group: str, state: GroupState, offsets: Sequence[NewOffset]
 ) -> tuple[str, ...]:
@@ -213,38 +145,7 @@ def _seen(
     return tuple(seen)
 
 
-def _table(offsets: Sequence[NewOffset]) -> PlanTable:
-    rows = [
-        (
-            offset.partition.topic,
-            str(offset.partition.partition),
-            "-" if offset.before is None else str(offset.before),
-            str(offset.offset),
-            "-" if offset.before is None else f"{offset.offset - offset.before:+d}",
-            offset.note,
-        )
-        for offset in offsets
-    ]
-    return PlanTable("Offsets", ("TOPIC", "PARTITION", "NOW", "NEW", "MOVES BY", "NOTE"), tuple(rows))
-
-
 def planned(plan: Plan) -> dict[TopicPartition, int]:
     """The offsets that a reset would leave, by partition: what --export writes."""
     rows = cast("list[dict[str, Any]]", plan.details["offsets"])
     return {TopicPartition(row["topic"], row["partition"]): row["offset"] for row in rows}
-
-
-def _details(
-    group: str, offsets: Sequence[NewOffset], skipped: Sequence[SkippedPartition]
-) -> dict[str, object]:
-    return {
-        "group": group,
-        "offsets": [
-            {**offset_data(_claim(offset)), "before": offset.before, "note": offset.note}
-            for offset in offsets
-        ],
-        "missed": [
-            {"topic": skip.partition.topic, "partition": skip.partition.partition, "reason": skip.reason}
-            for skip in skipped
-        ],
-    }
