@@ -2,6 +2,7 @@
 
 import pytest
 
+from kelpie.doctor.cases import build
 from kelpie.evidence.logs import read_log
 from kelpie.observations import EventKind as Kind
 from tests.evidence.reading import events_of, told
@@ -152,7 +153,9 @@ def test_a_group_with_an_underscore_is_known_by_its_setting() -> None:
     ]
     reading = read_log([f"[2026-11-15 22:11:40,090] INFO {line}" for line in lines], "app.log")
     (event,) = reading.observations.events
-    assert (event.group, event.member) == ("my_group", "my_group_node_7")
+    assert event.member == "my_group_node_7"
+    _, (case,) = build(reading.observations)
+    assert (case.group, case.in_zookeeper, len(case.events)) == ("my_group", True, 1)
     assert ("consumer my_group_node_7", "rebalance.max.retries", "2") in {
         (row.of, row.name, row.value) for row in reading.observations.settings
     }

@@ -1,5 +1,7 @@
 """Cases of groups that ZooKeeper keeps. Kafka may keep a group of the same name: that is another case."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import attrgetter
 
 from kelpie.cluster.view import ClusterView
@@ -23,9 +25,7 @@ class ZooKeeperMaterial:
         group = attrgetter("group")
         self._cluster = cluster
         self._snapshots = grouped(observations.zookeeper_groups, group)
-        self._events = grouped(
-            (row for row in observations.events if row.group is not None and is_of_zookeeper(row)), group
-        )
+        self._events = grouped(_with_groups(observations.events, cluster), group)
         self.groups = {*self._snapshots, *self._events}
 
     def case(self, group: str, *, has_namesake: bool = False) -> Case:
@@ -41,6 +41,21 @@ class ZooKeeperMaterial:
             zookeeper=by_time(snapshots),
             group_id=group,
         )
+
+
+def _with_groups(events: Iterable[Event], cluster: ClusterView) -> Iterator[Event]:
+    """An id of no usual form does not show where the group's name ends; the consumer's settings say it."""
+    prefix = "consumer "
+    groups = {
+        of.removeprefix(prefix): value
+        for (of, name), value in cluster.settings.items()
+        if name == "group.id" and of.startswith(prefix)
+    }
+    for event in events:
+        if is_of_zookeeper(event):
+            group = groups.get(event.member or "", event.group)
+            if group is not None:
+                yield event if group == event.group else replace(event, group=group)
 
 
 def _place(source: str) -> str:

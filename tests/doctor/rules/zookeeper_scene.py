@@ -44,7 +44,7 @@ def look(
             for member in registered
         ),
         tuple(
-            OwnerNode(TOPIC, number, f"{member}-0", SESSIONS[member], claimed)
+            OwnerNode(TOPIC, number, f"{member}-0", SESSIONS.get(member) or sessions[member], claimed)
             for member, numbers in owned.items()
             for number in numbers
         ),

@@ -31,10 +31,10 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.zookeeper.timeouts import Timeouts, timeouts
-from kelpie.doctor.zookeeper.words import people, short
+from kelpie.doctor.zookeeper.words import people
 from kelpie.model.words import counted, duration
 
-_SETTINGS = "the settings of its consumers: their .properties files, or their logs from the start on"
+SETTINGS = "the settings of its consumers: their .properties files, or their logs from the start on"
 _MARGIN_MS = 2_000
 """ZooKeeper's usual tick."""
 _MOST_QUOTES = 6
@@ -43,7 +43,7 @@ _MOST_QUOTES = 6
 def judge(case: Case) -> Judgement:
     known = timeouts(case)
     if not known:
-        return undetermined(_SETTINGS)
+        return undetermined(SETTINGS)
     longest = max(row.session_ms for row in known.values())
     short_of = [row for row in known.values() if row.waits_ms < longest]
     return _finding(case, short_of, longest, len(known)) if short_of else ABSENT
@@ -64,14 +64,7 @@ def _finding(case: Case, rows: Sequence[Timeouts], session_ms: int, total: int) 
         f"try, and a dead member's nodes stay for {duration(session_ms)}.",
         why="A member whose new share meets a partition of a dead one then reads nothing, until somebody "
         "restarts it or another member comes or goes.",
-        evidence=[
-            Evidence(
-                f"{short(case, row.member)}: rebalance.max.retries={row.retries}, "
-                f"rebalance.backoff.ms={row.backoff_ms}, zookeeper.session.timeout.ms={row.session_ms}: "
-                f"({row.retries} − 1) × {row.backoff_ms} ms = {row.waits_ms} ms"
-            )
-            for row in rows[:_MOST_QUOTES]
-        ],
+        evidence=_quoted(case, rows),
         remedies=[
             Remedy(
                 f"Set rebalance.max.retries={needed} with rebalance.backoff.ms={worst.backoff_ms}, in all "
@@ -83,6 +76,21 @@ def _finding(case: Case, rows: Sequence[Timeouts], session_ms: int, total: int) 
         ],
         members=[row.member for row in rows],
     )
+
+
+def _quoted(case: Case, rows: Sequence[Timeouts]) -> list[Evidence]:
+    """Consumers with the same settings together."""
+    alike: dict[tuple[int, int, int], list[str]] = {}
+    for row in rows:
+        alike.setdefault((row.retries, row.backoff_ms, row.session_ms), []).append(row.member)
+    return [
+        Evidence(
+            f"{people(case, members)}: rebalance.max.retries={retries}, rebalance.backoff.ms={backoff}, "
+            f"zookeeper.session.timeout.ms={session}: ({retries} − 1) × {backoff} ms = "
+            f"{(retries - 1) * backoff} ms"
+        )
+        for (retries, backoff, session), members in list(alike.items())[:_MOST_QUOTES]
+    ]
 
 
 RULE = Rule.of(

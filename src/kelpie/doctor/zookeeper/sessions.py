@@ -5,6 +5,7 @@ stay, whoever wrote them is dead, stopped or cut off. Its log says so with the n
 snapshots of the tree and logs of consumers say whose number that is.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
@@ -34,11 +35,28 @@ def sessions(case: Case) -> dict[int, str]:
         for row in snapshot.registrations or ():
             if row.session:
                 whose[row.session] = row.member
-    for event in case.events_of(EventKind.ZK_SESSION_BEGUN):
+    for member, event in begun(case):
         number = session_in(event)
-        if number is not None and event.member is not None:
-            whose.setdefault(number, event.member)
+        if number is not None:
+            whose.setdefault(number, member)
     return whose
+
+
+def begun(case: Case) -> Iterator[tuple[str, Event]]:
+    """Lines about sessions that began, with the member. They do not name it: the only one of that log."""
+    by_file: dict[str, set[str]] = {}
+    for event in case.events:
+        if event.member is not None and event.kind is not EventKind.ZK_SERVER_CONFLICT:
+            by_file.setdefault(_file(event), set()).add(event.member)
+    for event in case.cluster.events:
+        if event.kind is EventKind.ZK_SESSION_BEGUN:
+            members = by_file.get(_file(event), set())
+            if len(members) == 1:
+                yield next(iter(members)), event
+
+
+def _file(event: Event) -> str:
+    return event.source.rpartition(":")[0]
 
 
 def expiries(case: Case) -> list[Expiry]:

@@ -7,7 +7,7 @@ back-off, and succeeds only if ZooKeeper has expired the dead one's session by t
 from dataclasses import dataclass
 
 from kelpie.doctor.case import Case
-from kelpie.observations import EventKind
+from kelpie.doctor.zookeeper.sessions import begun
 
 RETRIES, BACKOFF_MS, SESSION_MS, COMMIT_MS = 4, 2_000, 6_000, 60_000
 """Kafka's defaults. The back-off is that of zookeeper.sync.time.ms."""
@@ -40,7 +40,7 @@ def timeouts(case: Case) -> dict[str, Timeouts]:
     names |= {event.member for event in case.events if event.member is not None}
     settings = case.cluster.settings
     of_group = f"group {case.group_id}"
-    rows = {}
+    rows, granted = {}, _negotiated(case)
     for member in sorted(names | _configured(case)):
         of = f"consumer {member}"
         if (of, "group.id") not in settings:
@@ -52,7 +52,7 @@ def timeouts(case: Case) -> dict[str, Timeouts]:
             member,
             _number(case, of, "rebalance.max.retries", RETRIES),
             _number(case, of, "rebalance.backoff.ms", sync),
-            _negotiated(case, member) or _number(case, of, "zookeeper.session.timeout.ms", SESSION_MS),
+            granted.get(member) or _number(case, of, "zookeeper.session.timeout.ms", SESSION_MS),
             _number(case, of, "auto.commit.interval.ms", COMMIT_MS),
         )
     return rows
@@ -73,9 +73,10 @@ def _number(case: Case, of: str, name: str, default: int) -> int:
     return int(value) if value.isdecimal() and len(value) < 10 else default
 
 
-def _negotiated(case: Case, member: str) -> int | None:
-    """What ZooKeeper has granted: it keeps to limits of its own."""
-    for event in reversed(case.events_of(EventKind.ZK_SESSION_BEGUN)):
-        if event.member == member and event.details.get("timeout_ms", "").isdecimal():
-            return int(event.details["timeout_ms"])
-    return None
+def _negotiated(case: Case) -> dict[str, int]:
+    """What ZooKeeper has granted each member: it keeps to limits of its own."""
+    return {
+        member: int(event.details["timeout_ms"])
+        for member, event in begun(case)
+        if event.details.get("timeout_ms", "").isdecimal()
+    }

@@ -79,7 +79,8 @@ def look_again(cluster: ClusterView) -> Remedy:
 
 RESTART = Remedy(
     "Restart the members that failed. Each registers itself anew, which makes all members of the group "
-    "rebalance: so restart them one at a time, and wait until every partition has an owner again."
+    "rebalance: so restart them one at a time, and wait until every partition has an owner again. `kelpie "
+    "guard -- COMMAND…` restarts a consumer that gives up."
 )
 OUTLAST = Remedy(
     "Give a rebalance more time than a session: (rebalance.max.retries − 1) × rebalance.backoff.ms must be "

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from kelpie.observations import Event
 
-OF_SERVERS = ("broker: ", "controller: ", "zookeeper-server: ")
-OF_ZOOKEEPER_CONSUMERS = "zookeeper: "
+NAMES_ITS_GROUP = ("broker: ", "controller: ", "zookeeper-server: ", "zookeeper: ")
+"""Kinds of events that no other line attributes: servers' lines name a group if they mean one, and consumers
+of Kafka 0.8 have it in their id."""
 _NAME_OF_CLIENT = re.compile(r"(?i)^(?:client|consumer|group|app)[-_.](?P<group>.+)$")
 _ENDINGS = re.compile(r"(?i)(?:\.(?:log|txt|out|err|json|\d+|before|during|after|\d{4}-\d\d-\d\d))+$")
 
@@ -93,13 +94,8 @@ class Groups:
         return _attributed(event, *group_and_source)
 
 
-def is_of_server(event: Event) -> bool:
-    return event.kind.value.startswith(OF_SERVERS)
-
-
 def names_its_group(event: Event) -> bool:
-    """Servers' lines name a group if they mean one, and consumers of 0.8 have it in their id."""
-    return event.kind.value.startswith((*OF_SERVERS, OF_ZOOKEEPER_CONSUMERS))
+    return event.kind.value.startswith(NAMES_ITS_GROUP)
 
 
 def by_file_name(events: Iterable[Event], name: str, known: Mapping[str, str]) -> list[Event]:

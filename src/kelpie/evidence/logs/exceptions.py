@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from kelpie.evidence.logs.matching import Meaning, Message
+from kelpie.evidence.logs.zookeeper_consumer import about
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import EventKind as Kind
 
@@ -61,6 +62,6 @@ def _rebalance_failed(message: Message, why: str, fields: dict[str, str | int]) 
     details = {"form": form}
     match = REBALANCE_FAILED.match(why)
     if match is not None:
-        fields["member"] = match["member"]
+        fields |= about(match["member"])
         details["retries"] = match["retries"]
     return Meaning(Kind.REBALANCE_FAILED, fields, details)

@@ -249,8 +249,7 @@ class LogReader:
             replace(event, at=None if stamp is None else stamp.at + self._offset(stamp))
             for event, stamp in self._events
         ]
-        attributed = self.groups.attribute(self.connectors.attribute(events))
-        observations.events = with_pauses(attributed, limits_of(self.settings))
+        observations.events = with_pauses(self.groups.attribute(events), limits_of(self.settings))
         last = self.last()
         reading.first = None if self.first is None else self.first.at + self._offset(self.first)
         reading.last = None if last is None else last.at + self._offset(last)

@@ -1,19 +1,18 @@
 """What the consumer of Kafka 0.8 writes (ZookeeperConsumerConnector, up to 1.1), and ZooKeeper about it.
 
 A consumer id is GROUP_NAME, a thread's id GROUP_NAME-0. NAME is the host, the time of the start and eight
-hexadecimal digits, or what the setting consumer.id says. Both parts may have a "_" in them, so the group is
-taken from a path, from the setting group.id, or else from an id of the usual form.
+hexadecimal digits, or what the setting consumer.id says. Both parts may have a "_" in them, so an event has
+its group from a path, or from an id of the usual form; else the settings of that consumer name the group.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kelpie.evidence.logs.matching import Fields, Meaning, Message
 from kelpie.evidence.logs.templates import read_templates
 from kelpie.evidence.properties import settings_of_zookeeper_consumer
-from kelpie.observations import Event, Setting
-from kelpie.observations import EventKind as Kind
+from kelpie.observations import Setting
 from kelpie.zookeeper.assignment import consumer_of
 
 OF_ZOOKEEPER = "zookeeper"
@@ -34,17 +33,18 @@ def group_in(member: str) -> str | None:
     return match["group"] if match is not None else None
 
 
-def _about(member: str) -> Fields:
+def about(member: str) -> Fields:
+    """The fields of an event of this member."""
     group = group_in(member)
     return {"member": member} if group is None else {"member": member, "group": group}
 
 
 def _of_member(meaning: Meaning, _: Message) -> Sequence[Meaning]:
-    return [replace(meaning, fields={**meaning.fields, **_about(str(meaning.fields.get("member", "")))})]
+    return [replace(meaning, fields={**meaning.fields, **about(str(meaning.fields.get("member", "")))})]
 
 
 def _of_bracket(meaning: Meaning, message: Message) -> Sequence[Meaning]:
-    return [replace(meaning, fields={**meaning.fields, **_about(message.who)})] if message.who else []
+    return [replace(meaning, fields={**meaning.fields, **about(message.who)})] if message.who else []
 
 
 def _computed(meaning: Meaning, message: Message) -> Sequence[Meaning]:
@@ -62,7 +62,7 @@ def _claimed(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     topic, number, thread = details.pop("zk_topic"), details.pop("number"), details["thread"]
     if not _NUMBER.fullmatch(number):
         return []
-    fields: Fields = {**_about(consumer_of(thread)), "topic": topic, "partition": int(number)}
+    fields: Fields = {**about(consumer_of(thread)), "topic": topic, "partition": int(number)}
     return [replace(meaning, fields=fields, details=details)]
 
 
@@ -108,12 +108,10 @@ PATTERNS = read_templates(
 
 
 class Connectors:
-    """The consumers of one log, as its lines name them, and their settings."""
+    """The settings that a consumer logs at its start, before it connects under its name."""
 
     def __init__(self) -> None:
-        self._members: dict[str, None] = {}
         self._values: dict[str, str] = {}
-        self._group_of: dict[str, str] = {}
 
     def note(self, message: Message, where: str) -> list[Setting]:
         """Notes settings that a line names; the settings of a consumer that now connects."""
@@ -123,23 +121,4 @@ class Connectors:
         if not message.who or not message.text.startswith(CONNECTING):
             return []
         values, self._values = self._values, {}
-        self._members[message.who] = None
-        group = values.get("group.id", "")
-        if group and message.who.startswith(f"{group}_"):
-            self._group_of[message.who] = group
-        return settings_of_zookeeper_consumer(values, message.who, where) if group else []
-
-    def attribute(self, events: Iterable[Event]) -> list[Event]:
-        """Events with their group, where only other lines say it; a session is that of the only consumer."""
-        return [self._attributed(event) for event in events]
-
-    def _attributed(self, event: Event) -> Event:
-        if not event.kind.value.startswith(f"{OF_ZOOKEEPER}: "):
-            return event
-        member = event.member
-        if member is None and event.kind is Kind.ZK_SESSION_BEGUN and len(self._members) == 1:
-            member = next(iter(self._members))
-        if member is None:
-            return event
-        group = self._group_of.get(member) or event.group or group_in(member)
-        return replace(event, member=member, group=group)
+        return settings_of_zookeeper_consumer(values, message.who, where) if "group.id" in values else []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kelpie.evidence.logs import LogReader, LogReading
-from kelpie.evidence.logs.attribution import OF_SERVERS, Groups
+from kelpie.evidence.logs.attribution import NAMES_ITS_GROUP, Groups
 from kelpie.evidence.logs.hints import LogLayout
 from kelpie.evidence.logs.pauses import BACK, Client, Returns, limits_of
 from kelpie.evidence.logs.times import Float, Stamp
@@ -233,7 +233,7 @@ def client_of(row: Row) -> str:
 
 
 def is_ungrouped(row: Row) -> bool:
-    return "group" not in row.fields and not row.kind.value.startswith(OF_SERVERS)
+    return "group" not in row.fields and not row.kind.value.startswith(NAMES_ITS_GROUP)
 
 
 def _who(row: Row) -> Client:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kelpie.evidence.logs.attribution import OF_SERVERS
+from kelpie.evidence.logs.attribution import NAMES_ITS_GROUP
 from kelpie.evidence.logs.pauses import BACK, with_pauses
 from kelpie.observations import Event, EventKind
 from kelpie.observations.events import FACTS
@@ -23,7 +23,7 @@ Columns = dict[str, list[Any]]
 _OF_PAUSES = frozenset(kind.value for kind in (*BACK, EventKind.POLL_INTERVAL_EXCEEDED))
 _LEVELS = dict(zip("01234567", ("FATAL", *["ERROR"] * 3, "WARN", "INFO", "INFO", "DEBUG"), strict=True))
 """librdkafka's are those of syslog."""
-_OF_SERVER = {kind.value: kind.value.startswith(OF_SERVERS) for kind in EventKind}
+_NAMES_ITS_GROUP = {kind.value: kind.value.startswith(NAMES_ITS_GROUP) for kind in EventKind}
 _KINDS = {kind.value: kind for kind in EventKind}
 
 
@@ -111,7 +111,7 @@ def _only(rows: Columns, kept: Sequence[bool]) -> Columns:
 
 def _ungrouped(rows: Columns) -> list[int]:
     both = zip(rows["group"], rows["kind"], strict=True)
-    return [place for place, (group, kind) in enumerate(both) if group is None and not _OF_SERVER[kind]]
+    return [place for place, (group, kind) in enumerate(both) if group is None and not _NAMES_ITS_GROUP[kind]]
 
 
 def _attribute(rows: Columns, known: Known) -> None:
