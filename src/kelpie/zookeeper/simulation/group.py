@@ -63,11 +63,16 @@ class SimulatedGroup:
         )
 
     def new_member(
-        self, *, behaviour: Behaviour | None = None, ignores_failures: bool = False
+        self,
+        *,
+        behaviour: Behaviour | None = None,
+        ignores_failures: bool = False,
+        consumer_id: str | None = None,
     ) -> SimulatedMember:
         """A process on a host of its own, so that its name may come before or behind all others."""
-        number = self.chance.randrange(0, 1 << 32)
-        consumer_id = f"{GROUP}_host-{number:08x}-{self.agenda.now}-{len(self.members):08x}"
+        if consumer_id is None:
+            host = self.chance.randrange(0, 1 << 32)
+            consumer_id = f"{GROUP}_host-{host:08x}-{self.agenda.now}-{len(self.members):08x}"
         config = self.config(behaviour)
         member = SimulatedMember(
             self.server, config, consumer_id, self.chance, ignores_failures=ignores_failures
@@ -105,6 +110,15 @@ class SimulatedGroup:
     @property
     def living(self) -> list[SimulatedMember]:
         return [member for member in self.members if member.is_alive]
+
+    @property
+    def is_rebalancing(self) -> bool:
+        return any(member.machine.is_rebalancing for member in self.living if not member.is_stopped)
+
+    @property
+    def has_dead_session(self) -> bool:
+        """Whether ZooKeeper has not noticed yet that a member was killed."""
+        return any(member.has_live_session for member in self.members if not member.is_alive)
 
     def partitions(self) -> set[TopicPartition]:
         return {

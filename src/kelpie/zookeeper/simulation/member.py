@@ -49,8 +49,14 @@ class SimulatedMember:
         self.is_alive = True
         """Neither killed nor ended by itself."""
         self.is_stopped = False
+        self.is_out_of_date = False
+        """It was stopped, and has not asked ZooKeeper since."""
         self.is_zombie = False
         """Its start has failed, and the application goes on all the same: nobody reads its streams."""
+        self.left = False
+        """It was closed by its operator, and not because its start failed."""
+        self.sessions: list[int] = []
+        """All that it ever had."""
         self._ignores_failures = ignores_failures
         self._chance = chance
         self._connection: Connection | None = None
@@ -65,6 +71,7 @@ class SimulatedMember:
     def close(self) -> None:
         """A clean leave."""
         if self.is_alive:
+            self.left = True
             self._do(self.machine.close(self._now))
 
     def kill(self) -> None:
@@ -77,16 +84,16 @@ class SimulatedMember:
         """SIGSTOP, and SIGCONT after this time."""
         if not self.is_alive or self.is_stopped or self._connection is None:
             return
-        self.is_stopped = True
+        self.is_stopped = self.is_out_of_date = True
         self.server.drop(self._connection)
         self.server.agenda.after(for_ms, self._continue)
 
-    def lose_connection(self) -> None:
-        """ZooKeeper does not answer, or the network is gone."""
-        if self._connection is not None and self._connection.is_open and self.is_alive:
+    def lose_connection(self, for_ms: float = 0.0) -> None:
+        """ZooKeeper does not answer, or the network is gone for so long."""
+        if self._connection is not None and self._connection.is_open and self._is_running:
             self.server.drop(self._connection)
             self._do(self.machine.disconnected(self._now))
-            self._reconnect_later()
+            self.server.agenda.after(for_ms, self._reconnect_later)
 
     @property
     def has_live_session(self) -> bool:
@@ -118,6 +125,7 @@ class SimulatedMember:
     def _begin_session(self) -> None:
         timeout_ms = self.config.session_timeout_ms
         self._connection = self.server.connect(timeout_ms, self._watch_fired, self._expired)
+        self.sessions.append(self._connection.session)
         self._do(self.machine.connected(self._connection.session, self._now))
 
     def _continue(self) -> None:
@@ -137,11 +145,17 @@ class SimulatedMember:
         if self.server.is_paused:
             self._reconnect_later()
         elif self.server.reconnect(self._connection):
+            self.is_out_of_date = False
             self._do(self.machine.connected(self._connection.session, self._now))
         else:
+            self.is_out_of_date = False
             self._do(self.machine.session_expired(self._now))
             if self._is_running and not self.machine.is_closed:
                 self._begin_session()
+
+    def _give_up(self) -> None:
+        if self.is_alive:
+            self._do(self.machine.close(self._now))
 
     def _expired(self) -> None:
         if self._is_running:
@@ -189,6 +203,6 @@ class SimulatedMember:
             case Tell(RebalanceFailure(recovers_in_ms=None)):
                 self.is_zombie = self._ignores_failures
                 if not self._ignores_failures:
-                    self.server.agenda.after(0, self.close)
+                    self.server.agenda.after(0, self._give_up)
             case Tell():
                 pass
