@@ -3,6 +3,7 @@
 import argparse
 
 from kelpie.cli.simulate_attribution import add_attribution
+from kelpie.cli.simulate_zookeeper_rebalance import add_zookeeper_rebalance
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -13,3 +14,4 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)
     add_attribution(subjects)
+    add_zookeeper_rebalance(subjects)

@@ -14,5 +14,6 @@ procedures.py         procedures that wait for answers, conditions and times
 requests.py           what is asked of ZooKeeper; nodes.py: paths and values
 effects.py            what follows from an event
 likelihood.py         how likely a rebalance of 0.8 fails, without runs of the simulator
+advice.py             which settings to change to what
 steps.py              what was done and seen; log_lines.py: as Kafka 0.8 logs it
 """

@@ -18,6 +18,8 @@ class GroupEvent:
     what: str
     begin: Callable[[SimulatedGroup], float]
     """Returns after how many milliseconds the last thing happens."""
+    least_members: int = 1
+    """With fewer, nobody would be left."""
 
 
 def _kill(group: SimulatedGroup) -> float:
@@ -88,12 +90,12 @@ EVENTS: dict[str, GroupEvent] = {
     event.name: event
     for event in (
         GroupEvent("kill+join", "a member is killed (-9), and another one starts", _kill_and_join),
-        GroupEvent("kill+leave", "a member is killed, and another one leaves cleanly", _kill_and_leave),
+        GroupEvent("kill+leave", "a member is killed, and another one leaves cleanly", _kill_and_leave, 3),
         GroupEvent("restart-all", "all members are killed, and as many start at once", _restart_all),
         GroupEvent("rolling", "all members restart cleanly, one after the other", _rolling),
         GroupEvent("zookeeper-pause", "ZooKeeper does not answer for half a session or longer", _pause),
         GroupEvent("start-all", "all members start at once; nobody was there", _start_all),
-        GroupEvent("kill", "a member is killed, and nothing else happens", _kill),
-        GroupEvent("leave", "a member leaves cleanly", _leave),
+        GroupEvent("kill", "a member is killed, and nothing else happens", _kill, 2),
+        GroupEvent("leave", "a member leaves cleanly", _leave, 2),
     )
 }
