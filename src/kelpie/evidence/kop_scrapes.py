@@ -68,17 +68,15 @@ def read_kop_scrape(lines: Iterable[str], name: str) -> Observations | None:
 
     `name` is the file's. Times are those of the samples, where they have one.
     """
-    reading = _Reading(name)
+    reading = KopReading(name)
     for line in read_scrape(lines):
-        if isinstance(line, Sample):
-            reading.sample(line)
-        else:
-            reading.malformed(line)
-    reading.end_of_lines()
-    return reading.observations if reading.is_of_kop else None
+        reading.line(line)
+    return reading.end()
 
 
-class _Reading:
+class KopReading:
+    """Takes the lines of a scrape one by one, for those who do more with them."""
+
     def __init__(self, name: str) -> None:
         self.observations = Observations()
         self.is_of_kop = False
@@ -89,7 +87,18 @@ class _Reading:
         self._open: list[MalformedLine] = []
         """Lines that may be one series."""
 
-    def sample(self, sample: Sample) -> None:
+    def line(self, line: Sample | MalformedLine) -> None:
+        if isinstance(line, Sample):
+            self._sample(line)
+        else:
+            self._malformed(line)
+
+    def end(self) -> Observations | None:
+        """All rows. None: there is nothing of KoP's in the scrape."""
+        self._end_of_lines()
+        return self.observations if self.is_of_kop else None
+
+    def _sample(self, sample: Sample) -> None:
         if not sample.name.startswith(_PREFIX):
             return
         self.is_of_kop = True
@@ -97,16 +106,16 @@ class _Reading:
         self._note_scrape(broker, sample.at)
         self._series(sample, broker)
 
-    def malformed(self, line: MalformedLine) -> None:
+    def _malformed(self, line: MalformedLine) -> None:
         begins = _BEGINS.match(line.text) is not None
         follows = bool(self._open) and line.line == self._open[-1].line + 1
         if begins or not follows or len(self._open) >= _MOST_LINES:
-            self.end_of_lines()
+            self._end_of_lines()
         self._open.append(line)
         if read_unescaped(self._text) is not None:
-            self.end_of_lines()
+            self._end_of_lines()
 
-    def end_of_lines(self) -> None:
+    def _end_of_lines(self) -> None:
         """What was put together is one malformed series."""
         if not self._open:
             return
@@ -178,10 +187,12 @@ def settle_scrapes(scrapes: Sequence[tuple[Observations, Instant | None]]) -> Ob
     of files order them. Where names do not tell the broker and there are several folders, a folder is one
     broker.
     """
-    folders = {_folder(scrape.source) for rows, _ in scrapes for scrape in rows.scrapes if not scrape.broker}
+    folders = {
+        folder_of(scrape.source) for rows, _ in scrapes for scrape in rows.scrapes if not scrape.broker
+    }
     settled = []
     for rows, at in scrapes:
-        folder = _folder(rows.scrapes[0].source) if len(folders) > 1 else ""
+        folder = folder_of(rows.scrapes[0].source) if len(folders) > 1 else ""
         settled.append(
             Observations(
                 scrapes=[_completed(row, folder, at) for row in rows.scrapes],
@@ -193,7 +204,7 @@ def settle_scrapes(scrapes: Sequence[tuple[Observations, Instant | None]]) -> Ob
     return Observations().add(*sorted(settled, key=lambda rows: name_order(rows.scrapes[0].source)))
 
 
-def _folder(name: str) -> str:
+def folder_of(name: str) -> str:
     return name.rpartition("/")[0]
 
 

@@ -8,10 +8,8 @@ some tables with the new number and some with the old one; the next run makes on
 import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from pathlib import Path
 
-import kelpie
+from kelpie.pipeline.code_version import code_version
 from kelpie.pipeline.graph import Job, waves
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
@@ -28,8 +26,12 @@ def make_derived(tables: ClusterTables, summary: Summary, announce: Announce = l
     any_due = False
 
     def run(job: Job, made_of: int) -> None:
+        made_in_parts = set(job.outputs)
         for name, rows in job.make(tables):
             summary.tables[name] = tables.replace(name, rows, made_of=made_of)
+            made_in_parts.discard(name)
+        for name in made_in_parts:  # The job has replaced what had to be replaced.
+            lake.mark(TABLES[name], cluster, made_of=made_of)
 
     with ThreadPoolExecutor(_PARALLEL_JOBS) as pool:
         for wave in waves():
@@ -57,19 +59,9 @@ def number_of(lake: Lake, cluster: str, inputs: Sequence[str]) -> int:
 
     Files of a table never change, and each has a unique name, so their names stand for the rows.
     """
-    digest = hashlib.sha256(_code())
+    digest = hashlib.sha256(code_version())
     for name in inputs:
         digest.update(b"\0\0" + name.encode())
         for path in sorted(lake.files(TABLES[name], cluster)):
             digest.update(b"\0" + path.name.encode())
     return int.from_bytes(digest.digest()[:8], "big") >> 1
-
-
-@cache
-def _code() -> bytes:
-    """Another release may make other rows of the same inputs."""
-    digest = hashlib.sha256()
-    for package in map(Path, kelpie.__path__):
-        for path in sorted(package.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.digest()

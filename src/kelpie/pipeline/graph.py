@@ -11,7 +11,9 @@ from pyspark.sql import DataFrame
 
 from kelpie.pipeline.diagnosis.coordinators import coordinator_tables
 from kelpie.pipeline.diagnosis.groups import diagnosis_tables
+from kelpie.pipeline.diagnosis.scraped import known_mappings
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
+from kelpie.pipeline.traffic.days import TrafficDays
 from kelpie.pipeline.transforms.commits import timeline
 from kelpie.pipeline.transforms.generations import generations, memberships
 from kelpie.pipeline.transforms.lag import ends, lags, surveyed_positions
@@ -27,7 +29,9 @@ class Job:
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
     make: Callable[[ClusterTables], Iterable[tuple[str, Rows]]]
-    """Yields each output and its rows. What it reads must be among `inputs`."""
+    """Yields each output and its rows. What it reads must be among `inputs`. An output that it does not yield
+    is one that it keeps up to date itself, part by part.
+    """
     stage: str = "tables"
     """The stage of a run that its time counts for."""
 
@@ -47,6 +51,11 @@ def _one_table(name: str, inputs: tuple[str, ...], function: Callable[..., DataF
 
 def _lag(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
     return lags(timeline, ends(snapshot), surveyed=surveyed_positions(snapshot))
+
+
+def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
+    TrafficDays(tables, lambda: known_mappings(tables.lake, tables.cluster)).make()
+    return ()
 
 
 JOBS = (
@@ -77,6 +86,11 @@ JOBS = (
         ),
         diagnosis_tables,
         stage="diagnosis",
+    ),
+    Job(
+        ("attributed_traffic", "attribution_gap", "traffic_closing", "unattributed_traffic"),
+        ("traffic_sample", "group_generation", "commit_timeline", "cluster_snapshot", "log_event"),
+        _traffic_by_group,
     ),
     Job(
         ("coordinator_timeline", "coordinator_outage"),

@@ -77,7 +77,7 @@ class Intake:
         of_disks = self._segments(configurations.disks, inventory)
         outputs = snapshots.Outputs(batch.of(Kind.OUTPUT))
         read_logs = self._logs(outputs)
-        self._scrapes()
+        labelled = self._scrapes()
         self._surveys()
         self._announce("outputs of tools")
         everything = snapshots.together(
@@ -90,7 +90,7 @@ class Intake:
         )
         everything.unasked += [*inventory.unopened, *self._unrecognised(), *self._unusable]
         self._quarantine(everything.unasked)
-        everything.known_groups = self._new_groups(everything.known_groups)
+        everything.known_groups = self._new_groups(labelled | everything.known_groups)
         rows = snapshots.rows(
             everything, outputs.topic_ids, cluster=self._tables.cluster, snapshot=batch.snapshot
         )
@@ -158,21 +158,28 @@ class Intake:
         if tables.lake.add(table, files, **self._number()):
             self._count(table.name, sum(file.rows for file in files))
 
-    def _scrapes(self) -> None:
+    def _scrapes(self) -> dict[str, str]:
+        """Returns the groups that labels name."""
         items = self._batch.of(Kind.SCRAPE)
         if not items:
-            return
+            return {}
         self._announce(f"scrapes of metrics: {len(items)} files")
         rows = scrapes.read_scrapes(self._tables.spark, items, cluster=self._tables.cluster)
         with staged(self._tables.lake, f"scrapes-{self._batch.number}", rows) as stage:
-            damaged = stage.where("reason is not null")
+            damaged = scrapes.rows_for(scrapes.DAMAGE, stage)
             if not self._is_local:
                 unread = damaged.where(F.col("reason").startswith(UNREADABLE)).select("source", "reason")
                 self._require_seen(
                     (row["source"], row["reason"]) for row in unread.limit(MOST_TORN).collect()
                 )
-            self._append("metric_sample", stage.where("reason is null"))
+            self._append("metric_sample", scrapes.rows_for(scrapes.SAMPLE, stage))
             self._append("quarantine", damaged, part="scrapes")
+            self._append("traffic_sample", scrapes.rows_for(scrapes.TRAFFIC, stage))
+            malformed = scrapes.snapshot_rows(stage, f"{self._batch.snapshot}: scrapes")
+            if malformed:
+                of_cluster = [{"cluster": self._tables.cluster, **row} for row in malformed]
+                self._append("cluster_snapshot", of_cluster, part="scrapes")
+            return scrapes.groups_in(stage)
 
     def _surveys(self) -> None:
         items, left_out = surveys.sort_out(self._batch.of(Kind.SURVEY), self._tables.cluster)

@@ -9,6 +9,7 @@ from kelpie.cluster import ClusterView, build_cluster
 from kelpie.evidence.properties import common_settings
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
+from kelpie.pipeline.diagnosis.scraped import file_times, scraped, settle_listings
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.chosen import choice_of, rows_of_cluster
 from kelpie.pipeline.sources.snapshots.outputs import observed, topic_ids
@@ -28,6 +29,10 @@ class KnownCluster:
         events = _rows(lake, "log_event", name, ["source", "line", "part"], without_group=True)
         seen.events += [event_of(row) for row in events]
         seen.unasked += _damage(_rows(lake, "quarantine", name, ["source", "position"]), seen.unasked)
+        times = file_times(lake, name)
+        malformed, seen.malformed = seen.malformed, []
+        seen.add(scraped(lake, name, times, malformed))
+        settle_listings(seen, times)
         self.observations: Observations = seen
         self.topic_ids = topic_ids(rows)
 

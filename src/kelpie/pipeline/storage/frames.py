@@ -44,7 +44,10 @@ class ClusterTables:
         if not files:
             return self.spark.createDataFrame([], table.spark_schema)
         stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
-        rows = self.spark.read.schema(stored).parquet(*map(literal_path, files))
+        reader = self.spark.read.schema(stored)
+        if table.divided_by:  # Spark takes these columns from the paths.
+            reader = reader.option("basePath", literal_path(self.lake.path(table)))
+        rows = reader.parquet(*map(literal_path, files))
         return rows.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
 
     def append(self, name: str, rows: Rows, *, application: str, version: int) -> int:
@@ -78,12 +81,16 @@ class ClusterTables:
             for field in table.spark_schema
             if field.name != CLUSTER
         ]
-        rows.select(*columns).write.option("compression", "zstd").parquet(str(unfinished))
+        writer = rows.select(*columns).write.option("compression", "zstd")
+        if table.divided_by:
+            writer = writer.partitionBy(*table.divided_by)
+        writer.parquet(str(unfinished))
         files = []
-        for path in unfinished.glob("part-*.parquet"):
-            target = place(folder, self.cluster)
-            target.parent.mkdir(exist_ok=True)
-            files.append(described(table, path.rename(target), folder, self.cluster))
+        for path in unfinished.rglob("part-*.parquet"):
+            within = dict(part.split("=", 1) for part in path.relative_to(unfinished).parts[:-1])
+            target = place(folder, self.cluster, within)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            files.append(described(table, path.rename(target), folder, self.cluster, within))
         shutil.rmtree(unfinished)
         return files
 

@@ -12,7 +12,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Lake:
                 mode="ignore",  # Another process may have created it meanwhile.
                 name=table.name,
                 description=table.meaning,
-                partition_by=[CLUSTER],
+                partition_by=list(table.partitions),
                 configuration={**_SETTINGS, **_statistics(table)},
             )
         missing = _missing(delta, table)
@@ -86,7 +86,7 @@ class Lake:
         known = delta.transaction_version(application)
         if known is not None and known >= version:
             return False
-        _write(delta, files, Transaction(application, version), mode="append")
+        _write(delta, table, files, [Transaction(application, version)], mode="append")
         return True
 
     def append_rows(
@@ -111,12 +111,42 @@ class Lake:
         """
         mark = Transaction(_MADE + cluster, made_of)
         filters = [(CLUSTER, "=", cluster)]
-        _write(self.open(table), files, mark, mode="overwrite", partition_filters=filters)
+        _write(self.open(table), table, files, [mark], mode="overwrite", partition_filters=filters)
 
-    def made_of(self, table: LakeTable, cluster: str) -> int | None:
-        """The number that the last `replace` of this cluster's rows was given."""
-        number: int | None = self.open(table).transaction_version(_MADE + cluster)
-        return number
+    def replace_parts(
+        self,
+        table: LakeTable,
+        cluster: str,
+        files: Sequence[NewFile],
+        *,
+        parts: Mapping[str, Sequence[str]],
+        made_of: Mapping[str, int],
+    ) -> None:
+        """Replaces the rows of some parts of a cluster in one commit.
+
+        `parts`: values of columns that the table is divided by. `made_of`: numbers, as for `replace`, by
+        name; the names are the caller's, one for each part that is made by itself.
+        """
+        marks = [Transaction(f"{_MADE}{cluster}: {name}", number) for name, number in made_of.items()]
+        filters = [(CLUSTER, "=", cluster), *((name, "in", list(values)) for name, values in parts.items())]
+        _write(self.open(table), table, files, marks, mode="overwrite", partition_filters=filters)
+
+    def mark(self, table: LakeTable, cluster: str, *, made_of: int) -> None:
+        """Notes the number of the inputs, as `replace` does, and leaves all rows."""
+        delta = self.open(table)
+        _write(delta, table, (), [Transaction(_MADE + cluster, made_of)], mode="append")
+
+    def made_of(self, table: LakeTable, cluster: str, part: str | None = None) -> int | None:
+        """The number that the last `replace` of this cluster's rows, or of a part of them, was given."""
+        return self.numbers(table, cluster, [part])[part]
+
+    def numbers(
+        self, table: LakeTable, cluster: str, parts: Iterable[str | None]
+    ) -> dict[str | None, int | None]:
+        """The same for several parts, of one state of the table."""
+        delta = self.open(table)
+        names = {part: _MADE + cluster + ("" if part is None else f": {part}") for part in parts}
+        return {part: delta.transaction_version(name) for part, name in names.items()}
 
     def delete(self, table: LakeTable, cluster: str, where: str) -> None:
         """Deletes rows of a cluster that meet a condition in SQL; rewrites only files with such rows."""
@@ -144,6 +174,15 @@ class Lake:
     def files(self, table: LakeTable, cluster: str) -> list[Path]:
         """The files that hold the rows of a cluster."""
         return [self.path(table) / name for name in _files(self.open(table), cluster)["path"].to_pylist()]
+
+    def files_by(self, table: LakeTable, cluster: str, column: str) -> dict[str, list[Path]]:
+        """The files of a cluster by the value of a column that the table is divided by, in order."""
+        by_value: dict[str, list[Path]] = {}
+        files = _files(self.open(table), cluster)
+        if files.num_rows:
+            for value, name in zip(files[f"partition.{column}"], files["path"].to_pylist(), strict=True):
+                by_value.setdefault(str(value), []).append(self.path(table) / name)
+        return {value: sorted(by_value[value]) for value in sorted(by_value)}
 
     def fragments(self, table: LakeTable, cluster: str) -> int:
         """The number of small files of a cluster."""
@@ -234,16 +273,25 @@ def quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _write(delta: DeltaTable, files: Sequence[NewFile], mark: Transaction, **how: Any) -> None:
-    """One commit, which also has the mark."""
+def _write(
+    delta: DeltaTable, table: LakeTable, files: Sequence[NewFile], marks: list[Transaction], **how: Any
+) -> None:
+    """One commit, which also has the marks."""
     delta.create_write_transaction(
         [
-            AddAction(file.path, file.size, {CLUSTER: file.cluster}, file.written_ms, True, file.statistics)
+            AddAction(
+                file.path,
+                file.size,
+                {CLUSTER: file.cluster, **file.within},
+                file.written_ms,
+                True,
+                file.statistics,
+            )
             for file in files
         ],
         schema=delta.schema(),
-        partition_by=[CLUSTER],
-        commit_properties=CommitProperties(app_transactions=[mark]),
+        partition_by=list(table.partitions),
+        commit_properties=CommitProperties(app_transactions=marks),
         **how,
     )
 

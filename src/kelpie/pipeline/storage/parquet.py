@@ -1,4 +1,5 @@
 """Parquet files in the folder of a table, each of one cluster. Delta's log has the cluster, the file has not.
+So it is with the other columns that a table is divided by.
 
 Tasks write them (`Writer`), or Spark does (`frames`); `described` says what Delta's log needs of a file.
 Names are stored as dictionaries and growing numbers as differences, and only searched columns have
@@ -36,6 +37,8 @@ class NewFile:
     written_ms: int
     statistics: str
     """As Delta wants them: JSON."""
+    within: Mapping[str, str] = field(default_factory=dict)
+    """The values of the columns that its table is divided by beside the cluster."""
 
 
 @dataclass
@@ -45,13 +48,14 @@ class Writer:
     table: LakeTable
     folder: Path
     cluster: str
+    within: Mapping[str, str] = field(default_factory=dict)
     _waiting: list[pa.Table] = field(default_factory=list)
     _waiting_rows: int = 0
     _open: pq.ParquetWriter | None = None
     _path: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        self._path = place(self.folder, self.cluster)
+        self._path = place(self.folder, self.cluster, self.within)
 
     def write(self, rows: pa.Table, constants: Mapping[str, object]) -> None:
         """`constants`: values of columns that `rows` lack; others are null."""
@@ -68,7 +72,7 @@ class Writer:
             return []
         self._open.close()
         _unfinished(self._path).rename(self._path)
-        return [described(self.table, self._path, self.folder, self.cluster)]
+        return [described(self.table, self._path, self.folder, self.cluster, self.within)]
 
     def _flush(self) -> None:
         if not self._waiting:
@@ -81,28 +85,37 @@ class Writer:
         self._waiting, self._waiting_rows = [], 0
 
 
-def place(folder: Path, cluster: str) -> Path:
+def place(folder: Path, cluster: str, within: Mapping[str, str] | None = None) -> Path:
     """A path for a new file. Some readers take the cluster from the path, as Hive does."""
-    return folder / f"{CLUSTER}={cluster}" / f"part-{uuid.uuid4()}.zstd.parquet"
+    folders = [f"{name}={value}" for name, value in {CLUSTER: cluster, **(within or {})}.items()]
+    return folder.joinpath(*folders, f"part-{uuid.uuid4()}.zstd.parquet")
 
 
 def write_rows(
     table: LakeTable, folder: Path, cluster: str, rows: Sequence[Mapping[str, object]]
 ) -> list[NewFile]:
     """Writes rows that the caller holds in memory."""
-    writer = Writer(table, folder, cluster)
-    writer.write(pa.Table.from_pylist(list(rows), table.schema), {})
-    return writer.close()
+    writers: dict[tuple[str, ...], Writer] = {}
+    parts: dict[tuple[str, ...], list[Mapping[str, object]]] = {}
+    for row in rows:
+        parts.setdefault(tuple(str(row[name]) for name in table.divided_by), []).append(row)
+    for values, of_part in parts.items():
+        within = dict(zip(table.divided_by, values, strict=True))
+        writers[values] = Writer(table, folder, cluster, within)
+        writers[values].write(pa.Table.from_pylist(of_part, table.schema), {})
+    return [file for writer in writers.values() for file in writer.close()]
 
 
-def described(table: LakeTable, path: Path, folder: Path, cluster: str) -> NewFile:
+def described(
+    table: LakeTable, path: Path, folder: Path, cluster: str, within: Mapping[str, str] | None = None
+) -> NewFile:
     """What Delta's log needs of a complete file. `folder`: that of the table."""
     footer = pq.read_metadata(path)
     state = path.stat()
     written_ms = int(state.st_mtime * 1000)
     statistics = _statistics(footer, table.searched)
     name = str(path.relative_to(folder))
-    return NewFile(name, cluster, state.st_size, footer.num_rows, written_ms, statistics)
+    return NewFile(name, cluster, state.st_size, footer.num_rows, written_ms, statistics, dict(within or {}))
 
 
 def _unfinished(path: Path) -> Path:

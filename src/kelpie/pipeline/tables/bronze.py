@@ -2,11 +2,12 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, in_layer, required
+from kelpie.pipeline.tables.table import DAY, Column, in_layer, required
 from kelpie.pipeline.tables.types import (
     BINARY,
     BOOLEAN,
     BYTE,
+    DATE,
     DOUBLE,
     INT,
     LABELS,
@@ -155,6 +156,31 @@ METRIC_SAMPLE = _table(
     Column("type", STRING, "counter, gauge …, where the scrape says"),
 )
 
+AMOUNTS = (
+    Column("messages", LONG, "messages that consumers fetched"),
+    Column("bytes", LONG, "their bytes"),
+    Column("entries", LONG, "entries, as Pulsar stores them: one batch of messages each"),
+)
+"""What brokers count of their traffic."""
+
+TRAFFIC_SAMPLE = _table(
+    "traffic_sample",
+    "What brokers with KoP had counted of each topic, partition and group, scrape by scrape. A scrape "
+    "without any such series is a row without a topic.",
+    ("broker", "at", "source", "topic", "partition", "group"),
+    required(DAY, DATE, "the day of `at`"),
+    required("broker", STRING, "which broker, as far as names and labels tell"),
+    required("at", MOMENT, "when: the scrape's own time, or that of its file"),
+    _SOURCE,
+    Column("line", LONG, "number of the line that has the messages"),
+    Column("topic", STRING, "the topic, as the scrape has it"),
+    Column("partition", INT, "the partition"),
+    Column("group", STRING, "the label; empty: the group was not known; null: there is no such label"),
+    *AMOUNTS,
+    Column("is_stamped", BOOLEAN, "whether the scrape itself says when it was made"),
+    divided_by=(DAY,),
+)
+
 CLUSTER_SNAPSHOT = _table(
     "cluster_snapshot",
     "What surveys and Kafka's tools told: one row per thing asked, whatever it was.",
@@ -208,6 +234,7 @@ BRONZE = (
     GROUP_METADATA,
     LOG_EVENT,
     METRIC_SAMPLE,
+    TRAFFIC_SAMPLE,
     CLUSTER_SNAPSHOT,
     QUARANTINE,
 )

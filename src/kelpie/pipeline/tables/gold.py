@@ -2,8 +2,9 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, in_layer, required
-from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING, STRINGS
+from kelpie.pipeline.tables.bronze import AMOUNTS
+from kelpie.pipeline.tables.table import DAY, HOW, Column, in_layer, required
+from kelpie.pipeline.tables.types import BOOLEAN, DATE, INT, LONG, MOMENT, STRING, STRINGS
 
 _table = in_layer("gold", cluster="which cluster")
 _GROUP = required("group", STRING, "the group")
@@ -82,6 +83,48 @@ TRAFFIC = _table(
     required("commits", LONG, "how many commits it made"),
 )
 
+ATTRIBUTED_TRAFFIC = _table(
+    "attributed_traffic",
+    "What each group fetched, from scrape to scrape, and how that is known. By topic, partition and window, "
+    "rows add up to what the brokers counted.",
+    ("how", "broker", "topic", "partition", "group", "label", "ended"),
+    required(DAY, DATE, "the day of `ended`"),
+    required(
+        HOW,
+        STRING,
+        "counted: the broker says so; exact: only this group can have fetched it; apportioned: an estimate, "
+        "by committed offsets; unknown: nothing tells",
+    ),
+    required("broker", STRING, "the broker that counted"),
+    *_POSITION,
+    Column("group", STRING, "the group; null: unknown"),
+    Column("label", STRING, "what the broker had in its place; null: it named the group"),
+    Column("began", MOMENT, "the scrape before; null: there is none, so it is all since the broker's start"),
+    required("ended", MOMENT, "the scrape"),
+    *AMOUNTS,
+    divided_by=(DAY, HOW),
+)
+
+ATTRIBUTION_GAP = _table(
+    "attribution_gap",
+    "Times in which a broker counted traffic of a partition to no group. One that lasts over midnight is a "
+    "row for each day.",
+    ("broker", "topic", "partition", "label", "ended"),
+    required(DAY, DATE, "the day of `ended`"),
+    required("broker", STRING, "the broker"),
+    *_POSITION,
+    required("label", STRING, "what stands in place of the group: empty, or ambiguous"),
+    Column("began", MOMENT, "from when; null: from some time before the first scrape of the broker"),
+    required("ended", MOMENT, "until when"),
+    *AMOUNTS,
+    required("groups", STRINGS, "the groups that it was given to"),
+    required("exact", LONG, "messages of these that are given to a group for certain"),
+    required("apportioned", LONG, "messages that are given to groups by an estimate"),
+    required("unknown", LONG, "messages that are given to no group"),
+    required("why", STRING, "why, as far as evidence tells"),
+    divided_by=(DAY,),
+)
+
 FINDINGS = _table(
     "findings",
     "What the doctor says, group by group.",
@@ -114,4 +157,14 @@ OPEN_QUESTION = _table(
     required("missing", STRINGS, "what is missing"),
 )
 
-GOLD = (GROUP_HEALTH, COORDINATOR_OUTAGE, OFFSET_REGRESSION, OFFSET_LOSS, TRAFFIC, FINDINGS, OPEN_QUESTION)
+GOLD = (
+    GROUP_HEALTH,
+    COORDINATOR_OUTAGE,
+    OFFSET_REGRESSION,
+    OFFSET_LOSS,
+    TRAFFIC,
+    ATTRIBUTED_TRAFFIC,
+    ATTRIBUTION_GAP,
+    FINDINGS,
+    OPEN_QUESTION,
+)

@@ -9,17 +9,17 @@ from kelpie.pipeline.tables import BRONZE, GOLD, SILVER, LakeTable
 
 _LAYERS = (
     ("bronze", "What was observed, as it was. Append only; a row names its source.", BRONZE),
-    ("silver", "What follows from it, in order of time. Made anew by each run.", SILVER),
-    ("gold", "What people ask for. Made anew by each run.", GOLD),
+    ("silver", "What follows from it, in order of time. Made anew where it has changed.", SILVER),
+    ("gold", "What people ask for. Made anew where it has changed.", GOLD),
 )
 _HEAD = """# The tables
 
 Made from the declarations in `src/kelpie/pipeline/tables` by `python -m kelpie.pipeline.tables.pages`.
 
 Each is a Delta table in a folder of its own below the folder that `kelpie pipeline run --into` names,
-`LAYER/NAME`, partitioned by `cluster`. Times are in UTC. A column in **bold** is never null. The key tells
-rows apart; in bronze, the same record read from several disks is several rows with the same key, of which
-silver counts one.
+`LAYER/NAME`, partitioned by `cluster`; those of traffic by group also by `day`. Times are in UTC. A column in
+**bold** is never null. The key tells rows apart; in bronze, the same record read from several disks is several
+rows with the same key, of which silver counts one.
 
 A table evolves by new columns at its end, which may be null: readers of the old ones go on. Columns are never
 renamed, dropped or given another type.

@@ -2,8 +2,9 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.table import Column, in_layer, required
-from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING, STRINGS
+from kelpie.pipeline.tables.bronze import AMOUNTS
+from kelpie.pipeline.tables.table import DAY, Column, in_layer, required
+from kelpie.pipeline.tables.types import BOOLEAN, DATE, INT, LONG, MOMENT, STRING, STRINGS
 
 _table = in_layer("silver", cluster="which cluster")
 _GROUP = required("group", STRING, "the group")
@@ -139,4 +140,50 @@ COORDINATOR_TIMELINE = _table(
     Column("evidence", STRING, "how that is known"),
 )
 
-SILVER = (GROUP_GENERATION, REBALANCE, MEMBERSHIP_INTERVAL, COMMIT_TIMELINE, LAG, COORDINATOR_TIMELINE)
+TRAFFIC_CLOSING = _table(
+    "traffic_closing",
+    "The last two scrapes of each broker and day: the next day goes on from them, without reading that day.",
+    ("broker", "at", "source", "topic", "partition", "group"),
+    required(DAY, DATE, "the day"),
+    required("broker", STRING, "the broker"),
+    required("at", MOMENT, "when it was scraped"),
+    required("source", STRING, "the scrape"),
+    Column("topic", STRING, "the topic; null: the scrape has no traffic"),
+    Column("partition", INT, "the partition"),
+    Column("group", STRING, "the label; empty: the group was not known"),
+    *AMOUNTS,
+    divided_by=(DAY,),
+)
+
+UNATTRIBUTED_TRAFFIC = _table(
+    "unattributed_traffic",
+    "What brokers counted to no group, from scrape to scrape, with the groups that they counted beside it.",
+    ("broker", "topic", "partition", "label", "ended"),
+    required(DAY, DATE, "the day of `ended`"),
+    required("broker", STRING, "the broker"),
+    _TOPIC,
+    _PARTITION,
+    required("label", STRING, "what stands in place of the group: empty, or ambiguous"),
+    Column("began", MOMENT, "the scrape before; null: there is none"),
+    required("ended", MOMENT, "the scrape"),
+    *AMOUNTS,
+    required("after_restart", BOOLEAN, "whether the broker was started in between"),
+    required("has_labels", BOOLEAN, "whether the broker names the group of any series"),
+    required(
+        "beside",
+        pa.list_(pa.struct({"group": STRING, "messages": LONG, "is_steady": BOOLEAN})),
+        "groups counted on this broker and partition meanwhile; steady: before and afterwards, too",
+    ),
+    divided_by=(DAY,),
+)
+
+SILVER = (
+    GROUP_GENERATION,
+    REBALANCE,
+    MEMBERSHIP_INTERVAL,
+    COMMIT_TIMELINE,
+    LAG,
+    COORDINATOR_TIMELINE,
+    TRAFFIC_CLOSING,
+    UNATTRIBUTED_TRAFFIC,
+)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CLUSTER = "cluster"
 """What all tables are partitioned by: a file is of one cluster, which the log of the table names."""
+DAY, HOW = "day", "how"
 _SEARCHED = ("offsets_partition", "log_offset", "committed", "written", "at")
 """What readers skip files by: places in the log, and times."""
 
@@ -35,16 +36,24 @@ class LakeTable:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     """Columns that identify a row: evidence that is read twice gives each row once."""
+    divided_by: tuple[str, ...] = ()
+    """What the table is partitioned by beside the cluster."""
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
         assert len(set(names)) == len(names), f"{self.name} names a column twice"
         assert set(self.key) <= set(names), f"the key of {self.name} has columns that it lacks"
+        assert set(self.divided_by) <= set(names), f"{self.name} is divided by columns that it lacks"
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The columns whose values the log of the table has for each file."""
+        return (CLUSTER, *self.divided_by)
 
     @property
     def in_files(self) -> tuple[Column, ...]:
         """The columns that files hold."""
-        return tuple(column for column in self.columns if column.name != CLUSTER)
+        return tuple(column for column in self.columns if column.name not in self.partitions)
 
     @property
     def searched(self) -> tuple[str, ...]:
@@ -70,7 +79,9 @@ def in_layer(layer: str, *, cluster: str) -> Callable[..., LakeTable]:
     """Declares tables of a layer: name, meaning, key, columns. The cluster comes first in columns and key."""
     of_cluster = required(CLUSTER, pa.string(), cluster)
 
-    def declare(name: str, meaning: str, key: tuple[str, ...], *columns: Column) -> LakeTable:
-        return LakeTable(name, layer, meaning, (of_cluster, *columns), (CLUSTER, *key))
+    def declare(
+        name: str, meaning: str, key: tuple[str, ...], *columns: Column, divided_by: tuple[str, ...] = ()
+    ) -> LakeTable:
+        return LakeTable(name, layer, meaning, (of_cluster, *columns), (CLUSTER, *key), divided_by)
 
     return declare

@@ -5,6 +5,7 @@ import pyarrow as pa
 BINARY = pa.binary()
 BOOLEAN = pa.bool_()
 BYTE = pa.int8()
+DATE = pa.date32()
 DOUBLE = pa.float64()
 INT = pa.int32()
 LONG = pa.int64()

@@ -19,7 +19,7 @@ from kelpie.evidence.segments import Segment, add_broker, log_ends
 from kelpie.evidence.snapshot_choice import failed_row
 from kelpie.evidence.unreadable import unreadable
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
-from kelpie.observations import OFFSETS_TOPIC, LogEnds, Observations, Unasked
+from kelpie.observations import OFFSETS_TOPIC, LogEnds, MappingNode, Observations, Unasked
 from kelpie.observations.earlier import earlier_rows
 from kelpie.observations.encoding import KNOWN, add, dumps, loads, rows_of
 from kelpie.observations.positions import NO_OFFSET
@@ -240,6 +240,8 @@ def _modified(batch: FileBatch) -> dict[str, int | None]:
 def _group(row: object) -> str | None:
     if isinstance(row, Unasked) and row.kind == "group":
         return row.name
+    if isinstance(row, MappingNode):
+        return None  # The mapping tree is the cluster's, as a whole.
     return getattr(row, "group", None)
 
 

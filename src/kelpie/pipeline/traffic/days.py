@@ -1,0 +1,216 @@
+"""attributed_traffic and what it needs, day by day: only days whose inputs have changed are made again.
+
+1. traffic_closing: the last two scrapes of each broker on a day, of the samples of this day.
+2. What was counted on a day, of its samples and of the closing scrapes before it. A new day reads no sample
+   of an older one. A late scrape makes its own day again, and what goes on from that day's last scrapes.
+3. Whose the unattributed part is, of these deltas and of the evidence for them. Records of the offsets topic
+   that come late make the days again that they say something new about, and no sample is read for that.
+
+Each table's log has a number for each day, that of the inputs which the day was made of, in the commit that
+replaced its rows (`derived` does the same for whole tables). So a run that was killed goes on where it was.
+"""
+
+import hashlib
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from kelpie.cluster.mappings import MappingHistory
+from kelpie.pipeline.code_version import code_version
+from kelpie.pipeline.storage.frames import ClusterTables, staging
+from kelpie.pipeline.storage.parquet import NewFile
+from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables.table import DAY, HOW
+from kelpie.pipeline.traffic.day import Day, Written
+from kelpie.pipeline.transforms.assignments import assigned
+
+COUNTED, VERDICTS = "counted", ("exact", "apportioned", "unknown")
+_SAMPLES, _CLOSING = TABLES["traffic_sample"], TABLES["traffic_closing"]
+_ATTRIBUTED, _GAP = TABLES["attributed_traffic"], TABLES["attribution_gap"]
+_UNATTRIBUTED = TABLES["unattributed_traffic"]
+_FOLDERS = (_CLOSING, _ATTRIBUTED, _GAP, _UNATTRIBUTED)
+_GROWN, _JUDGED = "counted on", "attributed on"
+
+Numbers = dict[str, int]
+"""By day."""
+
+
+class TrafficDays:
+    """The days of one cluster."""
+
+    def __init__(self, tables: ClusterTables, mappings: Callable[[], MappingHistory]) -> None:
+        """`mappings`: what listings of the mapping tree say; asked only if there is something to explain."""
+        self._tables, self._lake, self._cluster = tables, tables.lake, tables.cluster
+        self._mappings = mappings
+
+    def make(self) -> None:
+        """All that is due."""
+        samples = self._files(_SAMPLES.name)
+        if samples:
+            self._close(samples)
+            self._grow(samples)
+        if samples or self._files(_UNATTRIBUTED.name):
+            self._judge()
+
+    def _close(self, samples: Mapping[str, Sequence[Path]]) -> None:
+        numbers = {day: _number(day, files) for day, files in samples.items()}
+        due = self._due(_CLOSING.name, DAY, numbers)
+        if due:
+            written = _merged(self._run("tasks.close", [self._day(day, samples[day]) for day in due]))
+            self._replace(_CLOSING.name, written, due, DAY)
+
+    def _grow(self, samples: Mapping[str, Sequence[Path]]) -> None:
+        closing = self._files(_CLOSING.name)
+        numbers, before = {}, {}
+        for day, files in samples.items():
+            before[day] = self._openings(day, closing)
+            numbers[day] = _number(day, [*files, *(file for each in before[day] for file in each)])
+        due = self._due(_UNATTRIBUTED.name, _GROWN, numbers)
+        due |= self._due(_ATTRIBUTED.name, _GROWN, numbers)
+        if due:
+            days = [self._day(day, samples[day], before[day]) for day in sorted(due)]
+            written = _merged(self._run("tasks.grow", days))
+            self._replace(_ATTRIBUTED.name, written, due, _GROWN, {HOW: [COUNTED]})
+            self._replace(_UNATTRIBUTED.name, written, due, _GROWN)
+
+    def _openings(self, day: str, closing: Mapping[str, Sequence[Path]]) -> list[list[Path]]:
+        """Closing files before a day, the latest first, until all its brokers are among them."""
+        wanted, openings = set(self._brokers(closing.get(day, ()))), []
+        for earlier in sorted((each for each in closing if each < day), reverse=True):
+            known = self._brokers(closing[earlier]) & wanted
+            if known:
+                openings.append(list(closing[earlier]))
+                wanted -= known
+            if not wanted:
+                break
+        return openings
+
+    def _brokers(self, files: Iterable[Path]) -> frozenset[str]:
+        known = frozenset[str]()
+        for file in files:
+            if file not in self._brokers_by_file:
+                import pyarrow.parquet as pq  # noqa: PLC0415 - only where there are scrapes.
+
+                names = pq.read_table(file, columns=["broker"], partitioning=None)["broker"]
+                self._brokers_by_file[file] = frozenset(names.unique().to_pylist())
+            known |= self._brokers_by_file[file]
+        return known
+
+    @cached_property
+    def _brokers_by_file(self) -> dict[Path, frozenset[str]]:
+        return {}
+
+    def _judge(self) -> None:
+        deltas = self._files(_UNATTRIBUTED.name)
+        with staging(self._lake, f"evidence-{self._cluster}") as folder:
+            staged = self._stage_evidence(folder, deltas) if deltas else {}
+            digests = dict(zip(staged, self._run("evidence.digest", list(staged.values())), strict=True))
+            history = self._mappings() if deltas else MappingHistory(())
+            told = hashlib.sha256(repr(history.listings).encode()).hexdigest()
+            numbers = {day: _number(day, files, digests.get(day, ""), told) for day, files in deltas.items()}
+            # A late scrape may have left a day without anything to attribute.
+            numbers |= {day: _number(day, ()) for day in self._files(_GAP.name) if day not in deltas}
+            due = self._due(_GAP.name, _JUDGED, numbers) | self._due(_ATTRIBUTED.name, _JUDGED, numbers)
+            if not due:
+                return
+            days = [staged[day] for day in sorted(due) if day in staged]
+            written = _merged(self._run("tasks.judge", days, history))
+        self._replace(_ATTRIBUTED.name, written, due, _JUDGED, {HOW: list(VERDICTS)})
+        self._replace(_GAP.name, written, due, _JUDGED)
+
+    def _stage_evidence(self, folder: Path, deltas: Mapping[str, Sequence[Path]]) -> dict[str, Day]:
+        """Writes all evidence into a folder. Returns what tasks need to know of each day."""
+        tables, days = self._tables, list(deltas)
+        places = self._run("evidence.places", [list(map(str, deltas[day])) for day in days])
+        by_day = dict(zip(days, places, strict=True))
+        commits = self._lake.files(TABLES["commit_timeline"], self._cluster)
+        self._run("evidence.split_commits", list(map(str, commits)), by_day, str(folder))
+        owners = assigned(
+            tables.frame("group_generation"),
+            tables.frame("commit_timeline"),
+            snapshot=self._frame("cluster_snapshot"),
+            log_events=self._frame("log_event"),
+        )
+        tables.spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        owners.write.mode("overwrite").parquet(str(folder / "owners"))
+        return {
+            day: replace(self._day(day, deltas[day]), evidence=str(folder), places=by_day[day])
+            for day in days
+        }
+
+    def _frame(self, table: str) -> DataFrame | None:
+        """None: the table has no rows of this cluster."""
+        has_rows = bool(self._lake.files(TABLES[table], self._cluster))
+        return self._tables.frame(table) if has_rows else None
+
+    def _files(self, table: str) -> dict[str, list[Path]]:
+        return self._lake.files_by(TABLES[table], self._cluster, DAY)
+
+    def _due(self, table: str, part: str, numbers: Numbers) -> Numbers:
+        """The days whose rows were made of something else."""
+        names = {day: f"{part} {day}" for day in numbers}
+        made = self._lake.numbers(TABLES[table], self._cluster, names.values())
+        return {day: number for day, number in numbers.items() if made[names[day]] != number}
+
+    def _replace(
+        self,
+        table: str,
+        written: Mapping[str, Sequence[NewFile]],
+        due: Numbers,
+        part: str,
+        more: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._lake.replace_parts(
+            TABLES[table],
+            self._cluster,
+            written.get(table, ()),
+            parts={DAY: list(due), **(more or {})},
+            made_of=_named(part, due),
+        )
+
+    def _day(self, day: str, files: Sequence[Path], before: Sequence[Sequence[Path]] = ()) -> Day:
+        folders = {table.name: str(self._lake.path(table)) for table in _FOLDERS}
+        texts = [[str(file) for file in each] for each in before]
+        return Day(self._cluster, day, folders, [str(file) for file in files], texts)
+
+    def _run(self, what: str, inputs: Sequence[Any], *more: object) -> list[Any]:
+        """A task for each input: calls a function of this package, as "tasks.grow"."""
+        module, _, function = what.partition(".")
+        for table in _FOLDERS:
+            self._lake.open(table)
+        if not inputs:
+            return []
+
+        def task(of: Any) -> Any:
+            from kelpie.pipeline.spark.workers import spare_modules  # noqa: PLC0415 - not in the driver.
+
+            loaded = importlib.import_module(f"kelpie.pipeline.traffic.{module}")
+            spare_modules()
+            return getattr(loaded, function)(of, *more)
+
+        return self._tables.spark.sparkContext.parallelize(inputs, len(inputs)).map(task).collect()
+
+
+def _named(part: str, numbers: Numbers) -> Numbers:
+    return {f"{part} {day}": number for day, number in numbers.items()}
+
+
+def _merged(results: Iterable[Written]) -> Written:
+    merged: Written = {}
+    for result in results:
+        for table, files in result.items():
+            merged.setdefault(table, []).extend(files)
+    return merged
+
+
+def _number(day: str, files: Iterable[Path], *more: str) -> int:
+    """A number for what a day is made of. Other code has other numbers."""
+    digest = hashlib.sha256(code_version() + day.encode())
+    for text in (*sorted(file.name for file in files), *more):
+        digest.update(b"\0" + text.encode())
+    return int.from_bytes(digest.digest()[:8], "big") >> 1
