@@ -18,8 +18,8 @@ Made from the declarations in `src/kelpie/pipeline/tables` by `python -m kelpie.
 
 Each is a Delta table in a folder of its own below the folder that `kelpie pipeline run --into` names,
 `LAYER/NAME`, partitioned by `cluster`; those of traffic by group also by `day`. Times are in UTC. A column in
-**bold** is never null. The key tells rows apart; in bronze, the same record read from several disks is several
-rows with the same key, of which silver counts one.
+**bold** is never null. The key tells rows apart; in bronze, the same record read from several disks is
+several rows with the same key, of which silver counts one.
 
 A table evolves by new columns at its end, which may be null: readers of the old ones go on. Columns are never
 renamed, dropped or given another type.

@@ -161,9 +161,10 @@ def _why(gap: Gap, mappings: MappingHistory) -> str:
             f"The broker did not know the group of the connection; {first_of(sorted(groups), _NAMES)} had "
             "the partition, or committed its offsets, and no mapping tree was seen that tells more."
         )
-    ended = instant(row["ended"]) or 0
-    gone = sorted(mappings.vanished, key=lambda each: abs(_when(each, mappings) - ended))
-    return " ".join([_NOBODY, *map(_vanished, gone[:_NAMES])])
+    gone = list(mappings.vanished)
+    if len(gone) > _NAMES:
+        return f"{_NOBODY} {len(gone)} nodes of the mapping tree are gone in later listings of it."
+    return " ".join([_NOBODY, *map(_vanished, gone)])
 
 
 def _of_node(group: str, at: Instant | None, mappings: MappingHistory) -> str:
@@ -181,12 +182,6 @@ def _of_node(group: str, at: Instant | None, mappings: MappingHistory) -> str:
         )
     sources = first_of([each.listing.source for each in listed], _NAMES)
     return f"The mapping tree had no node that names {group} ({sources})."
-
-
-def _when(gone: Vanished, mappings: MappingHistory) -> Instant:
-    """When the node was gone: a listing without a time was made before the next one that has one."""
-    later = mappings.listings[mappings.listings.index(gone.gone) :]
-    return next((each.listing.at for each in later if each.listing.at is not None), 0)
 
 
 def _vanished(gone: Vanished) -> str:

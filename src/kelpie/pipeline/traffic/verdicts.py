@@ -73,6 +73,18 @@ class _Claims:
         wanted = claim * self.scale + np.clip(at - self.origin, 0, self.scale - 1)
         return np.searchsorted(key, wanted, "right")
 
+    def chosen(self, rows: Flags) -> "_Claims":
+        """Some of them."""
+        amount = self.amount[rows]
+        return replace(
+            self,
+            claim=self.claim[rows],
+            began=self.began[rows],
+            ended=self.ended[rows],
+            amount=amount,
+            sums=_sums(amount),
+        )
+
     def begun(self, claim: Numbers, at: Numbers) -> Numbers:
         """How many intervals of all claims up to this one have begun at a moment."""
         return self._place(self.began, claim, at)
@@ -138,6 +150,9 @@ class _Weighing:
         self._present = _claims(evidence, claim, (kind == ASSIGNED) & ~certain)
         commits = _claims(evidence, claim, kind == COMMITTED)
         self._commits = self._while_assigned(commits)
+        owned = self._assigned.within(commits.claim, commits.began, commits.ended)
+        self._torn = commits.chosen(owned < commits.ended - commits.began - 0.5)
+        """Commits of a time in which the group was away: how much of it is of which moment is not known."""
         self._strangers = self._unexplained(commits)
         self._place = place
         self._pair(place, claims, groups)
@@ -159,17 +174,10 @@ class _Weighing:
     def _unexplained(self, commits: _Claims) -> _Claims:
         """The commits of groups that did not have the partition assigned."""
         first, last = commits.began - GRACE_US, commits.ended + GRACE_US
-        known = sum(each.touching(commits.claim, first, last) for each in (self._assigned, self._present))
-        rows = np.flatnonzero(known == 0)
-        amount = commits.amount[rows]
-        return replace(
-            commits,
-            claim=commits.claim[rows],
-            began=commits.began[rows],
-            ended=commits.ended[rows],
-            amount=amount,
-            sums=_sums(amount),
+        certain, shown = (
+            each.touching(commits.claim, first, last) for each in (self._assigned, self._present)
         )
+        return commits.chosen((certain == 0) & (shown == 0))
 
     def _pair(self, place: Numbers, claims: Numbers, groups: int) -> None:
         """Each delta with every claim on its partition."""
@@ -264,7 +272,8 @@ class _Weighing:
 
     def _is_exceeded(self, sure: Flags, advanced: Fractions) -> Flags:
         """Whether more was fetched than the group committed, in the hour of a delta or in one beside it."""
-        rows = np.flatnonzero(sure & (advanced > 0))
+        span = (self._claim, self._began[self.delta], self._ended[self.delta])
+        rows = np.flatnonzero(sure & (advanced > 0) & (self._torn.touching(*span) == 0))
         if not len(rows):
             return np.zeros(len(sure), bool)
         every = self._ended // _HOUR_US
