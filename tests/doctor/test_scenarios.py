@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kelpie.cli import main
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rules import rules
@@ -91,6 +92,10 @@ def test_every_rule_can_be_reproduced() -> None:
         if words[:2] == ["doctor", "--evidence"]:
             assert rule.of_zookeeper, f"{rule.code} needs a scenario"
             assert (ROOT / words[2]).exists(), f"{rule.code} names a recording that is not there"
+        elif words[0] == "simulate":
+            with pytest.raises(SystemExit) as ended:
+                main([*words, "--help"])
+            assert ended.value.code == 0, f"{rule.code} names a simulation that is not there"
         else:
             assert words[:2] == ["lab", "run"], f"{rule.code} does not say how to reproduce it"
             assert words[2] in scenarios(), f"{rule.code} names a scenario that is not there"

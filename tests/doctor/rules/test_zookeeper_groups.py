@@ -1,4 +1,4 @@
-"""KLP501 to KLP506 and KLP508: each fires, spares its near miss, and says what it lacks."""
+"""KLP501 to KLP508: each fires, spares its near miss, and says what it lacks."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import pytest
 
 from kelpie.doctor.finding import ABSENT, Judgement, Severity
 from kelpie.doctor.rules import (
+    group_too_large,
     ownership_conflict,
     partition_unowned,
     rebalance_retries_exhausted,
@@ -154,6 +155,9 @@ def test_a_partition_is_briefly_unowned_in_every_rebalance() -> None:
     assert partition_unowned.judge(a_zookeeper_case(looks)) is ABSENT
     assert "second look" in missing(partition_unowned.judge(a_zookeeper_case(looks[:1])))[0]
     assert partition_unowned.judge(a_zookeeper_case(twice({}, members=[]))) is ABSENT
+    # Two rebalances in a row: others have claimed anew in between, so each look caught another one.
+    two = [look(GAVE_UP, EARLIER, claimed=NOW - 9 * SECOND), look(GAVE_UP, NOW, claimed=NOW - SECOND)]
+    assert missing(partition_unowned.judge(a_zookeeper_case(two)))
 
 
 @pytest.mark.parametrize(("pattern", "topic"), [("white_list", "ord.*"), ("black_list", "other")])
@@ -324,6 +328,40 @@ def test_a_group_that_keeps_no_offsets_in_zookeeper_has_no_zombies() -> None:
 def test_one_look_at_owners_leaves_zombies_open() -> None:
     """They may be in the midst of a rebalance."""
     assert missing(zombie_owner.judge(a_zookeeper_case([look({A: [0]}, NOW)])))
+
+
+# KLP507
+
+
+def a_group_of(size: int, **values: int) -> Judgement:
+    """With two partitions for each member, and the settings of all of them known."""
+    names = [f"{GROUP}_app-{number:02}" for number in range(size)]
+    owned = {name: [2 * number, 2 * number + 1] for number, name in enumerate(names)}
+    rows = [row for name in names for row in settings(name, **values)]
+    sessions = {name: number + 1 for number, name in enumerate(names)}
+    looks = [look(owned, NOW, sessions=sessions)]
+    return group_too_large.judge(a_zookeeper_case(looks, partitions=2 * size, settings=rows))
+
+
+def test_a_large_group_with_the_default_retries_is_too_large() -> None:
+    """Sixteen consumers, each killed and started once: more likely than not, a rebalance fails."""
+    finding = found(a_group_of(16))
+    assert "has 16 consumers" in finding.summary
+    assert "53 %" in finding.summary
+    assert "rebalance.max.retries=5" in finding.remedies[0].text
+    assert finding.severity is Severity.NOTICE
+
+
+def test_a_small_group_and_one_with_more_retries_are_not_too_large() -> None:
+    """By the same formula. Retries that end before the session does are told as KLP504."""
+    assert a_group_of(8) is ABSENT
+    assert a_group_of(16, rebalance_max_retries=6) is ABSENT
+    assert a_group_of(16, zookeeper_session_timeout_ms=30_000) is ABSENT
+
+
+def test_without_settings_no_size_is_too_large() -> None:
+    """The chance depends on them as much as on the size."""
+    assert missing(group_too_large.judge(a_zookeeper_case(twice({A: [0, 1], B: [2, 3]}))))
 
 
 # All

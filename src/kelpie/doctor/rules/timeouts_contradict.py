@@ -68,7 +68,7 @@ def _finding(case: Case, rows: Sequence[Timeouts], session_ms: int, total: int) 
         remedies=[
             Remedy(
                 f"Set rebalance.max.retries={needed} with rebalance.backoff.ms={worst.backoff_ms}, in all "
-                "consumers of the group: so retries outlast the session by a tick of ZooKeeper."
+                f"consumers of {case.group}: so retries outlast the session by a tick of ZooKeeper."
             ),
             Remedy(
                 "A shorter session would do as well, but then a long pause of a healthy consumer expires it."
