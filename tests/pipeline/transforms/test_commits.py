@@ -44,7 +44,9 @@ def test_newest_leader_is_right_where_replicas_differ(spark: SparkSession) -> No
 
 def test_copies_cost_no_shuffle_of_their_own(spark: SparkSession) -> None:
     """Plain commits, nearly all there are, are shuffled once: by position."""
-    commits, markers = frame(spark, "offset_commit", [commit(1, 10)]), frame(spark, "transaction_marker", [])
+    small = frame(spark, "offset_commit", [commit(1, 10)]), frame(spark, "transaction_marker", [])
+    # As rows of a table, of which the planner does not know how few they are.
+    commits, markers = (spark.createDataFrame(few.rdd, few.schema) for few in small)
     lines = timeline(commits, markers)._jdf.queryExecution().executedPlan().toString().splitlines()
     union = next(number for number, line in enumerate(lines) if line.endswith("+- Union"))
     column = lines[union + 1].index(":-")
