@@ -6,6 +6,7 @@ are counted in the order in which they are seen.
 """
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -62,9 +63,10 @@ class Names:
 
     def plain(self, value: Any, field: str = "") -> Any:
         """A message as plain data that can be compared."""
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            own = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-            return {name: self.plain(it, name) for name, it in own.items() if name not in _NEVER}
+        kind: Any = type(value)  # To mypy, a type has no hash.
+        names = _compared(kind)
+        if names is not None:
+            return {name: self.plain(getattr(value, name), name) for name in names}
         if isinstance(value, list):
             return self._list(value)
         if isinstance(value, bytes):
@@ -98,3 +100,11 @@ class Names:
         if producer_id < 0:
             return producer_id
         return self._producers.setdefault(producer_id, f"p{len(self._producers) + 1}")
+
+
+@functools.cache
+def _compared(kind: type[object]) -> tuple[str, ...] | None:
+    """The fields of a message that are compared; None for what is no message."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in _NEVER)
