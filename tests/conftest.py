@@ -51,9 +51,11 @@ _SHARED = (
     ("tests/lab/clients/", "tests/lab/java/"),
     (
         "tests/lab/personas/",
+        "tests/cli/test_consume.py",
         "tests/cli/test_probe.py",
         "tests/client/admin/",
         "tests/client/consumer/test_on_real.py",
+        "tests/client/zookeeper_consumer/test_mixed_group.py",
         "tests/client/test_survey_real.py",
         "tests/evidence/test_history.py",
         "tests/real/test_releases.py",

@@ -14,6 +14,7 @@ COMMANDS = (
     "doctor",
     "explain",
     "probe",
+    "consume",
     "where",
     "names",
     "lab",

@@ -19,6 +19,11 @@ _PATIENCE_S = 60.0
 _memories: dict[tuple[Address, ...], Memory] = {}
 
 
+def speak_as_kafka_0_8(settings: Settings) -> None:
+    """Brokers before 0.9 cannot be asked which versions they speak."""
+    _memories[settings.bootstrap] = Memory(is_kafka_0_8=True)
+
+
 async def _connect(address: Address, settings: Settings) -> Connection:
     """It takes a second to find out that a broker is of Kafka 0.9: that is remembered."""
     memory = _memories.setdefault(settings.bootstrap, Memory())

@@ -1,6 +1,7 @@
 """Kelpie's consumers of Kafka 0.8 in tests, and what ZooKeeper has of their group."""
 
 import asyncio
+import importlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -108,3 +109,12 @@ async def until(condition: Callable[[], object], *members: Member, limit_s: floa
             await asyncio.gather(*(member.read() for member in members))
         else:
             await asyncio.sleep(0.02)
+
+
+def expire(hosts: str, member: Member) -> None:
+    """End a member's session as its timeout does: another client takes it over, and closes it."""
+    session = member.consumer._session._client.client_id
+    other = importlib.import_module("kazoo.client").KazooClient(hosts, client_id=session)
+    other.start(timeout=30)
+    other.stop()
+    other.close()

@@ -1,7 +1,6 @@
 """The shell alone on a real ZooKeeper: sessions, watches, owners. No broker answers, so nothing is read."""
 
 import asyncio
-import importlib
 import json
 from collections.abc import Coroutine, Iterator
 from typing import Any
@@ -23,7 +22,7 @@ from kelpie.zookeeper.steps import (
     SessionExpired,
 )
 from tests.client.zookeeper_client import kazoo_client
-from tests.client.zookeeper_consumer.group import GroupTree, Member, config, until
+from tests.client.zookeeper_consumer.group import GroupTree, Member, config, expire, until
 
 pytestmark = pytest.mark.real
 GROUP, TOPIC = "billing", "orders"
@@ -59,14 +58,6 @@ def _owns(tree: GroupTree, member: Member, *partitions: int) -> bool:
     own = {TopicPartition(TOPIC, number) for number in partitions}
     share = tree.shares().get(member.consumer.consumer_id, set())
     return share == set(partitions) and set(member.consumer.owned) == own
-
-
-def _expire(hosts: str, session: tuple[int, bytes]) -> None:
-    """Ends a session as its timeout does: another client takes it over, and closes it."""
-    other = importlib.import_module("kazoo.client").KazooClient(hosts, client_id=session)
-    other.start(timeout=30)
-    other.stop()
-    other.close()
 
 
 def test_two_consumers_in_one_process_share_the_partitions_and_leave_no_node_behind(
@@ -105,7 +96,7 @@ def test_an_expired_session_is_told_and_the_consumer_comes_back_in_a_new_one(
         member = await Member.start(hosts, GROUP, TOPIC)
         await until(lambda: _owns(tree, member, 0, 1, 2, 3), member)
         before = {session for _, session in tree.owners().values()}
-        await asyncio.to_thread(_expire, hosts, member.consumer._session._client.client_id)
+        await asyncio.to_thread(expire, hosts, member)
         await until(lambda: member.has_seen(SessionExpired), member)
         await until(lambda: _owns(tree, member, 0, 1, 2, 3), member)
         assert not before & {session for _, session in tree.owners().values()}
