@@ -1,7 +1,7 @@
 """Cases out of observations: which groups, what is joined to them, and what is left unknown."""
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.cases import build
+from kelpie.doctor.cases import build, build_cases
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
@@ -12,6 +12,7 @@ from kelpie.observations import (
     PartitionView,
     Setting,
     Unasked,
+    ZooKeeperGroup,
 )
 from kelpie.observations.positions import NO_OFFSET
 from tests.doctor.building import (
@@ -55,6 +56,25 @@ def test_every_group_that_anybody_knows_of_gets_a_case() -> None:
         "listed",
     ]
     assert all(case.cluster is cluster and case.known_from for case in cases[1:])
+
+
+def test_a_name_that_kafka_and_zookeeper_both_keep_is_two_cases() -> None:
+    """They share nothing but the name; and rows of one name make the cases that all rows together make."""
+    seen = Observations(
+        states=[a_state(group="billing")],
+        zookeeper_groups=[ZooKeeperGroup("billing", (), (), at=NOW), ZooKeeperGroup("old", at=NOW)],
+        known_groups={"old": "a log", "nobody": "a log"},
+    )
+    cluster, cases = build(seen, now=NOW)
+    assert [(case.group, case.in_zookeeper) for case in cases] == [
+        ("billing", False),
+        ("billing (in ZooKeeper)", True),
+        ("nobody", False),
+        ("old", True),
+    ]
+    by_name = [case for name in ("billing", "nobody", "old") for case in build_cases(name, seen, cluster)]
+    assert by_name == cases
+    assert build_cases("unheard-of", seen, cluster) == []
 
 
 def test_groups_that_are_asked_for_get_a_case_even_if_nobody_knows_them() -> None:

@@ -59,22 +59,29 @@ def build(
     return cluster, sorted(cases, key=_group)
 
 
-def build_case(
+def build_cases(
     group: str,
     rows: Observations,
     cluster: ClusterView,
     *,
     listings: Iterable[Listing] = (),
     history_from: Instant | None = None,
-) -> Case:
-    """The case of one group, from its rows and the listings that may name it, on a given cluster.
+) -> list[Case]:
+    """The cases of one name, from its rows and the listings that may name it, on a given cluster.
 
-    For callers with more groups than fit into memory: it is the case that `build` makes of all rows together.
+    For callers with more groups than fit into memory: they are those that `build` makes of all rows together.
+    Two, if Kafka and ZooKeeper each keep a group of this name; none, if nothing shows that there is one.
     `history_from`: since when records of the group's offsets partition are known.
     """
     material = _Material(rows, listings, cluster)
-    unasked = [row for row in rows.unasked if row.kind == "group" and row.name == group]
-    return replace(material.case(group, by_time(unasked)), history_from=history_from)
+    of_zookeeper = ZooKeeperMaterial(rows, cluster)
+    cases = []
+    if group in material.all_groups(but=of_zookeeper.groups):
+        unasked = [row for row in rows.unasked if row.kind == "group" and row.name == group]
+        cases.append(replace(material.case(group, by_time(unasked)), history_from=history_from))
+    if group in of_zookeeper.groups:
+        cases.append(of_zookeeper.case(group, has_namesake=bool(cases)))
+    return cases
 
 
 class _Material:

@@ -112,6 +112,7 @@ class Connectors:
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
+        self._have_connected = False
 
     def note(self, message: Message, where: str) -> list[Setting]:
         """Notes settings that a line names; the settings of a consumer that now connects."""
@@ -121,4 +122,13 @@ class Connectors:
         if not message.who or not message.text.startswith(CONNECTING):
             return []
         values, self._values = self._values, {}
+        self._have_connected = True
         return settings_of_zookeeper_consumer(values, message.who, where) if "group.id" in values else []
+
+    def go_on(self, later: "Connectors") -> bool:
+        """Adds what a later part of the same file says. False: both parts must be read together."""
+        if self._values and later._have_connected:
+            return False  # The settings of a consumer that connects in the later part are in the earlier one.
+        self._values |= later._values
+        self._have_connected |= later._have_connected
+        return True

@@ -6,7 +6,7 @@ newest are used, as with the live doctor, who reads the end of the offsets topic
 for a task.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
-from kelpie.doctor.cases import build_case
+from kelpie.doctor.cases import build_cases
 from kelpie.doctor.diagnosis import diagnose, diagnose_cluster
 from kelpie.model.time import Instant
 from kelpie.observations import Listing, Observations
@@ -60,6 +60,7 @@ JUDGED = pa.schema(
         pa.field("member_count", INT),
         pa.field("known_from", STRINGS),
         pa.field("is_listed", BOOLEAN),
+        pa.field("in_zookeeper", BOOLEAN),
     ]
 )
 """A row for the group itself (`case`), for each finding and for each open question."""
@@ -97,7 +98,8 @@ def diagnosis_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     judged = _judged(tables, shared, commits=commits, records=records, events=events, snapshot=snapshot)
     with staged(tables.lake, "judged", judged) as stage:
         cases = stage.where(F.col("what") == CASE)
-        groups = sorted(row["group"] for row in cases.select("group").collect())
+        of_kafka = cases.where(~F.col("in_zookeeper"))
+        groups = sorted(row["group"] for row in of_kafka.select("group").collect())
         of_cluster, undecided = diagnose_cluster(view, [Case(group, view) for group in groups])
         cluster_findings = [finding_row(finding, tables.cluster) for finding in of_cluster]
         findings = _with_cluster(tables, stage, FINDING, "findings", cluster_findings)
@@ -190,30 +192,36 @@ def _rows_of(origin: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame
     return of_groups.select("group", F.struct(*columns).alias(origin))
 
 
-def _judge(shared: Shared, rows: Sequence[Row]) -> Iterable[Row]:
-    case = _case(shared, rows)
-    if case is None:
-        return
-    findings, undecided = diagnose(case)
-    home, state = case.offsets_partition, case.state
-    yield {
-        "what": CASE,
-        "cluster": shared.name,
-        "group": case.group,
-        "offsets_partition": home.partition if home is not None else None,
-        "state": state.state if state is not None else None,
-        "member_count": len(state.members) if state is not None else None,
-        "known_from": list(case.known_from),
-        "is_listed": case.listed,
-    }
-    for finding in findings:
-        yield {"what": FINDING, **finding_row(finding, shared.name)}
-    for question in undecided:
-        yield {"what": OPEN, **open_row(question, shared.name)}
+def _judge(shared: Shared, rows: Sequence[Row]) -> Iterator[Row]:
+    for case in _cases(shared, rows):
+        findings, undecided = diagnose(case)
+        home, state = case.offsets_partition, case.state
+        yield {
+            "what": CASE,
+            "cluster": shared.name,
+            "group": case.group,
+            "offsets_partition": home.partition if home is not None else None,
+            "state": state.state if state is not None else None,
+            "member_count": _member_count(case),
+            "known_from": list(case.known_from),
+            "is_listed": case.listed,
+            "in_zookeeper": case.in_zookeeper,
+        }
+        for finding in findings:
+            yield {"what": FINDING, **finding_row(finding, shared.name)}
+        for question in undecided:
+            yield {"what": OPEN, **open_row(question, shared.name)}
 
 
-def _case(shared: Shared, rows: Sequence[Row]) -> Case | None:
-    """None: a survey asked for this group, and nothing shows that it exists."""
+def _member_count(case: Case) -> int | None:
+    if not case.in_zookeeper:
+        return len(case.state.members) if case.state is not None else None
+    looks = [row for row in case.zookeeper if row.registrations is not None]
+    return len(looks[-1].members) if looks else None
+
+
+def _cases(shared: Shared, rows: Sequence[Row]) -> list[Case]:
+    """None, if a survey asked for this group and nothing shows that it exists."""
     group: str = rows[0]["group"]
     seen = Observations()
     commits, records = _origin(rows, "commit", _place_in_log), _origin(rows, "record", _place_in_log)
@@ -226,16 +234,13 @@ def _case(shared: Shared, rows: Sequence[Row]) -> Case | None:
         add_row(seen, observation)
     seen.events = [event_of(row) for row in _origin(rows, "event", _place_in_file)]
     seen.add(observed(_origin(rows, "snapshot", lambda row: (row["snapshot"], row["ordinal"]))))
-    listings = [
-        replace(listing, groups=(group,) if group in named else ()) for listing, named in shared.listings
-    ]
-    if not _is_known(seen) and not any(listing.groups for listing in listings):
-        return None
-    return build_case(
+    return build_cases(
         group,
         seen,
         shared.cluster,
-        listings=listings,
+        listings=[
+            replace(listing, groups=(group,) if group in named else ()) for listing, named in shared.listings
+        ],
         history_from=_history(shared, group, [*seen.commits, *seen.generations]),
     )
 
@@ -245,18 +250,6 @@ def _history(shared: Shared, group: str, rows: Sequence[Any]) -> Instant | None:
     if home is not None:
         return shared.history_from.get(home.partition)
     return min((row.at for row in rows if row.at is not None), default=None)
-
-
-def _is_known(seen: Observations) -> bool:
-    rows: tuple[Sequence[Any], ...] = (
-        seen.answers,
-        seen.states,
-        seen.generations,
-        seen.commits,
-        seen.committed,
-        seen.events,
-    )
-    return bool(seen.known_groups) or any(rows)
 
 
 def _origin(rows: Sequence[Row], origin: str, order: Callable[[Row], Any]) -> list[Row]:

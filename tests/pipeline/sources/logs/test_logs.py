@@ -14,7 +14,7 @@ from kelpie.evidence.logs.hints import MISFIT, Hints, parse_layout
 from kelpie.evidence.logs.lines import is_text, read_lines
 from kelpie.observations import Event
 from kelpie.pipeline.sources.logs.intake import correct, event_of, read_logs, write_logs
-from kelpie.pipeline.sources.logs.parts import merged, part_of
+from kelpie.pipeline.sources.logs.parts import Unjoinable, merged, part_of
 from kelpie.pipeline.sources.logs.progress import Ledger
 from kelpie.pipeline.sources.logs.ranges import read_range
 from kelpie.pipeline.sources.logs.reader import Whole, can_be_split
@@ -72,6 +72,34 @@ def test_recordings_read_by_their_words_say_the_same(name: str) -> None:
         same(reading, theirs)
         compared += 1
     assert compared
+
+
+def test_parts_of_a_log_of_kafka_0_8_say_together_what_the_whole_says() -> None:
+    """The settings of a consumer come lines before its name."""
+    path = next(unpacked("kafka-0.8.2.2-rebalance-failure").rglob("orders-b-start_app-04.log"))
+    size = path.stat().st_size
+    theirs = by_the_evidence(path, path.name)
+    assert {event.group for event in theirs.observations.events} == {"orders-b-start", None}
+    assert {row.of for row in theirs.observations.settings} == {
+        "consumer orders-b-start_app-04-1794780702033-ba25d6ad"
+    }
+    apart = 0
+    for cut in range(200, size, 997):
+        readers = [read_range(path, path.name, None, *bounds) for bounds in ((0, cut), (cut, size))]
+        try:
+            joined = merged([part_of(reader) for reader in readers])
+        except Unjoinable:
+            apart += 1
+            continue
+        rows = [
+            row
+            for reader, known in zip(readers, joined.known, strict=True)
+            for row in as_table(settled(columns_of(reader.rows), known, path.name)).to_pylist()
+        ]
+        told = [event_of({**row, "source": path.name}) for row in rows]
+        assert plain(told) == plain(theirs.observations.events), cut
+        same(joined.reading, theirs)
+    assert 0 < apart <= 3  # Within the settings.
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -16,6 +16,7 @@ from kelpie.evidence.logs.attribution import NAMES_ITS_GROUP, Groups
 from kelpie.evidence.logs.hints import LogLayout
 from kelpie.evidence.logs.pauses import BACK, Client, Returns, limits_of
 from kelpie.evidence.logs.times import Float, Stamp
+from kelpie.evidence.logs.zookeeper_consumer import Connectors
 from kelpie.model.time import Instant
 from kelpie.observations import EventKind, Setting
 from kelpie.pipeline.sources.logs.reader import Row, RowReader
@@ -64,6 +65,7 @@ class Part:
     """Clients that polled too late."""
     away: set[Client]
     """Clients that polled too late and have not returned."""
+    connectors: Connectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ def part_of(reader: RowReader) -> Part:
         _returns(reader.rows),
         late,
         _away(reader.rows) if late else set(),
+        reader.connectors,
     )
 
 
@@ -224,6 +227,7 @@ def folded(parts: Sequence[Part]) -> Part:
         {},
         set().union(*(part.late for part in parts)),
         away,
+        reader.connectors,
     )
 
 
@@ -300,7 +304,7 @@ class _Joined(LogReader):
             later.guessed = group, _shifted(where, lines)
         later.sure = {group: _shifted(where, lines) for group, where in part.groups.sure.items()}
         later.of_client, later.instances = part.groups.of_client, part.groups.instances
-        if not self.groups.go_on(later):
+        if not self.groups.go_on(later) or not self.connectors.go_on(part.connectors):
             raise Unjoinable(part.name)
         self.settings += [
             Setting(setting.of, setting.name, setting.value, _shifted(setting.source, lines))
