@@ -45,6 +45,7 @@ _SHARED = (
         "tests/pipeline/spark/",
         "tests/pipeline/storage/",
         "tests/pipeline/test_",
+        "tests/pipeline/traffic/",
         "tests/pipeline/transforms/",
         "tests/lab/spark_kafka/",
     ),
