@@ -25,6 +25,7 @@ from kelpie.pipeline.tables.table import DAY
 
 MOST_SCRAPES = 20
 """Of one broker."""
+_SCRAPE = ["broker", "at", "source"]
 _MAPPINGS = ("mapping-listing", "mapping")
 _COUNTERS = {MESSAGES: "messages", BYTES: "bytes", ENTRIES: "entries"}
 
@@ -80,8 +81,9 @@ def scraped(lake: Lake, cluster: str, times: FileTimes, malformed: Sequence[Malf
     left: dict[str, int] = {}
     kept: list[dict[str, Any]] = []
     for day in sorted(lake.files_by(table, cluster, DAY), reverse=True):
-        of_day = lake.rows(table, cluster, pc.field(DAY) == pa.scalar(day).cast(pa.date32()))
-        scrapes = of_day.group_by(["broker", "at", "source"]).aggregate([]).to_pylist()
+        of_day = pc.field(DAY) == pa.scalar(day).cast(pa.date32())
+        heads = lake.rows(table, cluster, of_day, _SCRAPE)
+        scrapes = heads.group_by(_SCRAPE).aggregate([]).to_pylist()
         scrapes.sort(key=_order, reverse=True)
         chosen = []
         for scrape in scrapes:
@@ -93,7 +95,7 @@ def scraped(lake: Lake, cluster: str, times: FileTimes, malformed: Sequence[Malf
             break
         wanted = set(chosen)
         earliest = min(at for _, at, _ in chosen)
-        rows = of_day.filter(pc.field("at") >= pa.scalar(earliest)).to_pylist()
+        rows = lake.rows(table, cluster, of_day & (pc.field("at") >= pa.scalar(earliest))).to_pylist()
         kept += [row for row in rows if (row["broker"], row["at"], row["source"]) in wanted]
     kept.sort(key=lambda row: (*_order(row), row["line"] or 0))
     folders = {folder_of(row["source"]) for row in kept if _is_unnamed(row)}

@@ -192,13 +192,23 @@ class Lake:
         """The number of rows of a cluster, from the table's log."""
         return int(sum(_files(self.open(table), cluster)["num_records"].to_pylist()))
 
-    def rows(self, table: LakeTable, cluster: str, where: pc.Expression | None = None) -> pa.Table:
-        """Rows of a cluster in memory: for small tables, or a condition that few rows meet."""
+    def rows(
+        self,
+        table: LakeTable,
+        cluster: str,
+        where: pc.Expression | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of a cluster in memory: for small tables, few columns, or a condition that few rows meet."""
         delta = self.open(table)
         if not _files(delta, cluster).num_rows:
-            return table.schema.empty_table()  # Arrow's datasets load pandas.
+            empty = table.schema.empty_table()  # Arrow's datasets load pandas.
+            return empty if columns is None else empty.select(columns)
         wanted = pc.field(CLUSTER) == cluster
-        return delta.to_pyarrow_dataset().to_table(filter=wanted if where is None else wanted & where)
+        return delta.to_pyarrow_dataset().to_table(
+            columns=None if columns is None else list(columns),
+            filter=wanted if where is None else wanted & where,
+        )
 
     def tally(self, table: LakeTable, cluster: str, column: str) -> dict[str, int]:
         """The number of rows of a cluster for each value of a column with few values."""
