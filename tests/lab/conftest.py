@@ -4,6 +4,8 @@ from collections.abc import Iterator
 import pytest
 from kafka.net.inet import KafkaNetSocket
 
+from kelpie.real.zookeeper import RealZooKeeper
+
 
 class _ClosedSocket(socket.socket):
     """Is closed when it is garbage, without a warning."""
@@ -25,3 +27,9 @@ def _kafka_python_closes_sockets() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KafkaNetSocket, "socket", _new)
         yield
+
+
+@pytest.fixture
+def zookeeper(real_zookeeper: RealZooKeeper) -> str:
+    """The address of a real ZooKeeper that is empty."""
+    return real_zookeeper.connect

@@ -1,5 +1,6 @@
 """What brokers of the lab have counted, added up over their scrapes."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,9 +48,12 @@ def send(cluster: SyncCluster, topic: str, count: int, partition: int = 0) -> No
 def consumer(cluster: SyncCluster, group: str, client_id: str, **settings: Any) -> Iterator["Reader"]:
     """librdkafka's. Points in names of settings are written as underscores."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
+    states: list[str] = []
     own = ck.Consumer(
         {
             **_SETTINGS,
+            "statistics.interval.ms": 50,
+            "stats_cb": lambda text: states.append(json.loads(text)["cgrp"]["state"]),
             "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": group,
             "client.id": client_id,
@@ -61,7 +65,7 @@ def consumer(cluster: SyncCluster, group: str, client_id: str, **settings: Any) 
         }
     )
     try:
-        yield Reader(own)
+        yield Reader(own, states)
     finally:
         own.close()
 
@@ -69,9 +73,15 @@ def consumer(cluster: SyncCluster, group: str, client_id: str, **settings: Any) 
 class Reader:
     """A consumer that counts what it has got."""
 
-    def __init__(self, client: ck.Consumer) -> None:
+    def __init__(self, client: ck.Consumer, states: list[str]) -> None:
         self.client = client
+        self._states = states
+        """Of its group, as librdkafka's statistics name them."""
         self.messages = 0
+
+    @property
+    def knows_coordinator(self) -> bool:
+        return self._states[-1:] != [] and self._states[-1] in ("wait-broker", "wait-broker-transport", "up")
 
     def read(self, until: int, limit_s: float = 30.0) -> None:
         """Polls until it has got so many messages in all."""

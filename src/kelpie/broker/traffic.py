@@ -165,6 +165,8 @@ class Traffic:
                 group = group_of(group_id)
                 if group is not None:
                     self._loaded(group, epoch, now)
+            elif note.kind is NoteKind.SIMPLE_GROUP_CREATED:
+                self._coordinated(group_id, epoch, now)
             elif note.kind is NoteKind.GROUP_UNLOADED:
                 if self._members.pop(group_id, None) is not None:
                     self._send(self._plan.group_unloaded(group_id, now), now)

@@ -18,6 +18,9 @@ class StoreFailed(Exception):
 
 
 class StoreConnection(Protocol):
+    async def open(self) -> None:
+        """Begins the session. Raises StoreFailed."""
+
     async def carry_out(self, request: Request) -> Result:
         """Raises StoreFailed."""
 
@@ -62,6 +65,8 @@ class MappingSession:
             await asyncio.wait([self._work])
 
     async def _carry_out_all(self, heard: Heard, failed: Failed) -> None:
+        with suppress(StoreFailed):  # Then the first request tries it again.
+            await self._connection.open()
         while True:
             request = await self._requests.get()
             try:

@@ -60,6 +60,9 @@ class _MemoryConnection:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
+    async def open(self) -> None:
+        """It is always there."""
+
     async def carry_out(self, request: Request) -> Result:
         return self._store.carry_out(request)
 
@@ -100,13 +103,16 @@ class ZooKeeperMappings:
 
 
 class _ZooKeeperConnection:
-    """A session in a thread of its own. It begins with the first request, which waits for it."""
+    """A session in a thread of its own."""
 
     def __init__(self, hosts: str) -> None:
         self._hosts = hosts
         self._thread = ThreadPoolExecutor(1, "kelpie-lab-zookeeper")
         self._session = ExitStack()
         self._store: ZooKeeperStore | None = None
+
+    async def open(self) -> None:
+        await self._in_thread(self._opened)
 
     async def carry_out(self, request: Request) -> Result:
         return await self._in_thread(self._carry_out, request)
@@ -122,11 +128,18 @@ class _ZooKeeperConnection:
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
-    def _carry_out(self, request: Request) -> Result:
-        try:
-            if self._store is None:
+    def _opened(self) -> ZooKeeperStore:
+        if self._store is None:
+            try:
                 self._store = self._session.enter_context(opened(self._hosts, _LIMIT_S, session_s=_SESSION_S))
-            return self._store.carry_out(request)
+            except ZooKeeperError as error:
+                raise StoreFailed(str(error)) from None
+        return self._store
+
+    def _carry_out(self, request: Request) -> Result:
+        store = self._opened()
+        try:
+            return store.carry_out(request)
         except Exception as error:  # Kazoo raises many kinds, and each means that the answer is not known.
             raise StoreFailed(str(error)) from error
 
