@@ -65,6 +65,8 @@ class ConsumerConfig:
     reconnect_backoff_ms: int = 50
     reconnect_backoff_max_ms: int = 1_000
     metadata_max_age_ms: int = 300_000
+    connections_max_idle_ms: int = 540_000
+    """A connection that nothing was asked on for so long is closed."""
 
     def __post_init__(self) -> None:
         if bool(self.topics) == bool(self.partitions):

@@ -18,6 +18,8 @@ from kelpie.attribution.plan import Plan
 from tests.lab.attribution.live import TOPIC, A, B, C, Live, hastened, live
 from tests.lab.counted import Reader, consumer
 
+pytestmark = pytest.mark.real
+
 WaitUntil = Callable[..., None]
 
 GROUP, APP = "billing", "app-1"
@@ -59,8 +61,6 @@ def _process(lab: Live, group: str, client_id: str) -> Iterator["subprocess.Pope
     """A consumer in a process of its own, to kill."""
     program = f"""
 import confluent_kafka as ck
-
-pytestmark = pytest.mark.real
 consumer = ck.Consumer({{
     "bootstrap.servers": {lab.cluster.bootstrap_servers!r}, "group.id": {group!r}, "client.id": {client_id!r},
     "session.timeout.ms": 1000, "heartbeat.interval.ms": 100, "log_level": 0,

@@ -231,6 +231,7 @@ class Consumer:
                 memory=self._memory,
                 wall=self._wall,
                 trace=self._trace,
+                idle_s=self.config.connections_max_idle_ms / 1000,
             )
         return self._driver
 

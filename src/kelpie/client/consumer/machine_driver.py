@@ -1,13 +1,16 @@
 """Carries out what a machine of `kelpie.consumer` decides: connections, requests, timers.
 
 Each node gets one connection, opened when it is first needed. The driver closes it when a request was not
-answered in time: later requests would wait behind that one. The result of every request goes back to the
-machine, which decides what follows.
+answered in time: later requests would wait behind that one; and when nothing was asked on it for
+connections.max.idle.ms, as the Java client does. The result of every request goes back to the machine, which
+decides what follows.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from kelpie.client import client_errors
@@ -58,7 +61,9 @@ class MachineDriver:
         memory: Memory | None = None,
         wall: Callable[[], float] = time.time,
         trace: ConsumerTrace | None = None,
+        idle_s: float | None = None,
     ) -> None:
+        """`idle_s`: after so long without a request, a connection is closed; None: it stays."""
         self._settings = settings
         self._machine = machine
         self._on_event = on_event
@@ -69,6 +74,9 @@ class MachineDriver:
         self._origin = wall() - self._loop.time()
         self._opening: dict[BrokerNode, asyncio.Task[Connection]] = {}
         self._sending: set[asyncio.Task[None]] = set()
+        self._idle_s = idle_s
+        self._under_way: Counter[BrokerNode] = Counter()
+        self._idle: dict[BrokerNode, asyncio.TimerHandle] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._ended = False
 
@@ -101,6 +109,8 @@ class MachineDriver:
         """Close all connections, and stop at once."""
         self._ended = True
         self._wake_at(None)
+        for timer in self._idle.values():
+            timer.cancel()
         tasks = [*self._sending, *self._opening.values()]
         connections = [task.result() for task in self._opening.values() if task.done() and _succeeded(task)]
         for task in tasks:
@@ -120,7 +130,8 @@ class MachineDriver:
 
     async def _send(self, request: OutgoingRequest) -> None:
         try:
-            answer = await self._answer(request)
+            with self._in_use(request.node):
+                answer = await self._answer(request)
         except ClientError as error:
             failure = Failure(_KINDS.get(type(error), FailureKind.UNREACHABLE), error.reason)
             if isinstance(error, TimedOut | Unreadable):
@@ -144,6 +155,26 @@ class MachineDriver:
             raise TimedOut(reason, Address(request.node.host, request.node.port)) from None
         remaining_s = timeout_s - (self._loop.time() - begun)
         return await connection.put(request.question, max(_LEAST_ANSWER_S, remaining_s))
+
+    @contextmanager
+    def _in_use(self, node: BrokerNode) -> Iterator[None]:
+        """When the last request to a node has ended, its connection begins to be idle."""
+        timer = self._idle.pop(node, None)
+        if timer is not None:
+            timer.cancel()
+        self._under_way[node] += 1
+        try:
+            yield
+        finally:
+            self._under_way[node] -= 1
+            if not self._under_way[node] and self._idle_s is not None and not self._ended:
+                self._idle[node] = self._loop.call_later(self._idle_s, self._idle_for_too_long, node)
+
+    def _idle_for_too_long(self, node: BrokerNode) -> None:
+        del self._idle[node]
+        task = asyncio.create_task(self._disconnect(node))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
 
     async def _connection(self, node: BrokerNode) -> Connection:
         opening = self._opening.get(node)

@@ -7,34 +7,32 @@ lives. So after the restart of a broker that it does not need, what it reads fro
 the next broker is counted to nobody.
 """
 
-from kelpie.lab.scenarios.group_setup import RECORDS, SINCE_2_8, cluster_with, gather, new_member
-from kelpie.lab.scenarios.kop import KopRecorder
+from kelpie.lab.scenarios.group_setup import RECORDS, SINCE_2_8, gather, new_member
+from kelpie.lab.scenarios.kop import TOPIC, A, C, Recording, counting_cluster, finding_at, read_up_to
 from kelpie.lab.scenarios.producing import produce
 from kelpie.lab.scenarios.stage import Stage
 
 NAME = "finder-restarted"
 PERSONAS = SINCE_2_8
 _GROUP = "billing"
-_A, _B, _C = 1, 2, 3
 
 
 async def run(stage: Stage) -> None:
-    cluster = await cluster_with(stage, {"orders": 2})
-    kop = KopRecorder(stage, cluster)
+    cluster = await counting_cluster(stage)
+    kop = Recording(stage, cluster)
     app = new_member(stage, cluster, _GROUP, "app-1")
-    stage.step(f"A consumer asks broker {_A} for its coordinator, and reads from broker {_B}.")
-    kop.finds_coordinator(app, _A)
-    await gather(cluster, app)
-    await kop.reads(app, _B, RECORDS)
-    stage.expect(kop.group_of("app-1") == _GROUP, f"its node names {_GROUP}")
-    kop.record()
+    stage.step(f"A consumer asks broker {A} for its coordinator, and reads from broker {A}.")
+    with finding_at(cluster, A):
+        await gather(cluster, app)
+    stage.expect(await kop.group_of("app-1") == _GROUP, f"its node names {_GROUP}")
+    await kop.record()
     await stage.calm(cluster, needs_logs=True)
 
-    stage.step(f"Broker {_A} restarts, and the partitions move to broker {_C}.")
-    kop.restarts(_A)
-    stage.expect(kop.group_of("app-1") is None, "the node is gone, and the consumer does not ask again")
-    await produce(stage, cluster, "orders", RECORDS)
-    await kop.reads(app, _C, 2 * RECORDS)
-    await app.commit()
-    kop.record()
+    stage.step(f"Broker {A} restarts, and the partitions move to broker {C}.")
+    await cluster.restart(A)
+    gone = await kop.until_gone("app-1")
+    stage.expect(gone, "the node is gone, and the consumer does not ask again")
+    await produce(stage, cluster, TOPIC, RECORDS)
+    await read_up_to(2 * RECORDS, app)
+    await kop.record()
     await stage.incident(cluster, finds={"KLP401": [_GROUP], "KLP402": [_GROUP]}, needs_logs=True)
