@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame
 from kelpie.pipeline.diagnosis.coordinators import coordinator_tables
 from kelpie.pipeline.diagnosis.groups import diagnosis_tables
 from kelpie.pipeline.diagnosis.scraped import known_mappings
+from kelpie.pipeline.group_history import membership_tables, rebalance_tables, zookeeper_tables
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.traffic.days import TrafficDays
 from kelpie.pipeline.transforms.commits import timeline
-from kelpie.pipeline.transforms.generations import generations, memberships
+from kelpie.pipeline.transforms.generations import generations
 from kelpie.pipeline.transforms.lag import ends, lags, surveyed_positions
 from kelpie.pipeline.transforms.losses import losses
 from kelpie.pipeline.transforms.positions import regressions, traffic
-from kelpie.pipeline.transforms.rebalances import rebalances
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,17 @@ def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
 JOBS = (
     _one_table("commit_timeline", ("offset_commit", "transaction_marker"), timeline),
     _one_table("group_generation", ("group_metadata", "offset_commit", "cluster_snapshot"), generations),
-    _one_table("membership_interval", ("group_generation", "log_event"), memberships),
-    _one_table("rebalance", ("group_generation", "log_event"), rebalances),
+    Job(("ownership_interval", "rebalance_attempt"), ("log_event", "cluster_snapshot"), zookeeper_tables),
+    Job(
+        ("membership_interval",),
+        ("group_generation", "log_event", "cluster_snapshot", "ownership_interval"),
+        membership_tables,
+    ),
+    Job(
+        ("rebalance",),
+        ("group_generation", "log_event", "membership_interval", "rebalance_attempt"),
+        rebalance_tables,
+    ),
     _one_table("lag", ("commit_timeline", "cluster_snapshot"), _lag),
     _one_table("offset_regression", ("commit_timeline",), regressions),
     _one_table(

@@ -37,6 +37,7 @@ from kelpie.pipeline.tables.moments import instant, moment
 from kelpie.pipeline.tables.types import BOOLEAN, INT, STRING, STRINGS
 from kelpie.pipeline.transforms.group_records import ENTRY_COLUMNS, observed_groups
 from kelpie.pipeline.transforms.health import health, shown
+from kelpie.pipeline.transforms.zookeeper.events import configured
 
 MOST_COMMITS = 2_000
 """Of one group and partition; more than the live doctor sees."""
@@ -95,6 +96,8 @@ def diagnosis_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
         _history_from(commits, records),
         known.topic_ids,
     )
+    if any(of.startswith("consumer ") for of, _ in view.settings):
+        events = configured(events, snapshot)
     judged = _judged(tables, shared, commits=commits, records=records, events=events, snapshot=snapshot)
     with staged(tables.lake, "judged", judged) as stage:
         cases = stage.where(F.col("what") == CASE)

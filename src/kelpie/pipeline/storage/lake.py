@@ -210,6 +210,15 @@ class Lake:
             filter=wanted if where is None else wanted & where,
         )
 
+    def has_rows(self, table: LakeTable, cluster: str, where: pc.Expression) -> bool:
+        """Whether any row of a cluster meets a condition. It reads the columns of the condition only."""
+        delta = self.open(table)
+        if not _files(delta, cluster).num_rows:
+            return False
+        wanted = (pc.field(CLUSTER) == cluster) & where
+        batches = delta.to_pyarrow_dataset().scanner([CLUSTER], wanted).to_batches()
+        return any(batch.num_rows for batch in batches)
+
     def tally(self, table: LakeTable, cluster: str, column: str) -> dict[str, int]:
         """The number of rows of a cluster for each value of a column with few values."""
         rows = self.open(table).to_pyarrow_dataset().scanner([column], pc.field(CLUSTER) == cluster)

@@ -60,7 +60,11 @@ REBALANCE = _table(
     ("group", "started"),
     _GROUP,
     required("started", MOMENT, "when it began; from records alone, the end of the last generation's calm"),
-    Column("ended", MOMENT, "when the assignment was there; null while it goes on"),
+    Column(
+        "ended",
+        MOMENT,
+        "when the assignment was there; null while it goes on, or if a member did not succeed",
+    ),
     Column("duration_ms", LONG, "how long"),
     Column("from_generation", INT, "generation before"),
     Column("to_generation", INT, "generation after"),
@@ -70,9 +74,14 @@ REBALANCE = _table(
         "why, in one word: joined, left, expired, poll-interval, fenced, subscription, static, rejoined "
         "(to take over what others gave up), unknown",
     ),
-    Column("reason", STRING, "why, in the words of a log"),
+    Column("reason", STRING, "why, in the words of a log; of groups in ZooKeeper, who came or went first"),
     Column("joined", STRINGS, "members that are new"),
     Column("left", STRINGS, "members that are gone"),
+    Column(
+        "gave_up",
+        STRINGS,
+        "members whose tries were used up; only of groups that ZooKeeper keeps, which have no generations",
+    ),
 )
 
 MEMBERSHIP_INTERVAL = _table(
@@ -84,12 +93,62 @@ MEMBERSHIP_INTERVAL = _table(
     Column("instance_id", STRING, "group.instance.id"),
     Column("client_id", STRING, "client.id"),
     Column("client_host", STRING, "where it came from"),
-    required("began", MOMENT, "the first generation with it"),
-    Column("ended", MOMENT, "the first generation without it; null while it is there"),
+    required("began", MOMENT, "the first generation with it, or its registration in ZooKeeper"),
+    Column("ended", MOMENT, "the first generation or registration without it; null while it is there"),
     Column("first_generation", INT, "that generation"),
     Column("last_generation", INT, "the last one with it"),
     Column("left_because", STRING, "left, expired, poll-interval, fenced, unknown"),
     Column("assigned", POSITIONS, "what it had at the end"),
+)
+
+OWNERSHIP_INTERVAL = _table(
+    "ownership_interval",
+    "Which consumer of Kafka 0.8 owned which partition, from when to when: its node in ZooKeeper.",
+    ("group", "topic", "partition", "began"),
+    _GROUP,
+    _TOPIC,
+    _PARTITION,
+    required("member_id", STRING, "the owner"),
+    Column("thread", STRING, "its thread"),
+    required("began", MOMENT, "when it claimed the partition"),
+    Column(
+        "ended", MOMENT, "when the node was gone, or by dumps, the first one without it; null: still there"
+    ),
+    Column(
+        "ended_because",
+        STRING,
+        "released (for a rebalance), closed, expired (its session), taken-over (nobody says how it ended); "
+        "null: by dumps, or still there",
+    ),
+    required("evidence", STRING, "logs: its own, and ZooKeeper's; dumps: of ZooKeeper's tree"),
+)
+
+REBALANCE_ATTEMPT = _table(
+    "rebalance_attempt",
+    "Tries of consumers of Kafka 0.8 to rebalance: who was in the way, and what came of it.",
+    ("group", "member_id", "ordinal"),
+    _GROUP,
+    required("member_id", STRING, "the consumer"),
+    required("ordinal", INT, "which of its tries, counted from 1; 0: its log begins in the midst of it"),
+    Column("number", INT, "its number within the rebalance, as in try #0"),
+    required("began", MOMENT, "when it began"),
+    Column("ended", MOMENT, "when it had succeeded or failed; null: the log does not say"),
+    Column(
+        "outcome", STRING, "succeeded, failed, no-brokers (nothing to assign); null: the log does not say"
+    ),
+    required(
+        "conflicts",
+        pa.list_(pa.struct({"at": MOMENT, "topic": STRING, "partition": INT, "owner": STRING})),
+        "partitions that it could not claim, and the member whose node was there",
+    ),
+    Column(
+        "exception",
+        STRING,
+        "ConsumerRebalanceFailedException after it, and where it ended: watcher (only a log has it), "
+        "start-up (the application gets it), new session",
+    ),
+    Column("gave_up", MOMENT, "when that was"),
+    Column("source", STRING, "the log"),
 )
 
 COMMIT_TIMELINE = _table(
@@ -181,6 +240,8 @@ SILVER = (
     GROUP_GENERATION,
     REBALANCE,
     MEMBERSHIP_INTERVAL,
+    OWNERSHIP_INTERVAL,
+    REBALANCE_ATTEMPT,
     COMMIT_TIMELINE,
     LAG,
     COORDINATOR_TIMELINE,
