@@ -25,6 +25,14 @@ def test_a_dead_session_of_6_s_ends_between_4_and_8_s() -> None:
     assert session_outlives(4_000, 6_000) == 1.0
     assert session_outlives(6_000, 6_000) == pytest.approx(0.5)
     assert session_outlives(8_000, 6_000) == 0.0
+    assert session_outlives(7_000, 6_000) == pytest.approx(1 / 8)
+
+
+def test_of_several_dead_sessions_the_last_one_counts() -> None:
+    """That is why a restart of a whole group fails more often in a large group."""
+    shares = [session_outlives(7_000, 6_000, sessions=number) for number in (1, 2, 4, 16, 1_000)]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(0.5, abs=0.01)  # Then only the tick decides.
 
 
 def test_retries_that_outlast_the_session_never_fail() -> None:

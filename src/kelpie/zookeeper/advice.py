@@ -88,13 +88,13 @@ def suggest(settings: GroupSettings) -> list[Suggestion]:
             )
         )
     if settings.members >= _MANY_MEMBERS:
-        fewer = replace(enough, members=(settings.members + 1) // 2, threads=settings.threads * 2)
+        fewer = replace(settings, members=(settings.members + 1) // 2, threads=settings.threads * 2)
         suggestions.append(
             Suggestion(
                 "fewer consumers",
                 (f"{fewer.members} consumers with {fewer.threads} threads each",),
-                "Fewer processes start, stop and die, so the group rebalances less often; a rebalance itself "
-                "is not safer.",
+                "Fewer processes start, stop and die, so the group rebalances less often. A rebalance itself "
+                "becomes little safer by it.",
                 fewer,
             )
         )
@@ -105,7 +105,7 @@ def suggest(settings: GroupSettings) -> list[Suggestion]:
                 (f"{settings.topics} groups instead of one",),
                 "A member that fails then stops reading one topic and not all of them, and a change of one "
                 "application does not disturb the others.",
-                replace(enough, topics=1),
+                replace(settings, topics=1),
             )
         )
     return suggestions

@@ -9,14 +9,17 @@ A member that is killed stays registered, and owns its partitions, until its ses
     session ends between timeout − ping interval and timeout + tick after the kill: the client was heard last
     up to a third of its timeout before, and ZooKeeper rounds up to its next tick.
 
+If all members are killed, any of their sessions can be the one that is in the way; that is an upper bound, as
+a new member meets only some of them.
+
 The probability is the product. Live members that wait for each other added nothing in the simulator.
 """
 
 from enum import StrEnum
 
 _START_MS, _CLOSE_MS = 900.0, 55.0
-_ATTEMPT_MS = 60.0
-"""Reading, releasing and claiming, while nothing is in the way but the node of a dead session."""
+_REQUEST_MS = 3.3
+"""As in the simulator, on the average."""
 _MOST_PING_MS = 10_000
 
 
@@ -42,8 +45,11 @@ def failure_probability(
     The number of topics does not matter, while all members read all of them: the ranges are the same in each.
     """
     delay_ms = _CLOSE_MS if event is Disturbance.KILL_AND_LEAVE else _START_MS
-    last_try_ms = delay_ms + (retries - 1) * (backoff_ms + _ATTEMPT_MS) + _ATTEMPT_MS
-    late = session_outlives(last_try_ms, session_timeout_ms, tick_ms)
+    # A try reads all registrations; offset, owner node and its release are a request for each own partition.
+    attempt_ms = _REQUEST_MS * (6 + members + 3 * partitions / max(1, members))
+    last_try_ms = delay_ms + (retries - 1) * (backoff_ms + attempt_ms) + attempt_ms
+    sessions = members if event is Disturbance.RESTART_ALL else 1
+    late = session_outlives(last_try_ms, session_timeout_ms, tick_ms, sessions)
     return conflict_probability(event, members=members, partitions=partitions, threads=threads) * late
 
 
@@ -77,10 +83,25 @@ def conflict_probability(event: Disturbance, *, members: int, partitions: int, t
     return conflicts / len(cases)
 
 
-def session_outlives(after_ms: float, session_timeout_ms: int, tick_ms: int = 2_000) -> float:
-    """The probability that a killed member's session is still there so long after the kill."""
+def session_outlives(
+    after_ms: float, session_timeout_ms: int, tick_ms: int = 2_000, sessions: int = 1
+) -> float:
+    """The probability that a killed member's session, or one of several, is there so long after the kill.
+
+    When each was heard of last is uniform in a ping interval, and the ticks of ZooKeeper fall anywhere. With
+    the time x from kill to tick beyond what is asked for, one of n is there with 1 − (1 − x ÷ ping)ⁿ.
+    """
     ping_ms = max(1.0, min(session_timeout_ms / 3, _MOST_PING_MS))
-    return _sum_exceeds(after_ms - session_timeout_ms + ping_ms, ping_ms, float(max(1, tick_ms)))
+    tick = float(max(1, tick_ms))
+    late_ms = after_ms - session_timeout_ms
+
+    def up_to(x: float) -> float:
+        inside = min(x, ping_ms)
+        none_left = ping_ms / (sessions + 1) * (1 - inside / ping_ms) ** (sessions + 1)
+        return x + none_left
+
+    low, high = max(0.0, -late_ms), tick - late_ms
+    return min(1.0, max(0.0, (up_to(high) - up_to(low)) / tick)) if high > low else 0.0
 
 
 def _range(consumer: int, consumers: int, threads: int, partitions: int) -> tuple[int, int]:
@@ -92,13 +113,3 @@ def _range(consumer: int, consumers: int, threads: int, partitions: int) -> tupl
 
 def _is_within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
     return inner[0] == inner[1] or (outer[0] <= inner[0] and inner[1] <= outer[1])
-
-
-def _sum_exceeds(limit: float, first: float, second: float) -> float:
-    """That two uniform numbers, of [0, first] and [0, second], together exceed the limit."""
-
-    def below(x: float) -> float:
-        return max(0.0, x) ** 2 / (2 * first * second)
-
-    within = below(limit) - below(limit - first) - below(limit - second) + below(limit - first - second)
-    return 1.0 - min(1.0, max(0.0, within))
