@@ -56,6 +56,7 @@ _SHARED = (
         "tests/cli/test_probe.py",
         "tests/client/admin/",
         "tests/client/consumer/test_on_real.py",
+        "tests/client/zookeeper_consumer/test_commits.py",
         "tests/client/zookeeper_consumer/test_mixed_group.py",
         "tests/client/test_survey_real.py",
         "tests/evidence/test_history.py",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kelpie.client.zookeeper_consumer import ZookeeperGroupConsumer
+from kelpie.client.zookeeper_consumer.session import ZookeeperSession
 from kelpie.consumer.positions.reset_policy import ResetPolicy
 from kelpie.zookeeper.config import Subscription, ZookeeperConsumerConfig
 from kelpie.zookeeper.effects import ApplicationEvent
@@ -37,13 +38,15 @@ class Member:
     values: list[bytes] = field(default_factory=list)
 
     @classmethod
-    async def start(cls, hosts: str, group: str, topic: str, **settings: Any) -> "Member":
+    async def start(
+        cls, hosts: str, group: str, topic: str, *, reset: ResetPolicy = EARLIEST, **settings: Any
+    ) -> "Member":
         events: list[ApplicationEvent] = []
         consumer = await ZookeeperGroupConsumer.open(
             hosts,
             config(group, topic, **settings),
             limit_s=30,
-            auto_offset_reset=EARLIEST,
+            auto_offset_reset=reset,
             on_event=events.append,
         )
         return cls(consumer, events)
@@ -111,10 +114,10 @@ async def until(condition: Callable[[], object], *members: Member, limit_s: floa
             await asyncio.sleep(0.02)
 
 
-def expire(hosts: str, member: Member) -> None:
-    """End a member's session as its timeout does: another client takes it over, and closes it."""
-    session = member.consumer._session._client.client_id
-    other = importlib.import_module("kazoo.client").KazooClient(hosts, client_id=session)
+def expire(hosts: str, session: ZookeeperSession) -> None:
+    """End a session as its timeout does: another client takes it over, and closes it."""
+    taken_over = session._client.client_id
+    other = importlib.import_module("kazoo.client").KazooClient(hosts, client_id=taken_over)
     other.start(timeout=30)
     other.stop()
     other.close()

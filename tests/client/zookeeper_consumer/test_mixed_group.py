@@ -213,7 +213,7 @@ async def _come_and_go(group: MixedGroup) -> None:
     await group.until_shared()
     group.end_java("java-1", signal.SIGKILL)
     await group.until_shared()
-    await asyncio.to_thread(expire, group.hosts, b)
+    await asyncio.to_thread(expire, group.hosts, b.consumer._session)
     await group.until(lambda: any(isinstance(event, PartitionsLost) for event in b.events))
     await group.until_shared()
     await group.leave("a")

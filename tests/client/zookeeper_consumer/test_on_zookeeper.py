@@ -9,10 +9,12 @@ import pytest
 
 from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.client.zookeeper_consumer import ZookeeperGroupConsumer
+from kelpie.client.zookeeper_consumer.session import ZookeeperSession
 from kelpie.model.names import TopicPartition
 from kelpie.real.ports import free
 from kelpie.real.zookeeper import RealZooKeeper
 from kelpie.zookeeper.effects import PartitionsLost, PartitionsOwned
+from kelpie.zookeeper.requests import CreateEphemeral, Done
 from kelpie.zookeeper.steps import (
     Conflict,
     Disconnected,
@@ -96,7 +98,7 @@ def test_an_expired_session_is_told_and_the_consumer_comes_back_in_a_new_one(
         member = await Member.start(hosts, GROUP, TOPIC)
         await until(lambda: _owns(tree, member, 0, 1, 2, 3), member)
         before = {session for _, session in tree.owners().values()}
-        await asyncio.to_thread(expire, hosts, member)
+        await asyncio.to_thread(expire, hosts, member.consumer._session)
         await until(lambda: member.has_seen(SessionExpired), member)
         await until(lambda: _owns(tree, member, 0, 1, 2, 3), member)
         assert not before & {session for _, session in tree.owners().values()}
@@ -126,6 +128,45 @@ def test_nodes_of_its_own_earlier_session_are_waited_out(hosts: str, tree: Group
     _run(scene())
 
 
+class _Heard:
+    """A listener that only remembers."""
+
+    def __init__(self) -> None:
+        self.session_ids: list[int] = []
+        self.is_expired = False
+
+    def session_connected(self, _: ZookeeperSession, session_id: int) -> None:
+        self.session_ids.append(session_id)
+
+    def session_disconnected(self, _: ZookeeperSession) -> None: ...
+
+    def session_expired(self, _: ZookeeperSession) -> None:
+        self.is_expired = True
+
+    def session_watch_fired(self, _: ZookeeperSession, path: str) -> None: ...
+
+
+def test_a_request_for_an_expired_session_is_never_carried_out_in_a_new_one(
+    hosts: str, tree: GroupTree
+) -> None:
+    """Kazoo goes on with a new session by itself; an owner node in it would be one that nobody knows of."""
+
+    async def scene() -> None:
+        heard = _Heard()
+        session = ZookeeperSession(hosts, 3_000, heard)
+        session.start()
+        await until(lambda: heard.session_ids)
+        assert await session.carry_out([CreateEphemeral("/before", b"")]) == (Done(),)
+        await asyncio.to_thread(expire, hosts, session)
+        await until(lambda: heard.is_expired)
+        assert await session.carry_out([CreateEphemeral("/after", b"")]) is None
+        await session.abandon()
+        assert heard.session_ids[1:] == []
+        assert [name for name in tree.client.get_children("/") if name in ("before", "after")] == []
+
+    _run(scene())
+
+
 def test_partitions_of_a_killed_member_are_taken_over_when_its_session_ends(
     hosts: str, tree: GroupTree
 ) -> None:
@@ -135,8 +176,7 @@ def test_partitions_of_a_killed_member_are_taken_over_when_its_session_ends(
         one = await Member.start(hosts, GROUP, TOPIC)
         await until(lambda: _owns(tree, one, 0, 1, 2, 3), one)
         await one.consumer.crash()
-        settings = {"rebalance_max_retries": 2, "rebalance_backoff_ms": 100}
-        two = await Member.start(hosts, GROUP, TOPIC, **settings)
+        two = await Member.start(hosts, GROUP, TOPIC, rebalance_max_retries=2, rebalance_backoff_ms=100)
         await until(lambda: two.has_seen(Conflict), two)
         assert tree.members() == {one.consumer.consumer_id, two.consumer.consumer_id}
         await until(lambda: _owns(tree, two, 0, 1, 2, 3), two)

@@ -65,6 +65,8 @@ class ZookeeperSession:
         """One for each path: kazoo keeps a set of them, so a second request does not add a second watch."""
         self._missed: set[str] = set()
         """Paths whose watches were lost with the connection."""
+        self._waiting: set[asyncio.Future[Any]] = set()
+        """For answers of kazoo, which says nothing more once it is stopped."""
         self.connections = 0
 
     @property
@@ -78,12 +80,12 @@ class ZookeeperSession:
 
     async def end(self) -> None:
         """Close the session: ZooKeeper removes its ephemeral nodes at once."""
-        self._is_over = True
+        self._give_up()
         await in_background(self._close)
 
     async def abandon(self) -> None:
         """Break the connection, as the death of a process does."""
-        self._is_over = True
+        self._give_up()
         await in_background(self._break)
 
     async def carry_out(self, requests: Sequence[Request]) -> Answers | None:
@@ -173,8 +175,18 @@ class ZookeeperSession:
     def _result(self, asked: Any) -> "asyncio.Future[Any]":
         """What kazoo will answer, as a future of the loop."""
         result: asyncio.Future[Any] = self._loop.create_future()
-        asked.rawlink(lambda done: self._tell(_settle, result, done))
+        self._waiting.add(result)
+        result.add_done_callback(self._waiting.discard)
+        if self._is_over:
+            _settle(result, _ConnectionGone())
+        else:
+            asked.rawlink(lambda done: self._tell(_settle, result, done.exception or done.value))
         return result
+
+    def _give_up(self) -> None:
+        self._is_over = True
+        for result in tuple(self._waiting):
+            _settle(result, _ConnectionGone())
 
     # What kazoo's threads tell.
 
@@ -193,7 +205,8 @@ class ZookeeperSession:
         elif not self._is_over:
             self._is_over = True
             self._client._stopped.set()  # Kazoo would go on with a new session.
-            self._loop.call_soon_threadsafe(self._listener.session_expired, self)
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._expired)
 
     def _tell(self, call: Callable[..., None], *arguments: Any) -> None:
         if not self._is_over:
@@ -206,6 +219,10 @@ class ZookeeperSession:
         self._listener.session_connected(self, session_id)
         for path in sorted(missed):
             self._fire(path)
+
+    def _expired(self) -> None:
+        self._give_up()
+        self._listener.session_expired(self)
 
     def _fire(self, path: str) -> None:
         self._listener.session_watch_fired(self, path)
@@ -240,14 +257,13 @@ def _success(request: Request, result: Any) -> Answer:
             return Done()
 
 
-def _settle(result: "asyncio.Future[Any]", done: Any) -> None:
+def _settle(result: "asyncio.Future[Any]", outcome: Any) -> None:
     if result.done():
         return
-    error = done.exception
-    if error is None:
-        result.set_result(done.value)
+    if not isinstance(outcome, Exception):
+        result.set_result(outcome)
         return
     exceptions = kazoo_exceptions()
     gone = (exceptions.ConnectionLoss, exceptions.SessionExpiredError, exceptions.ConnectionClosedError)
-    result.set_exception(_ConnectionGone() if isinstance(error, gone) else error)
+    result.set_exception(_ConnectionGone() if isinstance(outcome, gone) else outcome)
     result.exception()  # So that asyncio does not complain if nobody waits for it any more.
