@@ -22,6 +22,7 @@ from kelpie.pipeline.tables import TABLES
 from tests.doctor.test_zookeeper_recording import at, blocks
 from tests.evidence import unpacked
 
+pytestmark = pytest.mark.long  # A run over all files; `transforms/test_zookeeper_groups.py` takes seconds.
 NAME = "kafka-0.8.2.2-rebalance-failure"
 ODD = "odd_orders"
 CLOCKS = timedelta(milliseconds=300)

@@ -96,21 +96,23 @@ ODD_EVENTS = [
 def history(spark: SparkSession) -> History:
     """All groups at once."""
     server = event(50, Kind.ZK_SERVER_EXPIRED, None, session="0xfa1e143d7d80004f", timeout_ms=6000)
-    snapshot = frame(spark, "cluster_snapshot", [*SCENES.rows("cluster_snapshot"), ODD_SETTING]).cache()
+    snapshot = frame(spark, "cluster_snapshot", [*SCENES.rows("cluster_snapshot"), ODD_SETTING])
     told = frame(spark, "log_event", [*SCENES.rows("log_event"), *ODD_EVENTS, server])
-    events = configured(told, snapshot).cache()
 
-    def collected(table: str, made: DataFrame, order: str) -> tuple[DataFrame, dict[str, Rows]]:
-        rows = made.collect()
-        return spark.createDataFrame(rows, made.schema), by_group(rows, lambda row: (row[order], str(row)))
+    def computed(made: DataFrame) -> DataFrame:
+        """Spark plans each step by itself: plans cost more than rows."""
+        return spark.createDataFrame(made.collect(), made.schema)
 
-    tried, of_attempts = collected("rebalance_attempt", attempts(events), "began")
-    owned, of_owners = collected("ownership_interval", ownerships(events, snapshot), "began")
-    members, of_members = collected(
-        "membership_interval", zookeeper_memberships(events, snapshot, owned), "began"
-    )
+    def told_by(made: DataFrame, order: str) -> dict[str, Rows]:
+        return by_group(made.collect(), lambda row: (row[order], str(row)))
+
+    events = computed(configured(told, snapshot))
+    tried, owned = computed(attempts(events)), computed(ownerships(events, snapshot))
+    members = computed(zookeeper_memberships(events, snapshot, owned))
     known = members.withColumn("first_generation", F.lit(None).cast("int"))
-    _, of_rebalances = collected("rebalance", zookeeper_rebalances(known, tried), "started")
+    of_attempts, of_owners = told_by(tried, "began"), told_by(owned, "began")
+    of_members = told_by(members, "began")
+    of_rebalances = told_by(zookeeper_rebalances(known, tried), "started")
     return History(of_attempts, of_owners, of_members, of_rebalances)
 
 
