@@ -23,6 +23,12 @@ run=$(($(cat "$0.runs" 2>/dev/null || echo 0) + 1)); echo $run >"$0.runs"
 Wait = Callable[..., None]
 
 
+def heeding() -> None:
+    """Whoever runs the tests under nohup, or in the background, has signals ignored: a guard keeps that."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Guards:
     """Starts guards, and ends what is left of them."""
 
@@ -39,7 +45,7 @@ class Guards:
         self, options: Sequence[str], command: Sequence[str], **more: object
     ) -> subprocess.Popen[bytes]:
         words = [sys.executable, "-m", "kelpie", "guard", "--backoff", "0.05", *options, "--", *command]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "preexec_fn": heeding, **more}
         process = subprocess.Popen(words, bufsize=0, **pipes)  # type: ignore[call-overload]
         self._all.append(process)
         return process  # type: ignore[no-any-return]

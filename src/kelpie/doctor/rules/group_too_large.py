@@ -1,7 +1,7 @@
 """KLP507 group-too-large
 
 What it sees: a group of Kafka 0.8's kind has so many consumers that, with its
-settings, a round of restarts will probably leave one of them without partitions.
+settings, a round of restarts may well leave one of them without partitions.
 
 Why it matters: whenever a consumer dies, all others rebalance, and one whose new
 share meets a partition of the dead one may give up (KLP501). The more consumers
@@ -11,7 +11,7 @@ How it decides: the chance that a rebalance fails after one consumer was killed 
 another one has started, by the formula to which simulation and real 0.8.2.2 agree
 (kelpie.zookeeper.likelihood), for the number of consumers and partitions and for
 the settings of this group; then the chance that this happens at least once while
-every consumer is killed and started once. It is told from one half on. Where the
+every consumer is killed and started once. It is told from 40 % on. Where the
 retries end before the session does, KLP504 is told instead, whatever the size.
 
 What to do: more retries are the remedy; the finding says how many. Fewer consumers
@@ -32,7 +32,7 @@ from kelpie.doctor.zookeeper.timeouts import Timeouts, timeouts
 from kelpie.doctor.zookeeper.words import TREE, quoted_look
 from kelpie.zookeeper.likelihood import Disturbance, failure_probability
 
-_LIKELY = 0.5
+_LIKELY = 0.4
 _UNLIKELY = 0.01
 _MOST_RETRIES = 100
 
