@@ -6,7 +6,8 @@ A command that changes something is printed without --apply or --execute: its pl
 from kelpie.cluster.view import ClusterView
 from kelpie.model.quoting import quoted, words_of
 
-_BEGINNINGS = ("kelpie ", "kafka-")
+BEGINNINGS = ("kelpie ", "kafka-")
+"""How lines begin that are commands."""
 _CONSUMER = "kafka-console-consumer.sh"
 
 
@@ -32,9 +33,14 @@ def mappings(action: str, cluster: ClusterView) -> str:
     return _line("kelpie", "mappings", action, "--zookeeper", _zookeeper(cluster), "-b", _address(cluster))
 
 
+def look_at_zookeeper(cluster: ClusterView) -> str:
+    """`kelpie doctor` on the groups that ZooKeeper keeps."""
+    return _line("kelpie", "doctor", "--zookeeper", _zookeeper(cluster))
+
+
 def with_properties(line: str, file: str) -> str:
     """The same command, which reads these client properties too. Lines that are no commands stay."""
-    if not line.startswith(_BEGINNINGS):
+    if not line.startswith(BEGINNINGS):
         return line
     words = words_of(line)
     option = "--consumer.config" if words[0] == _CONSUMER else "--command-config"

@@ -7,21 +7,19 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView, commands
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import GroupState
 from kelpie.questions.question import by_topic
-from kelpie.repair import offsets_file
 from kelpie.repair.applying import Action
 from kelpie.repair.claims import Claim, ClaimKind
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.group_move import COMPARE, offset_data
 from kelpie.repair.offset_sources import home_of
-from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, ManualStep, PlanTable, SkippedPartition, Step
+from kelpie.repair.plan import CannotRepair, ManualStep, PlanTable, SkippedPartition, Step
 from kelpie.repair.reset_targets import NewOffset
-from kelpie.repair.undo_files import undo_file, write_whole
+from kelpie.repair.saved_offsets import saving
 
 
 async def group_at_coordinator(
@@ -47,13 +45,8 @@ def commit_steps(
 ) -> tuple[tuple[Step, ...], tuple[Action, ...]]:
     """Saves what would be overwritten, commits, fetches back and compares: steps, and what does each."""
     before = {offset.partition: offset.before for offset in changing if offset.before is not None}
-    file = undo_file(group, wall_clock(), ".csv")
+    file, save_step, save = saving(group, before)
     claims = [claim_of(offset) for offset in changing]
-
-    async def save() -> str:
-        write_whole(file, offsets_file.write(before))
-        return f"{counted(len(before), 'offset')} saved to {file}."
-
     commit = partial(coordinators.commit, group, claims)
     compare = partial(coordinators.compare, group, claims)
     broker = coordinators.cluster.coordinator_of(group)
@@ -68,8 +61,7 @@ def commit_steps(
     )
     if not before:
         return steps, (commit, compare)
-    saving = Step(f"Save what is committed now to {file}", "A file on this machine.", NOTHING_CHANGES)
-    return (saving, *steps), (save, commit, compare)
+    return (save_step, *steps), (save, commit, compare)
 
 
 def _undo(cluster: ClusterView, group: str, file: Path, changing: Sequence[NewOffset]) -> ManualStep:

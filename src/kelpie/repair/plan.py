@@ -9,9 +9,6 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from kelpie.cluster import commands
 from kelpie.model.names import TopicPartition
 
-COMMANDS = ("kelpie ", "kafka-")
-"""How lines begin that are commands."""
-
 
 class CannotRepair(Exception):
     """A repair cannot be planned. The text says why, and what to do instead."""

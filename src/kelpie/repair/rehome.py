@@ -14,7 +14,6 @@ from kelpie.cluster import ClusterView, commands
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, Observations
-from kelpie.repair import offsets_file
 from kelpie.repair.applying import Repair
 from kelpie.repair.claims import SettledOffset, settle
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
@@ -33,8 +32,8 @@ from kelpie.repair.log_ends import ends_of
 from kelpie.repair.move_records import MoveRecord, record_of
 from kelpie.repair.offset_sources import Sources, gather, home_of
 from kelpie.repair.picture import survey_cluster
-from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, ManualStep, Plan, PlanTable, Step
-from kelpie.repair.undo_files import undo_file, write_whole
+from kelpie.repair.plan import CannotRepair, ManualStep, Plan, PlanTable, Step
+from kelpie.repair.saved_offsets import saving
 
 _MOST_NAMED = 3
 _MOST_NAMES = 20
@@ -114,22 +113,13 @@ async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
         return Repair(Plan("rehome", title, seen=(f"There is no group {new_name}: nothing to undo.",)))
     offsets = sorted(occupant.offsets.values(), key=lambda claim: claim.partition)
     current = {claim.partition: claim.offset for claim in offsets}
-    file = undo_file(new_name, wall_clock(), ".csv")
-
-    async def save() -> str:
-        write_whole(file, offsets_file.write(current))
-        return f"{counted(len(current), 'offset')} saved to {file}."
-
+    file, save_step, save = saving(new_name, current)
     restore = commands.kelpie("reset", cluster, "--from-file", str(file), "--apply", name=new_name)
     plan = Plan(
         "rehome",
         title,
         (
-            Step(
-                f"Save what is committed now to {file}",
-                "A file on this machine.",
-                NOTHING_CHANGES,
-            ),
+            save_step,
             Step(
                 f"Delete group {new_name} at its coordinator, broker {cluster.coordinator_of(new_name)}",
                 f"The group is gone, and {counted(len(offsets), 'offset')} with it.",

@@ -3,9 +3,10 @@
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from kelpie.cluster import commands
 from kelpie.model.quoting import words_of
 from kelpie.repair.applying import RepairResult
-from kelpie.repair.plan import COMMANDS, ManualStep, Plan, PlanTable
+from kelpie.repair.plan import ManualStep, Plan, PlanTable
 
 WIDTH = 80
 _HOW_TO_GO_ON = "To go on: mend what is said above and run the same command again; what is done is kept."
@@ -82,7 +83,7 @@ def _manual_step(step: ManualStep, indent: str) -> str:
 
 def _pasteable(line: str, indent: str) -> str:
     """A command that is too long goes on behind a backslash, as shells take it; other lines stay whole."""
-    if len(indent) + len(line) <= WIDTH or not line.startswith(COMMANDS):
+    if len(indent) + len(line) <= WIDTH or not line.startswith(commands.BEGINNINGS):
         return indent + line
     lines = [indent.rstrip("\n")]
     for word in words_of(line):

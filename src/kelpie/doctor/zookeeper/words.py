@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kelpie.cluster import ClusterView
+from kelpie.cluster import ClusterView, commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Remedy
 from kelpie.doctor.zookeeper.looks import Look, Standing, lag_of
@@ -73,8 +73,7 @@ def _since(at: Instant | None) -> str:
 
 def look_again(cluster: ClusterView) -> Remedy:
     """How to see it live."""
-    place = cluster.zookeeper or "ZOOKEEPER:2181"
-    return Remedy("Look at it now.", f"kelpie doctor --zookeeper {place}")
+    return Remedy("Look at it now.", commands.look_at_zookeeper(cluster))
 
 
 RESTART = Remedy(
