@@ -82,6 +82,7 @@ class Diagnosis:
                         replace(each, command=change(each.command) if each.command else "")
                         for each in finding.remedies
                     ),
+                    check=change(finding.check) if finding.check else "",
                 )
                 for finding in self.findings
             ),

@@ -87,6 +87,8 @@ class Finding:
     since: Instant | None = None
     until: Instant | None = None
     """Set when it is over."""
+    check: str = ""
+    """A command of Kafka's own tools that shows the same without Kelpie. Empty: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

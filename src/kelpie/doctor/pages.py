@@ -8,7 +8,7 @@ from pathlib import Path
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
 
-_TITLES = "What it sees|Why it matters|How it decides|What to do|When it is wrong"
+_TITLES = "What it sees|Why it matters|How it decides|What it needs|What to do|When it is wrong"
 _PARAGRAPH = re.compile(rf"^({_TITLES}): (.)", re.M)
 _GOES_ON = re.compile(rf"^({_TITLES}),", re.M)
 _REPRODUCE = re.compile(r"^Reproduce: (.*)$", re.M)

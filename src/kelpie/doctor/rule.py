@@ -1,8 +1,9 @@
 """What a rule is: a code, a name, a function from a case to a judgement, and how reports speak of it.
 
 Each rule is a file in `rules/`, named after it. Its docstring is its page: the first line "CODE name", then
-the paragraphs "What it sees:", "Why it matters:", "How it decides:", "What to do:", "When it is wrong:" and
-"Reproduce:". The module ends with `RULE = Rule.of(__name__, judge)`, or with `RULE = Rule.of(__name__,
+the paragraphs "What it sees:", "Why it matters:", "How it decides:", "What it needs:" (rights, releases,
+logs, two surveys, and what the rule says without them), "What to do:", "When it is wrong:" and "Reproduce:".
+The module ends with `RULE = Rule.of(__name__, judge)`, or with `RULE = Rule.of(__name__,
 judge_cluster=judge)` for what concerns the cluster and not one group.
 """
 
@@ -92,7 +93,9 @@ class Rule:
         members: Sequence[str] = (),
         since: Instant | None = None,
         until: Instant | None = None,
+        check: str = "",
     ) -> Finding:
+        """`check`: the command of Kafka's own tools that shows the same, made by `commands.kafka`."""
         return Finding(
             self.code,
             self.name,
@@ -108,4 +111,5 @@ class Rule:
             tuple(members),
             since,
             until,
+            check,
         )

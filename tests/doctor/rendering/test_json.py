@@ -64,6 +64,7 @@ def test_an_outage_is_written_as_the_schema_says() -> None:
     assert (finding["code"], finding["verdict"], finding["severity"]) == ("KLP101", "present", "critical")
     assert finding["since"] == "2027-01-15T07:59:00.000Z"
     assert finding["remedies"][1]["command"] == f"kelpie rehome -b kafka-1:9092 {HIT}"
+    assert finding["check"].startswith("kafka-topics.sh --bootstrap-server kafka-1:9092 --describe")
     assert document["blast_radius"]["brokers"] == [2, 3]
     assert HIT in document["blast_radius"]["groups"]
     assert document["unasked"][0]["name"] == "2"

@@ -51,6 +51,8 @@ def test_then_comes_what_is_hit_then_what_then_what_to_do() -> None:
         "Seen:",
         "What to do:",
         f"$ kelpie rehome -b kafka-1:9092 {HIT[0]}",
+        "Check without Kelpie:",
+        "$ kafka-topics.sh --bootstrap-server kafka-1:9092 --describe --topic __consumer_offsets",
         "What could not be asked",
         "brokers 2, 3: refused",
     ]

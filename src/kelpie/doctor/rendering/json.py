@@ -107,6 +107,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "members": list(finding.members),
         "since": _time(finding.since),
         "until": _time(finding.until),
+        "check": finding.check or None,
     }
 
 

@@ -31,6 +31,7 @@ WIDTH = 80
 _MOST_EVIDENCE = 6
 _LONGEST_TEXT = 320
 _MOST_COMMANDS = 4
+_MOST_CHECKS = 2
 _MOST_LINES = 12
 _MOST_ENTRIES = 24
 _MOST_NAMES = 12
@@ -128,6 +129,7 @@ def _chapter(chapter: Chapter, colour: bool) -> Iterator[str]:
     yield from _wrapped(first.why, "  Why: ", "  ")
     yield from _evidence(first)
     yield from _remedies(chapter.findings)
+    yield from _checks(chapter.findings)
 
 
 def _others_of(chapter: Chapter) -> Iterator[str]:
@@ -248,6 +250,16 @@ def _remedies(findings: Sequence[Finding]) -> Iterator[str]:
         for command in list(commands)[:_MOST_COMMANDS]:
             yield f"      $ {harmless(command)}"
         yield from _more(len(commands), _MOST_COMMANDS, "      ", " such")
+
+
+def _checks(findings: Sequence[Finding]) -> Iterator[str]:
+    """Commands of Kafka's own tools, each once."""
+    checks = list(dict.fromkeys(finding.check for finding in findings if finding.check))
+    if checks:
+        yield "  Check without Kelpie:"
+        for command in checks[:_MOST_CHECKS]:
+            yield f"    $ {harmless(command)}"
+        yield from _more(len(checks), _MOST_CHECKS, "    ", " such")
 
 
 def _wrapped(text: str, first: str, rest: str) -> Iterator[str]:

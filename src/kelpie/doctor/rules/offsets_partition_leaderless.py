@@ -17,6 +17,12 @@ since. An outage that is over is a notice, with its beginning and end. Where no
 group is known that lives on such a partition, the partitions are named: without
 their leader no broker can list the groups on them.
 
+What it needs: metadata from one living broker, and the right to describe
+__consumer_offsets (or a description of that topic in files). Where the topic is
+hidden, the answers to FindCoordinator decide, or logs of the group's clients. With
+none of these it is undetermined. That an outage is over is known only from an
+earlier survey or from logs of brokers.
+
 What to do: start the brokers that hold a replica; once one is back that was in
 sync, it leads again and nothing is lost. If they are gone for good, move the
 group to a name on a healthy partition (kelpie rehome), or elect an unclean
@@ -35,6 +41,7 @@ from typing import NamedTuple
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.leadership import leaderless_views
 from kelpie.cluster.outages import shared_outages
+from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import answer_evidence, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
@@ -107,6 +114,7 @@ def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
         cause=OFFSETS_TOPIC,
         brokers=dead,
         partitions=leaderless,
+        check=_check(cluster),
     )
 
 
@@ -155,7 +163,12 @@ def _found(case: Case, view: PartitionView | None) -> Finding:
         brokers=dead,
         partitions=[partition] if partition else [],
         since=_since(case, replicas),
+        check=_check(case.cluster),
     )
+
+
+def _check(cluster: ClusterView) -> str:
+    return checks.offsets_topic(cluster, "--unavailable-partitions")
 
 
 def _state(case: Case, view: PartitionView | None) -> str:

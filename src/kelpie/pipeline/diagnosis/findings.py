@@ -38,6 +38,7 @@ def finding_of(row: Mapping[str, Any]) -> Finding:
         tuple(row["members"] or ()),
         instant(row["since"]),
         instant(row["until"]),
+        row.get("check") or "",
     )
 
 

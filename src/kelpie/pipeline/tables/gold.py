@@ -145,6 +145,7 @@ FINDINGS = _table(
     Column("brokers", pa.list_(INT), "brokers that it is about"),
     Column("partitions", STRINGS, "partitions that it is about, as Kafka writes them"),
     Column("members", STRINGS, "members that it is about"),
+    Column("check", STRING, "a command of Kafka's own tools that shows the same"),
 )
 
 OPEN_QUESTION = _table(
