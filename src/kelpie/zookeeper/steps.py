@@ -3,6 +3,7 @@
 Steps are data. `log_lines` writes them as Kafka 0.8 would log them.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,10 +31,10 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(ABC):
     @property
-    def sentence(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def sentence(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)

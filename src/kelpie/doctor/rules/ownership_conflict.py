@@ -30,6 +30,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.zookeeper.looks import looks, standing
 from kelpie.doctor.zookeeper.member_logs import member_logs
+from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.sessions import session_in, sessions
 from kelpie.doctor.zookeeper.words import (
     LOGS,
@@ -160,26 +161,24 @@ def _finding(case: Case, conflicts: Sequence[_Conflict]) -> Finding:
     names = {name for conflict in conflicts for name in conflict.names}
     members = {conflict.member for conflict in conflicts}
     holders = {holder for conflict in conflicts for holder in conflict.holders}
-    ends = [conflict.until for conflict in conflicts if conflict.until is not None]
-    is_over = len(ends) == len(conflicts)
+    period = Period.of(conflicts)
     gave_up = any(conflict.gave_up for conflict in conflicts)
     by = f" {people(case, holders)} owned" if holders else " somebody else owned"
     tries = f"in {counted(len(conflicts), 'rebalance')}" if len(conflicts) > 1 else "again and again"
-    lengths = [row.until - row.since for row in conflicts if row.until is not None]
-    ended = f" It went on for {duration(max(lengths))}." if is_over and max(lengths) else ""
+    ended = f" It went on for {duration(period.longest_ms)}." if period.is_over and period.longest_ms else ""
     return RULE.finding(
-        Severity.NOTICE if is_over and not gave_up else Severity.WARNING,
+        Severity.NOTICE if period.is_over and not gave_up else Severity.WARNING,
         case.group,
         f"In group {case.group}, {people(case, members)} could not claim {places(names)} {tries}:{by} "
         f"{'it' if len(names) == 1 else 'them'}.{ended}",
         why="One partition that is taken undoes all claims of a member: it reads nothing until a try meets "
         "no other owner, and gives up after rebalance.max.retries.",
         evidence=[quote for conflict in conflicts for quote in conflict.evidence][:_MOST_QUOTES],
-        remedies=_remedies(case, holders, is_over=is_over),
+        remedies=_remedies(case, holders, is_over=period.is_over),
         partitions=sorted(names),
         members=sorted(members),
-        since=conflicts[0].since,
-        until=max(ends) if is_over else None,
+        since=period.since,
+        until=period.until,
     )
 
 

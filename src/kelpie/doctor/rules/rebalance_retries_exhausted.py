@@ -33,6 +33,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.zookeeper.looks import Standing, looks, standing
 from kelpie.doctor.zookeeper.member_logs import MemberLog, member_logs
+from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.timeouts import timeouts
 from kelpie.doctor.zookeeper.words import (
     LOGS,
@@ -129,31 +130,29 @@ def _finding(case: Case, failures: Sequence[_Failure]) -> Finding:
     failures = sorted(failures, key=lambda failure: failure.since)
     members = sorted({failure.member for failure in failures})
     standing_now = [failure for failure in failures if failure.until is None]
-    ends = [failure.until for failure in failures if failure.until is not None]
-    is_over = not standing_now
+    period = Period.of(failures)
     share = [name for failure in standing_now for name in failure.share]
     times = "" if len(failures) == len(members) else f" {counted(len(failures), 'time')}"
-    lasted = max((row.until - row.since for row in failures if row.until is not None), default=0)
     one = len(members) == 1
-    if not is_over:
+    if not period.is_over:
         after = f" It owns nothing{waiting(case, share)}." if one else " They own nothing."
-    elif lasted >= _AT_ONCE_MS:
-        after = f" {'It was' if one else 'They were'} without partitions for {duration(lasted)}."
+    elif period.longest_ms >= _AT_ONCE_MS:
+        after = f" {'It was' if one else 'They were'} without partitions for {duration(period.longest_ms)}."
     else:
         after = f" {'It was' if one else 'They were'} closed right after that."
     return RULE.finding(
-        Severity.WARNING if is_over else Severity.CRITICAL,
+        Severity.WARNING if period.is_over else Severity.CRITICAL,
         case.group,
         f"In group {case.group}, {people(case, members)} gave up rebalancing{times}: all retries met "
         f"partitions that another member still owned.{after}",
         why="A consumer that has given up runs on, reads nothing and says nothing more. The others leave its "
         "share of the partitions to it, so nobody reads them until a member comes or goes.",
         evidence=[quote for failure in failures for quote in failure.evidence][:_MOST_QUOTES],
-        remedies=[OUTLAST] if is_over else [RESTART, OUTLAST, look_again(case.cluster)],
+        remedies=[OUTLAST] if period.is_over else [RESTART, OUTLAST, look_again(case.cluster)],
         partitions=share,
         members=members,
-        since=failures[0].since,
-        until=max(ends) if is_over else None,
+        since=period.since,
+        until=period.until,
     )
 
 

@@ -30,6 +30,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.zookeeper.looks import looks, standing
 from kelpie.doctor.zookeeper.member_logs import member_logs
+from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.sessions import Expiry, expiries
 from kelpie.doctor.zookeeper.words import LOGS, SECOND_LOOK, TREE, people, places, quoted_owner, seen_twice
 from kelpie.model.names import TopicPartition
@@ -128,16 +129,11 @@ def _orphaned(case: Case) -> list[_Stale]:
 def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
     members = {row.member for row in stale}
     names = {name for row in stale for name in row.names}
-    ends = [row.until for row in stale if row.until is not None]
-    is_over = len(ends) == len(stale)
-    belong = "belonged" if is_over else "belong"
-    if is_over:
-        longest = max(end - row.since for row, end in zip(stale, ends, strict=True))
-        ended = f" for up to {duration(longest)}"
-    else:
-        ended = ""
+    period = Period.of(stale)
+    belong = "belonged" if period.is_over else "belong"
+    ended = f" for up to {duration(period.longest_ms)}" if period.is_over else ""
     return RULE.finding(
-        Severity.NOTICE if is_over else Severity.WARNING,
+        Severity.NOTICE if period.is_over else Severity.WARNING,
         case.group,
         f"In group {case.group}, {places(names)} {belong} to {people(case, members)}{ended}, of which "
         "nothing was heard.",
@@ -152,8 +148,8 @@ def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
         ],
         partitions=sorted(names),
         members=sorted(members),
-        since=stale[0].since,
-        until=max(ends) if is_over else None,
+        since=period.since,
+        until=period.until,
     )
 
 

@@ -32,6 +32,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.zookeeper.looks import Look, looks, standing
 from kelpie.doctor.zookeeper.member_logs import MemberLog, member_logs, selected
+from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.timeouts import COMMIT_MS, timeouts
 from kelpie.doctor.zookeeper.words import LOGS, SECOND_LOOK, TREE, people, places, seen_twice, waiting
 from kelpie.model.names import TopicPartition
@@ -135,15 +136,13 @@ def _quoted(look: Look, names: Sequence[TopicPartition]) -> Evidence:
 def _finding(case: Case, zombies: Sequence[_Zombie]) -> Finding:
     members = {zombie.member for zombie in zombies}
     names = {name for zombie in zombies for name in zombie.names}
-    ends = [zombie.until for zombie in zombies if zombie.until is not None]
-    is_over = len(ends) == len(zombies)
-    if is_over:
-        longest = max(end - zombie.since for zombie, end in zip(zombies, ends, strict=True))
-        text = f"owned {places(names)} for {duration(longest)}, and nobody read them"
+    period = Period.of(zombies)
+    if period.is_over:
+        text = f"owned {places(names)} for {duration(period.longest_ms)}, and nobody read them"
     else:
         text = f"owns {places(names)}, and nobody reads them{waiting(case, names)}"
     return RULE.finding(
-        Severity.WARNING if is_over else Severity.CRITICAL,
+        Severity.WARNING if period.is_over else Severity.CRITICAL,
         case.group,
         f"In group {case.group}, {people(case, members)} {text}.",
         why="The application does not read from this connector, which claims partitions all the same. No "
@@ -158,8 +157,8 @@ def _finding(case: Case, zombies: Sequence[_Zombie]) -> Finding:
         ],
         partitions=sorted(names),
         members=sorted(members),
-        since=zombies[0].since,
-        until=max(ends) if is_over else None,
+        since=period.since,
+        until=period.until,
     )
 
 

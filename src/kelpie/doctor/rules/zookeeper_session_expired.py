@@ -30,6 +30,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.zookeeper.looks import looks
 from kelpie.doctor.zookeeper.member_logs import member_logs
+from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.sessions import expiries
 from kelpie.doctor.zookeeper.timeouts import timeouts
 from kelpie.doctor.zookeeper.words import LOGS, TREE, people
@@ -43,8 +44,8 @@ _MOST_QUOTES = 6
 
 class _Expired(NamedTuple):
     member: str
-    at: Instant
-    over: Instant | None
+    since: Instant
+    until: Instant | None
     """When it owned partitions again."""
     evidence: tuple[Evidence, ...]
 
@@ -54,12 +55,12 @@ def judge(case: Case) -> Judgement:
     rows += [row for row in _returned(case) if not _is_told(row, rows)]
     rows += [row for row in _registered_anew(case) if not _is_told(row, rows)]
     if rows:
-        return _finding(case, sorted(rows, key=lambda row: row.at))
+        return _finding(case, sorted(rows, key=lambda row: row.since))
     return ABSENT if case.events or len(looks(case)) > 1 else undetermined(LOGS, TREE)
 
 
 def _is_told(row: _Expired, rows: Sequence[_Expired]) -> bool:
-    return any(other.member == row.member and abs(other.at - row.at) < _SAME_MS for other in rows)
+    return any(other.member == row.member and abs(other.since - row.since) < _SAME_MS for other in rows)
 
 
 def _logged(case: Case) -> list[_Expired]:
@@ -113,12 +114,11 @@ def _finding(case: Case, rows: Sequence[_Expired]) -> Finding:
     known = timeouts(case)
     lengths = {known[member].session_ms for member in members if member in known}
     length = f" of {duration(max(lengths))}" if lengths else ""
-    overs = [row.over for row in rows if row.over is not None]
-    is_over = len(overs) == len(rows)
+    period = Period.of(rows)
     times = f", {counted(len(rows), 'time')}" if len(rows) > 1 else ""
     longer = f"zookeeper.session.timeout.ms={2 * max(lengths)}" if lengths else "a longer session timeout"
     return RULE.finding(
-        Severity.WARNING if is_over else Severity.CRITICAL,
+        Severity.WARNING if period.is_over else Severity.CRITICAL,
         case.group,
         f"In group {case.group}, ZooKeeper expired the session{length} of {people(case, members)}{times}; "
         f"{'it was' if len(members) == 1 else 'they were'} still running.",
@@ -133,8 +133,8 @@ def _finding(case: Case, rows: Sequence[_Expired]) -> Finding:
             ),
         ],
         members=members,
-        since=rows[0].at,
-        until=max(overs) if is_over else None,
+        since=period.since,
+        until=period.until,
     )
 
 

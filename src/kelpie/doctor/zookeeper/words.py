@@ -83,5 +83,6 @@ RESTART = Remedy(
 )
 OUTLAST = Remedy(
     "Give a rebalance more time than a session: (rebalance.max.retries − 1) × rebalance.backoff.ms must be "
-    "more than zookeeper.session.timeout.ms. Then a dead owner's nodes are gone before the last try."
+    "more than zookeeper.session.timeout.ms plus a tick of ZooKeeper (tickTime, usually 2000 ms). Then a "
+    "dead owner's nodes are gone before the last try."
 )
