@@ -89,7 +89,7 @@ def test_what_a_user_can_mend_is_one_line(
 ) -> None:
     """No traceback, and what to do."""
     given = words if "--into" in words else [*words, "--into", str(tmp_path)]
-    assert main(["collect", *given, "--for", "1ms"]) == 2
+    assert main(["collect", *given, "--for", "1ms"]) == 64
     told = capsys.readouterr().err
     assert said in told
     assert told.startswith("kelpie collect: ")

@@ -44,10 +44,10 @@ def test_properties_file_serves_too_and_options_win(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_said(words: tuple[str, ...], text: str) -> None:
-    """With what to write instead, and status 2."""
+    """With what to write instead, and status 64."""
     with pytest.raises(CommandError, match=text) as raised:
         _settings(*words)
-    assert raised.value.status == 2
+    assert raised.value.status == 64
 
 
 @pytest.mark.parametrize("timeout", ["0", "-1", "soon", "nan", "inf", "100000"])

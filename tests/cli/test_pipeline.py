@@ -58,7 +58,7 @@ def test_tables_do_not_go_where_something_else_is(
     (home / "letters").mkdir()
     (home / "photos").mkdir()
     status, told = refused(capsys, "run", "--from", evidence, "--into", home)
-    assert status == 2
+    assert status == 64
     assert "it holds other things (letters and 1 more) and no tables" in told
     assert sorted(os.listdir(home)) == ["letters", "photos"]
 
@@ -71,7 +71,7 @@ def test_tables_do_not_go_into_a_file_or_below_one(
     for into in (tmp_path / "file", tmp_path / "file" / "below"):
         status, told = refused(capsys, "run", "--from", evidence, "--into", into)
         assert (status, told) == (
-            2,
+            64,
             f"kelpie pipeline: --into {into}: that is a file; tables go into a folder.\n",
         )
 
@@ -80,7 +80,7 @@ def test_tables_do_not_go_into_a_file_or_below_one(
 def test_folder_that_cannot_be_written_is_told(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before Spark finds out in a hundred tasks."""
     status, told = refused(capsys, "run", "--from", evidence, "--into", "/proc/self")
-    assert status == 2
+    assert status == 64
     assert told.startswith("kelpie pipeline: --into /proc/self: tables cannot be written there: ")
 
 
@@ -88,7 +88,7 @@ def test_tables_are_not_put_into_what_is_read(evidence: Path, capsys: pytest.Cap
     """The next run would take them for evidence."""
     for into in (evidence, evidence / "tables"):
         status, told = refused(capsys, "run", "--from", evidence, "--into", into)
-        assert status == 2
+        assert status == 64
         assert "be read with it the next time" in told
 
 
@@ -97,7 +97,7 @@ def test_unknown_time_zone_is_told(
 ) -> None:
     """Rather than read as UTC."""
     words = ["run", "--from", evidence, "--into", tmp_path / "t", "--time-zone", "Europe/Atlantis"]
-    assert refused(capsys, *words)[0] == 2
+    assert refused(capsys, *words)[0] == 64
 
 
 def test_without_java_it_is_said_what_to_install(
@@ -107,7 +107,7 @@ def test_without_java_it_is_said_what_to_install(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     status, told = refused(capsys, "run", "-q", "--from", evidence, "--into", tmp_path / "tables")
-    assert status == 2
+    assert status == 64
     assert told.startswith("kelpie pipeline: Java is missing (no java on the PATH). Install Java 17 or newer")
 
 
@@ -121,7 +121,7 @@ def test_java_that_is_too_old_is_told_with_its_version(
     old.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
     status, told = refused(capsys, "run", "-q", "--from", evidence, "--into", tmp_path / "tables")
-    assert status == 2
+    assert status == 64
     assert f"Java 17 or newer is missing: {old} is Java 11." in told
 
 
@@ -159,7 +159,7 @@ def test_without_the_extra_it_is_said_what_to_install(evidence: Path, tmp_path: 
     done = subprocess.run(
         [sys.executable, "-c", hidden, *words], capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 2
+    assert done.returncode == 64
     assert "pip install 'kelpie-kafka[pipeline]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "tables").exists()

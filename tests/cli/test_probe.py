@@ -247,17 +247,17 @@ def test_misunderstandings_are_mended_by_the_message(arguments: tuple[str, ...])
     """Status 2, and what to write instead."""
     with pytest.raises(CommandError) as raised:
         _probe(*arguments)
-    assert raised.value.status == 2
+    assert raised.value.status == 64
 
 
 @pytest.mark.parametrize("arguments", [("g", "--reset", "never"), ("g", "--timeout", "0"), ("g", "--join")])
 def test_options_that_cannot_be_are_refused(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By argparse, with status 2 and the choices that there are."""
+    """By argparse, with status 64 and the choices that there are."""
     with pytest.raises(SystemExit) as ended:
         _probe("-b", "127.0.0.1:1", *arguments)
-    assert ended.value.code == 2
+    assert ended.value.code == 64
     assert "error:" in capsys.readouterr().err
 
 

@@ -79,7 +79,7 @@ def test_without_matplotlib_the_message_names_the_extra(
 ) -> None:
     """Said before the runs, and only to those who ask for a picture."""
     monkeypatch.setattr("kelpie.cli.pictures.find_spec", lambda name: None)
-    assert main([*QUICK, "--picture", str(tmp_path / "x.svg")]) == 2
+    assert main([*QUICK, "--picture", str(tmp_path / "x.svg")]) == 64
     said = capsys.readouterr()
     assert "pip install 'kelpie-kafka[plots]'" in said.err
     assert said.out == ""
@@ -109,7 +109,7 @@ def test_matplotlib_is_loaded_only_for_a_picture() -> None:
 )
 def test_mistakes_are_explained(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """No traceback for a user's mistake."""
-    assert main(["simulate", "attribution", *options]) == 2
+    assert main(["simulate", "attribution", *options]) == 64
     assert words in capsys.readouterr().err
 
 
@@ -118,7 +118,7 @@ def test_unknown_names_are_refused(options: list[str], capsys: pytest.CaptureFix
     """argparse names the choices."""
     with pytest.raises(SystemExit) as ended:
         main(["simulate", "attribution", *options])
-    assert ended.value.code == 2
+    assert ended.value.code == 64
     assert "invalid" in capsys.readouterr().err
 
 
@@ -127,7 +127,7 @@ def test_a_picture_that_cannot_be_written_is_explained(
 ) -> None:
     """The numbers were printed already; only the file is missing."""
     (tmp_path / "folder.svg").mkdir()
-    assert main([*QUICK, "--plan", "join", "--picture", str(tmp_path / "folder.svg")]) == 2
+    assert main([*QUICK, "--plan", "join", "--picture", str(tmp_path / "folder.svg")]) == 64
     said = capsys.readouterr()
     assert "cannot be written: Is a directory." in said.err
     assert "join" in said.out

@@ -81,5 +81,5 @@ def test_pictures_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 )
 def test_a_mistake_is_named(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """No traceback, and what to write instead."""
-    assert main([*COMMAND, *more]) == 2
+    assert main([*COMMAND, *more]) == 64
     assert words in capsys.readouterr().err

@@ -284,11 +284,11 @@ def test_what_the_guard_did_can_be_scraped(guards: Guards, tmp_path: Path, wait_
     [
         (["--", "/no/such/program"], 127, "/no/such/program cannot be started: No such file"),
         (["--", "/"], 126, "/ cannot be started: Permission denied"),
-        ([], 2, "No command is given"),
-        (["--fatal", "(", "--", "true"], 2, "is no regular expression"),
-        (["--restart-on", "rain", "--", "true"], 2, "choose of rebalance-failed"),
-        (["--metrics-file", "/no/such/folder/x.prom", "--", "true"], 2, "cannot be written"),
-        (["--log", "/no/such/folder/x.log", "--", "true"], 2, "cannot be written"),
+        ([], 64, "No command is given"),
+        (["--fatal", "(", "--", "true"], 64, "is no regular expression"),
+        (["--restart-on", "rain", "--", "true"], 64, "choose of rebalance-failed"),
+        (["--metrics-file", "/no/such/folder/x.prom", "--", "true"], 64, "cannot be written"),
+        (["--log", "/no/such/folder/x.log", "--", "true"], 64, "cannot be written"),
     ],
 )
 def test_mistakes_are_told(

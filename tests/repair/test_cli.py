@@ -97,7 +97,7 @@ def test_elect_says_what_would_be_lost(cluster: SyncCluster, said: Said) -> None
     ("arguments", "status", "complaint"),
     [
         (["rehome", "nobody"], 1, "No committed offsets of group nobody"),
-        (["rehome", GROUP, "--undo"], 2, "--undo needs the name to delete"),
+        (["rehome", GROUP, "--undo"], 64, "--undo needs the name to delete"),
         (["reset", GROUP, "--from-file", "no-such.csv"], 1, "no-such.csv cannot be read"),
         (
             ["reset", GROUP, "--to-last-known", "no-such-folder"],

@@ -5,23 +5,30 @@ import sys
 import textwrap
 from typing import Any, NoReturn
 
+from kelpie.model.quoting import harmless
+
+USAGE = 64
+"""Exit status of every command that was asked for wrongly: EX_USAGE of sysexits.h. 2 means other things."""
+CANNOT_WRITE = 74
+"""Exit status of a command whose output could not be written: EX_IOERR."""
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
 
 class CommandParser(argparse.ArgumentParser):
-    """Explains a mistake with the usage of the command in which it was made.
-
-    `usage_status` is the exit status after a mistake in the options.
-    """
-
-    def __init__(self, *arguments: Any, usage_status: int = 2, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._usage_status = usage_status
+    """Explains a mistake with the usage of the command in which it was made."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(self._usage_status, f"{self.prog}: error: {message}\n")
+        self.exit(USAGE, f"{self.prog}: error: {harmless(message)}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse would swallow that help cannot be written."""
+        if message:
+            print(message, end="", file=file or sys.stderr)
 
     def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
-        """argparse has the outermost parser complain of unknown options, with the status of that parser."""
+        """argparse has the outermost parser complain of unknown options, with the usage of that parser."""
         parsed, unknown = super().parse_known_args(*arguments, **named)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -31,7 +38,7 @@ class CommandParser(argparse.ArgumentParser):
 class CommandError(Exception):
     """Something a user can mend. Its text says what happened, where, and what to do next."""
 
-    def __init__(self, message: str, status: int = 2) -> None:
+    def __init__(self, message: str, status: int = USAGE) -> None:
         super().__init__(message)
         self.status = status
 

@@ -1,7 +1,7 @@
 """kelpie consume: reads topics as a member of a group, and says at each rebalance what it does and why.
 
-Exit status: 0 it ended as asked; 1 it failed, or --idle ended it before --max-messages; 2 the command was not
-understood, or nothing answered; 130 after Ctrl-C, 143 after SIGTERM.
+Exit status: 0 it ended as asked; 1 it failed, or --idle ended it before --max-messages; 64 the command was
+not understood, or nothing answered; 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import CommandError, folded, option
+from kelpie.cli.command import USAGE, CommandError, folded, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.consume_output import Narrator, RecordCounter, RecordPrinter
 from kelpie.client.client_errors import ClientError
@@ -45,7 +45,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "is coordinated by Kafka; with --zookeeper by its members, as in Kafka 0.8 to 1.1, whose consumers "
         "can be in the same group. Says on standard error, at each rebalance, what it does and why. It joins "
         "the group, takes partitions from other members and commits offsets. Exit status: 0 it ended as "
-        "asked, 1 it failed, or --idle ended it before --max-messages, 2 the command was not understood or "
+        "asked, 1 it failed, or --idle ended it before --max-messages, 64 the command was not understood or "
         "nothing answered, 130 after Ctrl-C.",
     )
     parser.set_defaults(run=_run)
@@ -77,7 +77,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _error(reason: object, status: int = 2) -> CommandError:
+def _error(reason: object, status: int = USAGE) -> CommandError:
     return CommandError(folded(harmless(str(reason)), "consume"), status)
 
 

@@ -39,7 +39,6 @@ from kelpie.model.words import moment
 from kelpie.store import Store
 
 NOTHING_TO_SEE = 3
-MISUNDERSTOOD = 64
 
 _STATUS = {None: 0, Severity.NOTICE: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 _WATCH_S = 10.0
@@ -55,7 +54,6 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         epilog="Exit status: 0 nothing wrong, or notices; 1 a warning; 2 something critical; 3 not all "
         "is known: neither a broker nor ZooKeeper answered, no file could be read, or a group could not be "
         "judged; 64 the command was not understood.",
-        usage_status=MISUNDERSTOOD,  # 2 means that something is critical.
     )
     parser.set_defaults(run=_run)
     option(
@@ -123,7 +121,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _run(arguments: argparse.Namespace) -> int:
     if "" in arguments.groups:
-        raise CommandError("An empty name is no name for a group.", MISUNDERSTOOD)
+        raise CommandError("An empty name is no name for a group.")
     codes = _codes(arguments.code)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -166,17 +164,17 @@ def _pasteable(diagnosis: Diagnosis, arguments: argparse.Namespace, examination:
 def _of_tables(arguments: argparse.Namespace) -> Diagnosis:
     others = (arguments.bootstrap_server, arguments.zookeeper, arguments.evidence or None, arguments.watch)
     if any(other is not None for other in others):
-        raise CommandError("--tables goes without -b, --zookeeper, --evidence and --watch.", MISUNDERSTOOD)
+        raise CommandError("--tables goes without -b, --zookeeper, --evidence and --watch.")
     try:
         from kelpie.pipeline.results import NoTables, read_diagnosis  # noqa: PLC0415 - who has no tables needs none.
     except ImportError as error:
         raise CommandError(
-            f"Tables need Spark and Delta: pip install 'kelpie-kafka[pipeline]'. ({error})", MISUNDERSTOOD
+            f"Tables need Spark and Delta: pip install 'kelpie-kafka[pipeline]'. ({error})"
         ) from None
     try:
         return read_diagnosis(arguments.tables, arguments.cluster, arguments.groups or None)
     except NoTables as error:
-        raise CommandError(str(error), MISUNDERSTOOD) from None
+        raise CommandError(str(error)) from None
 
 
 def _examination(arguments: argparse.Namespace, store: Store | None) -> Examination:
@@ -184,21 +182,18 @@ def _examination(arguments: argparse.Namespace, store: Store | None) -> Examinat
     if not online and arguments.zookeeper is None and not arguments.evidence:
         raise CommandError(
             "What should it look at? Give a cluster with -b HOST:PORT or --zookeeper HOST:PORT, or files "
-            "with --evidence DIR.",
-            MISUNDERSTOOD,
+            "with --evidence DIR."
         )
     if arguments.watch is not None and not online and arguments.zookeeper is None:
-        raise CommandError("--watch needs a cluster: files do not change.", MISUNDERSTOOD)
+        raise CommandError("--watch needs a cluster: files do not change.")
     missing = [str(path) for path in arguments.evidence if not path.exists()]
     if missing:
-        raise CommandError(
-            f"There is no {', '.join(missing)}. (Names of groups go before --evidence.)", MISUNDERSTOOD
-        )
+        raise CommandError(f"There is no {', '.join(missing)}. (Names of groups go before --evidence.)")
     try:
         settings = settings_from(arguments) if online else None
         hints = hints_of(arguments)
     except CommandError as error:
-        raise CommandError(str(error), MISUNDERSTOOD) from None
+        raise CommandError(str(error)) from None
     evidence = read_evidence(arguments.evidence, hints=hints)
     return Examination(
         settings,
@@ -271,7 +266,7 @@ def _codes(given: list[str]) -> set[str]:
     unknown = codes - rules().keys()
     if unknown:
         raise CommandError(
-            f"There is no finding {', '.join(sorted(unknown))}; kelpie explain lists them all.", MISUNDERSTOOD
+            f"There is no finding {', '.join(sorted(unknown))}; kelpie explain lists them all."
         )
     return codes
 

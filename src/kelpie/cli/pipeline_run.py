@@ -27,7 +27,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="take in files, and make all tables that follow",
         description="Recognises each file below the folders, takes in those that are new, and makes all "
         "tables that follow. It says which files it could not use and why. Run it again when there is more: "
-        "a file counts once. Exit status: 0 if done, 1 if no file was of any use, 2 for options that cannot "
+        "a file counts once. Exit status: 0 if done, 1 if no file was of any use, 64 for options that cannot "
         "be, 3 if Spark could not do it.",
     )
     parser.set_defaults(run=run)

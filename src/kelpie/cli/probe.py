@@ -1,6 +1,6 @@
 """kelpie probe: the way of a consumer to its next record, step by step, and the step that fails.
 
-Exit status: 0 the way is free; 1 a step fails; 2 the command was not understood.
+Exit status: 0 the way is free; 1 a step fails; 64 the command was not understood.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Walks the way of a consumer, from the bootstrap address to the record it would read "
         "next, and tells each step. The group is only read, never joined: joining is tried with a scratch "
         "group on the same partition of __consumer_offsets, which is left and deleted again. Exit status: 0 "
-        "the way is free, 1 a step fails, 2 the command was not understood.",
+        "the way is free, 1 a step fails, 64 the command was not understood.",
     )
     parser.set_defaults(run=_run)
     parser.add_argument("group", nargs="?", metavar="GROUP", help="the group whose way is walked")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from kelpie.cli.command import CommandError, folded, option, setting
+from kelpie.cli.command import USAGE, CommandError, folded, option, setting
 from kelpie.real import java, state
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import ClusterRefused, RealError
@@ -81,7 +81,7 @@ def _mending(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Nam
         except CommandError as error:
             text, status = str(error), error.status
         except RealError as error:
-            text, status = str(error), 2 if isinstance(error, ClusterRefused) else 1
+            text, status = str(error), USAGE if isinstance(error, ClusterRefused) else 1
         except BrokenPipeError:
             raise
         except OSError as error:

@@ -4,6 +4,6 @@
 class GuardFailed(Exception):
     """The guard cannot do what its options ask for. `status` is its exit code."""
 
-    def __init__(self, message: str, status: int = 2) -> None:
+    def __init__(self, message: str, status: int = 64) -> None:
         super().__init__(message)
         self.status = status
