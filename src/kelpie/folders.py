@@ -14,6 +14,11 @@ def state() -> Path:
     return _folder("KELPIE_STATE", "XDG_STATE_HOME", ".local/state")
 
 
+def config() -> Path:
+    """Files that people write: profiles of clusters."""
+    return _folder("KELPIE_CONFIG", "XDG_CONFIG_HOME", ".config")
+
+
 def _folder(variable: str, shared: str, under_home: str) -> Path:
     if chosen := os.environ.get(variable):
         return Path(chosen).expanduser().absolute()

@@ -6,15 +6,32 @@ from pathlib import Path
 import pytest
 
 from kelpie.cli.command import CommandError
-from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.connecting import BOOTSTRAP, COMMAND_CONFIG, add_connection_options, settings_from
 from kelpie.client.address import Address
 from kelpie.client.settings import Settings
 
 
 def _settings(*words: str) -> Settings:
+    return settings_from(_parsed(*words))
+
+
+def _parsed(*words: str) -> argparse.Namespace:
+    """As `kelpie` does it."""
     parser = argparse.ArgumentParser()
-    add_connection_options(parser)
-    return settings_from(parser.parse_args(words))
+    parser.add_argument("--evidence", nargs="+", default=[])
+    add_connection_options(parser, instead=("evidence",))
+    arguments = parser.parse_args(words)
+    arguments.complete(arguments)
+    return arguments
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Whoever runs the tests may have profiles and variables of their own."""
+    for name in (BOOTSTRAP, COMMAND_CONFIG):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KELPIE_CONFIG", str(tmp_path))
+    return tmp_path
 
 
 def test_addresses_and_timeout_are_taken_from_the_options() -> None:
@@ -56,3 +73,60 @@ def test_timeouts_that_cannot_be_are_refused(timeout: str, capsys: pytest.Captur
     with pytest.raises(SystemExit):
         _settings("-b", "one:9092", "--timeout", timeout)
     assert "number of seconds" in capsys.readouterr().err
+
+
+def test_the_environment_stands_for_what_the_options_leave_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People set it once a day; an option still wins."""
+    file = tmp_path / "client.properties"
+    file.write_text("request.timeout.ms=7000\n")
+    monkeypatch.setenv(BOOTSTRAP, "env:9092")
+    assert _settings().bootstrap == (Address("env", 9092),)
+    monkeypatch.setenv(COMMAND_CONFIG, str(file))
+    assert _settings().request_timeout_s == 7.0
+    assert _settings("-b", "one:9092").bootstrap == (Address("one", 9092),)
+    assert _settings("-b", "one:9092").request_timeout_s == 7.0
+
+
+def test_files_are_not_mixed_with_the_cluster_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be of another cluster. Whoever wants both says so."""
+    monkeypatch.setenv(BOOTSTRAP, "env:9092")
+    assert _parsed("--evidence", "incident").bootstrap_server is None
+    assert _parsed("--evidence", "incident", "-b", "one:9092").bootstrap_server == "one:9092"
+
+
+def test_a_profile_names_a_cluster(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It wins over the environment, and an option wins over it; paths are relative to its file."""
+    (config / "profiles.toml").write_text(
+        '[production]\nbootstrap = "p1:9092,p2:9092"\ncommand-config = "p.properties"\n[test]\n'
+        'bootstrap = "t1:9092"\n'
+    )
+    (config / "p.properties").write_text("request.timeout.ms=7000\n")
+    monkeypatch.setenv(BOOTSTRAP, "env:9092")
+    monkeypatch.setenv(COMMAND_CONFIG, "/nowhere/client.properties")
+    assert _settings("--profile", "test").bootstrap == (Address("t1", 9092),)
+    production = _settings("--profile", "production")
+    assert (production.bootstrap[1], production.request_timeout_s) == (Address("p2", 9092), 7.0)
+    assert _settings("--profile", "production", "-b", "one:9092").bootstrap == (Address("one", 9092),)
+    assert _parsed("--profile", "test", "--evidence", "incident").bootstrap_server == "t1:9092"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "there is no"),
+        ("[other]\n", "has no profile 'production'. It has: other"),
+        ("[production\n", "cannot be read"),
+        ("production = 1\n", "A profile is a table"),
+        ("[production]\nbroker = 'one:9092'\n", "broker means nothing here"),
+        ("[production]\nbootstrap = 9092\n", "must be text"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_explained(config: Path, text: str | None, said: str) -> None:
+    """With the file and what to write."""
+    if text is not None:
+        (config / "profiles.toml").write_text(text)
+    with pytest.raises(CommandError, match=said) as raised:
+        _settings("--profile", "production")
+    assert "profiles.toml" in str(raised.value)

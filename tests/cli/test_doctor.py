@@ -126,6 +126,28 @@ def test_one_group_may_be_asked_for(
     assert not [it for it in document["findings"] if it["code"] == "KLP101"]
 
 
+def test_groups_are_chosen_by_pattern(doctor: Doctor) -> None:
+    """A pattern that matches nothing is told like a name that nobody knows."""
+    chosen = _as_json(doctor("billing-*", "--exclude", "*-[1-7]", "--json"))
+    assert chosen["groups"] == ["billing-0"]
+    others = _as_json(doctor("--exclude", "billing-0", "--json"))
+    assert others["groups"] == [group for group in GROUPS if group != "billing-0"]
+    status, text = doctor("shipping-*")
+    assert status == 3
+    assert "shipping-*" in text
+
+
+def test_findings_are_chosen_by_severity(
+    cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None]
+) -> None:
+    """The exit status is that of what is told."""
+    _break(cluster, doctor, wait_until)
+    everything = _as_json(doctor("--json"))
+    critical = _as_json(doctor("--json", "--severity", "critical"))
+    assert {finding["severity"] for finding in everything["findings"]} > {"critical"}
+    assert {finding["severity"] for finding in critical["findings"]} == {"critical"}
+
+
 def test_a_group_that_no_broker_knows_is_no_good_news(doctor: Doctor) -> None:
     """A misspelt name in a cron job must not look as if all were well."""
     status, page = doctor("no-such-group")

@@ -45,7 +45,7 @@ class Play:
         if moment.seconds_of_history:
             await examination.examine()
             await asyncio.sleep(moment.seconds_of_history)
-        diagnosis, answered = await examination.examine()
+        diagnosis, answered, _ = await examination.examine()
         assert answered
         found, expected = _found(diagnosis, moment), _expected(moment)
         if found != expected:

@@ -52,14 +52,14 @@ def test_a_program_examines_a_cluster_that_loses_a_coordinator(tmp_path: Path) -
             examination = Examination(
                 settings, store=Store(tmp_path), clock=lambda: round(loop.wall() * 1000)
             )
-            healthy, saw_anything = await examination.examine()
+            healthy, saw_anything, _ = await examination.examine()
             assert saw_anything
             assert healthy.groups == (GROUP,)
             assert LEADERLESS not in {finding.code for finding in healthy.findings}
 
             await cluster.kill(2)
             await asyncio.sleep(30)
-            broken, saw_anything = await examination.examine()
+            broken, saw_anything, _ = await examination.examine()
             assert saw_anything
             assert (LEADERLESS, GROUP) in {(finding.code, finding.group) for finding in broken.findings}
             new, gone = changes(healthy, broken)
@@ -68,7 +68,7 @@ def test_a_program_examines_a_cluster_that_loses_a_coordinator(tmp_path: Path) -
             assert changes(broken, broken) == Changes((), ())
 
             await cluster.kill(1)
-            nothing, saw_anything = await examination.examine()
+            nothing, saw_anything, _ = await examination.examine()
             assert not saw_anything
             assert nothing.groups == (GROUP,)
 
@@ -79,7 +79,7 @@ def test_files_alone_can_be_examined() -> None:
     """Without a cluster there is nothing to survey, and nothing to remember."""
     view = PartitionView(OFFSETS_TOPIC, 0, -1, (1,), ())
     evidence = Observations(partitions=[view], known_groups={GROUP: "a log"})
-    diagnosis, saw_anything = asyncio.run(Examination(evidence=evidence).examine())
+    diagnosis, saw_anything, _ = asyncio.run(Examination(evidence=evidence).examine())
     assert saw_anything
     assert diagnosis.groups == (GROUP,)
     unreadable = Observations(unasked=[Unasked("file", "x", "It is empty.")])

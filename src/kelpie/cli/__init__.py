@@ -98,6 +98,8 @@ def _run(words: Sequence[str], command: str) -> int:
         return USAGE
     arguments = parser(command).parse_args(words)
     try:
+        if complete := getattr(arguments, "complete", None):
+            complete(arguments)
         status: int = arguments.run(arguments)
     except CommandError as error:
         print(f"kelpie {arguments.command}: {error}", file=sys.stderr)

@@ -63,7 +63,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "what Kafka keeps in ZooKeeper as well, or, without -b, that alone",
     )
     option(parser, "-q --quiet", "only what a person should know")
-    add_connection_options(parser)
+    add_connection_options(parser, instead=("zookeeper",))
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -1,25 +1,42 @@
-"""The options by which every command reaches a cluster: -b, --command-config, --timeout."""
+"""How every command reaches a cluster: -b, --command-config, --profile, --timeout, and the environment.
+
+An option counts first, then the profile, then the environment: KELPIE_BOOTSTRAP stands for -b, and
+KELPIE_COMMAND_CONFIG for --command-config. A command that is given something else to look at, such as files,
+does not look at the environment's cluster as well: the two may have nothing to do with each other.
+"""
 
 import argparse
+import os
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError, option
+from kelpie.cli.profiles import read_profile
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
 
+BOOTSTRAP, COMMAND_CONFIG = "KELPIE_BOOTSTRAP", "KELPIE_COMMAND_CONFIG"
 
-def add_connection_options(parser: argparse.ArgumentParser) -> None:
+
+def add_connection_options(parser: argparse.ArgumentParser, *, instead: Sequence[str] = ()) -> None:
+    """`instead`: options that name something else to look at, by the names of their values."""
+    parser.set_defaults(complete=partial(complete, instead=instead))
     options = parser.add_argument_group("connection")
     option(
-        options, "-b --bootstrap-server HOST:PORT[,…]", "brokers to begin with; one that answers is enough"
+        options,
+        "-b --bootstrap-server HOST:PORT[,…]",
+        f"brokers to begin with; one that answers is enough; ${BOOTSTRAP} if left out",
     )
     option(
         options,
         "--command-config FILE",
-        "client properties, as Kafka's own tools take them: security, and bootstrap.servers for -b",
+        "client properties, as Kafka's own tools take them: security, and bootstrap.servers for -b; "
+        f"${COMMAND_CONFIG} if left out",
     )
+    option(options, "--profile NAME", "the cluster that this name stands for, in profiles.toml")
     option(
         options,
         "--timeout S",
@@ -28,13 +45,26 @@ def add_connection_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def complete(arguments: argparse.Namespace, instead: Sequence[str] = ()) -> None:
+    """Fills in what the options leave out, from the profile or the environment. Raises CommandError."""
+    if arguments.profile is not None:
+        profile = read_profile(arguments.profile)
+        bootstrap, config = profile.bootstrap, profile.command_config
+    elif any(getattr(arguments, name) not in (None, []) for name in instead):
+        return
+    else:
+        bootstrap, config = (os.environ.get(name) or None for name in (BOOTSTRAP, COMMAND_CONFIG))
+    arguments.bootstrap_server = arguments.bootstrap_server or bootstrap
+    arguments.command_config = arguments.command_config or config
+
+
 def settings_from(arguments: argparse.Namespace) -> Settings:
     """What the options amount to. Raises CommandError."""
     try:
         settings = read_settings(arguments.command_config, arguments.bootstrap_server)
     except BadSettings as error:
         missing = arguments.bootstrap_server is None and arguments.command_config is None
-        hint = " Give its address with -b HOST:PORT." if missing else ""
+        hint = f" Give its address with -b HOST:PORT, or in ${BOOTSTRAP}." if missing else ""
         raise CommandError(f"{'No broker is named.' if missing else error}{hint}") from None
     limit = arguments.timeout
     if limit is None:

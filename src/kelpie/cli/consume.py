@@ -68,7 +68,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     told = parser.add_mutually_exclusive_group()
     option(told, "-v --verbose", "tell every step")
     option(told, "-q --quiet", "tell no step")
-    add_connection_options(parser)
+    add_connection_options(parser, instead=("zookeeper",))
 
 
 def _number(text: str) -> int:

@@ -26,7 +26,7 @@ def add_topic_options(parser: argparse.ArgumentParser) -> None:
         type=int,
     )
     option(parser, "--describe FILE", "what kafka-topics --describe printed, instead of a cluster", type=Path)
-    add_connection_options(parser)
+    add_connection_options(parser, instead=("partitions", "describe"))
 
 
 def topic_of(arguments: argparse.Namespace) -> ClusterView | None:

@@ -60,7 +60,7 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add_log_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     add_spark_options(parser)
-    add_connection_options(parser)
+    add_connection_options(parser, instead=("sources",))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from kelpie.doctor.zookeeper_cases import ZooKeeperMaterial, is_of_zookeeper
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
+from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Listing, Observations
 from kelpie.observations.ordering import by_time, grouped, time_of
@@ -34,23 +35,27 @@ def build(
     observations: Observations,
     *,
     now: Instant | None = None,
-    groups: Iterable[str] | None = None,
+    groups: Iterable[str] | Selection | None = None,
     bootstrap: str = "",
     zookeeper: str = "",
 ) -> tuple[ClusterView, list[Case]]:
-    """Cases of these groups, or of all known ones, by name.
+    """Cases of these groups, or of all known ones, by name. A selection chooses among those that are known.
 
     Without `now`, it is the end of what was seen. `bootstrap` and `zookeeper` are for commands to paste.
     """
+    is_all = groups is None or (isinstance(groups, Selection) and groups.is_all)
     cluster = build_cluster(
-        observations, now=now, bootstrap=bootstrap, zookeeper=zookeeper, all_groups=groups is None
+        observations, now=now, bootstrap=bootstrap, zookeeper=zookeeper, all_groups=is_all
     )
     material = _Material(observations, observations.listings, cluster)
     of_zookeeper = ZooKeeperMaterial(observations, cluster)
     of_kafka = material.all_groups(but=of_zookeeper.groups)
+    if isinstance(groups, Selection):
+        groups = groups.chosen(of_kafka | of_zookeeper.groups)
     if groups is None:
         wanted, in_zookeeper = of_kafka, of_zookeeper.groups
     else:
+        groups = list(groups)
         in_zookeeper = {group for group in groups if group in of_zookeeper.groups}
         wanted = {group for group in groups if group in of_kafka or group not in in_zookeeper}
     unasked = grouped((row for row in observations.unasked if row.kind == "group"), lambda row: row.name)

@@ -61,14 +61,18 @@ class Diagnosis:
     of_other_kinds: tuple[str, ...] = ()
     """Groups with members, of a kind that no rule judges: share groups, groups of the Streams protocol."""
 
-    def only(self, codes: Collection[str]) -> "Diagnosis":
-        """With findings and open questions of these codes alone; all if there are none."""
-        if not codes:
-            return self
+    def only(self, codes: Collection[str] = (), at_least: Severity = Severity.NOTICE) -> "Diagnosis":
+        """With findings and open questions of these codes alone, all if there are none; and with findings
+        of at least this severity.
+        """
         return replace(
             self,
-            findings=tuple(finding for finding in self.findings if finding.code in codes),
-            open=tuple(question for question in self.open if question.code in codes),
+            findings=tuple(
+                finding
+                for finding in self.findings
+                if finding.severity >= at_least and (not codes or finding.code in codes)
+            ),
+            open=tuple(question for question in self.open if not codes or question.code in codes),
         )
 
     def with_commands(self, change: Callable[[str], str]) -> "Diagnosis":

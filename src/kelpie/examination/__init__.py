@@ -4,7 +4,7 @@
     from kelpie.client.settings import Settings
     from kelpie.examination import Examination
 
-    diagnosis, saw_anything = asyncio.run(Examination(Settings.of("kafka-1:9092")).examine())
+    diagnosis, saw_anything, cases = asyncio.run(Examination(Settings.of("kafka-1:9092")).examine())
     for finding in diagnosis.findings:
         print(finding.code, finding.group, finding.summary)
 

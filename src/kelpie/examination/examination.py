@@ -12,10 +12,12 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey, unreachable, wall_clock
 from kelpie.client.zookeeper_survey import ZooKeeperPlace, survey_zookeeper
+from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.report import presentation_of
+from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Illness, Observations, Unasked
 from kelpie.store import Store
@@ -25,6 +27,8 @@ class Examined(NamedTuple):
     diagnosis: Diagnosis
     saw_anything: bool
     """False if neither a broker nor ZooKeeper answered, and files say nothing: so does the diagnosis."""
+    cases: Sequence[Case] = ()
+    """What was judged: all that is known of each group, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,8 @@ class Examination:
 
     settings: Settings | None = None
     """How to reach the cluster. None: only files are examined."""
-    groups: Sequence[str] | None = None
-    """None: all groups."""
+    groups: Sequence[str] | Selection | None = None
+    """By name, or chosen among those that are known. None: all groups."""
     evidence: Observations = field(default_factory=Observations)
     """What files say (`kelpie.evidence.read_evidence`)."""
     history_bytes: int | None = BYTES_PER_PARTITION
@@ -56,13 +60,13 @@ class Examination:
         is_live = self.settings is not None or self.zookeeper is not None
         now = self.clock() if is_live else None
         rows = Observations().add(of_brokers.rows, of_brokers.earlier, of_zookeeper)
-        diagnosis = self._judge(rows, now)
+        diagnosis, cases = self._judge(rows, now)
         if self.store is not None and of_brokers.answered:
             assert now is not None
             gone, ill = _gone(diagnosis), ill_groups(diagnosis, now)
             self.store.remember(of_brokers.cluster, of_brokers.rows, now, gone, of_brokers.addresses, ill=ill)
         saw_anything = of_brokers.answered or has_rows(of_zookeeper) or has_rows(self.evidence)
-        return Examined(diagnosis, saw_anything)
+        return Examined(diagnosis, saw_anything, cases)
 
     async def _ask_brokers(self) -> "_Answers":
         if self.settings is None:
@@ -108,11 +112,14 @@ class Examination:
         known = {**earlier.known_groups, **self.evidence.known_groups}
         observations = await survey(nodes, groups=self.groups, known=known, now=self.clock)
         if self.history_bytes is not None and any(broker.alive for broker in observations.brokers):
-            history = await read_history(nodes, observations, self.history_bytes, groups=self.groups)
+            groups = self.groups
+            if isinstance(groups, Selection):
+                groups = None if groups.is_all else groups.chosen(_names(observations))
+            history = await read_history(nodes, observations, self.history_bytes, groups=groups)
             observations.add(history)
         return observations
 
-    def _judge(self, rows: Observations, now: Instant | None) -> Diagnosis:
+    def _judge(self, rows: Observations, now: Instant | None) -> tuple[Diagnosis, Sequence[Case]]:
         cluster, cases = build(
             rows.add(self.evidence),
             now=now,
@@ -120,7 +127,7 @@ class Examination:
             bootstrap=",".join(map(str, self.settings.bootstrap)) if self.settings is not None else "",
             zookeeper=self.zookeeper.hosts if self.zookeeper is not None else "",
         )
-        return diagnose_all(cluster, cases)
+        return diagnose_all(cluster, cases), cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,11 @@ class _Answers:
     """Its name in the store."""
     addresses: Sequence[str] = ()
     answered: bool = False
+
+
+def _names(survey: Observations) -> set[str]:
+    """Of all groups that brokers list, or that are known from before."""
+    return {group for listing in survey.listings for group in listing.groups} | survey.known_groups.keys()
 
 
 def has_rows(observations: Observations) -> bool:

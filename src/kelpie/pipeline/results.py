@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.model.selection import Selection
 from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.pipeline.diagnosis.cluster import KnownCluster, clusters_of
@@ -25,12 +26,14 @@ def are_tables(folder: Path) -> bool:
 
 
 def read_diagnosis(
-    folder: Path, cluster: str | None = None, groups: Collection[str] | None = None
+    folder: Path, cluster: str | None = None, groups: Collection[str] | Selection | None = None
 ) -> Diagnosis:
     """The findings for these groups, or for all, from when the tables were made. Raises NoTables."""
     lake = Lake(folder)
     name = _chosen(lake, cluster)
     health = _rows(lake, "group_health", name)
+    if isinstance(groups, Selection):
+        groups = groups.chosen({row["group"]: None for row in health})
     wanted_rows = [row for row in health if groups is None or row["group"] in groups]
     picture = KnownCluster(lake, name)
     view = picture.view(instant(max((row["at"] for row in health), default=None)))

@@ -112,7 +112,7 @@ class Run:
             shutil.copy(self.cluster.brokers[0].log, self.folder / "logs" / "broker-1.log")
             evidence = read_evidence([self.folder / "logs"])
             settings = Settings.of(self.cluster.bootstrap_servers)
-            diagnosis, _ = await Examination(settings, evidence=evidence, store=store).examine()
+            diagnosis, _, _ = await Examination(settings, evidence=evidence, store=store).examine()
             if (_found(diagnosis) == TRUTH and _is_refused(diagnosis)) or time.monotonic() > deadline:
                 return diagnosis
             await asyncio.sleep(0.3)

@@ -218,7 +218,7 @@ async def _diagnosed(servers: str, store: Store) -> Diagnosis:
     """Looks again and again, as `kelpie doctor --watch` does, until all is found or time is up."""
     deadline = time.monotonic() + LIMIT_S
     while True:
-        diagnosis, _ = await Examination(Settings.of(servers), store=store).examine()
+        diagnosis, _, _ = await Examination(Settings.of(servers), store=store).examine()
         if _found(diagnosis) == TRUTH or time.monotonic() > deadline:
             return diagnosis
         await asyncio.sleep(0.5)

@@ -41,6 +41,7 @@ from kelpie.client.survey.brokers import meet_all
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
+from kelpie.model.selection import Selection
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
 from kelpie.observations.cluster import NO_LEADER
 from kelpie.wire.api.list_groups import ListedGroup
@@ -72,16 +73,16 @@ class SurveyOptions:
 async def survey(
     where: Nodes | Settings,
     *,
-    groups: Sequence[str] | None = None,
+    groups: Sequence[str] | Selection | None = None,
     known: Mapping[str, str] | Sequence[str] = (),
     options: SurveyOptions | None = None,
     now: Clock = wall_clock,
 ) -> Observations:
     """The state of a cluster, as far as it can be had: what could not be asked is in `unasked`.
 
-    `groups`: the groups to survey; all by default. `known`: further groups, by where they are known from;
-    they are asked for although no broker may list them. Raises BadSettings, and nothing else that a cluster
-    can cause.
+    `groups`: the groups to survey, by name, or chosen among those that are known; all by default. `known`:
+    further groups, by where they are known from; they are asked for although no broker may list them. Raises
+    BadSettings, and nothing else that a cluster can cause.
     """
     options = options or SurveyOptions()
     if isinstance(where, Nodes):
@@ -101,7 +102,7 @@ async def survey(
 
 async def _survey(
     nodes: Nodes,
-    groups: Sequence[str] | None,
+    groups: Sequence[str] | Selection | None,
     known: Mapping[str, str] | Sequence[str],
     options: SurveyOptions,
     now: Clock,
@@ -115,8 +116,11 @@ async def _survey(
     asking.seen.known_groups = _sources(known)
     by_broker = await meet_all(asking)
     listed = {group.group_id: group for rows in by_broker.values() for group in rows}
-    everyone = dict.fromkeys([*listed, *asking.seen.known_groups, *(groups or ())])
+    everyone = dict.fromkeys([*listed, *asking.seen.known_groups])
+    if isinstance(groups, Selection):
+        groups = groups.chosen(everyone)
     wanted = list(everyone if groups is None else dict.fromkeys(groups))
+    everyone |= dict.fromkeys(wanted)
     names_by_broker = {node: [group.group_id for group in rows] for node, rows in by_broker.items()}
     coordinators = GroupCoordinators(asking, asking.seen.partitions, names_by_broker)
     await coordinators.look_up(coordinators.disputed, everyone)
