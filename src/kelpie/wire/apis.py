@@ -1,6 +1,6 @@
 """The APIs that Kelpie speaks, by key. An API's module is imported when it is first asked for.
 
-Requests between brokers, and those of share and streams groups, are not among them.
+Requests between brokers, and those that read and acknowledge records of share groups, are not among them.
 """
 
 import re
@@ -71,8 +71,13 @@ NAMES: dict[int, str] = {
     69: "ConsumerGroupDescribe",
     74: "ListConfigResources",
     75: "DescribeTopicPartitions",
+    76: "ShareGroupHeartbeat",
+    77: "ShareGroupDescribe",
     80: "AddRaftVoter",
     81: "RemoveRaftVoter",
+    88: "StreamsGroupHeartbeat",
+    89: "StreamsGroupDescribe",
+    90: "DescribeShareGroupOffsets",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int8, Int16, Int32, UInt16, Uuid, struct
+from kelpie.wire.schema import Int8, Int16, Int32, Int64, UInt16, Uuid, struct
 
 
 @struct
@@ -80,3 +80,48 @@ class QuotaEntity:
 class Principal:
     principal_type: str
     principal_name: str
+
+
+@struct
+class DescribedTopicPartitions:
+    topic_id: Uuid
+    topic_name: str
+    partitions: list[Int32]
+
+
+@struct
+class DescribedAssignment:
+    topic_partitions: list[DescribedTopicPartitions]
+
+
+@struct
+class KeyValue:
+    key: str
+    value: str
+
+
+@struct
+class StreamsTopicInfo:
+    name: str
+    partitions: Int32
+    replication_factor: Int16
+    topic_configs: list[KeyValue]
+
+
+@struct
+class StreamsEndpoint:
+    host: str
+    port: UInt16
+
+
+@struct
+class TaskIds:
+    subtopology_id: str
+    partitions: list[Int32]
+
+
+@struct
+class TaskOffset:
+    subtopology_id: str
+    partition: Int32
+    offset: Int64

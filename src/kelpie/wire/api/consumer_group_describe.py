@@ -6,7 +6,8 @@ v1   classic members in such a group are marked (KIP-1099): response + member_ty
 
 from __future__ import annotations
 
-from kelpie.wire.schema import Int8, Int16, Int32, Uuid, field, request, response, struct
+from kelpie.wire.schema import Int8, Int16, Int32, field, request, response, struct
+from kelpie.wire.structs import DescribedAssignment
 
 
 @request(key=69, versions="0-1", flexible="0+")
@@ -47,15 +48,3 @@ class ConsumerGroupDescribeMember:
     assignment: DescribedAssignment
     target_assignment: DescribedAssignment
     member_type: Int8 = field("1+", default=-1)
-
-
-@struct
-class DescribedAssignment:
-    topic_partitions: list[DescribedTopicPartitions]
-
-
-@struct
-class DescribedTopicPartitions:
-    topic_id: Uuid
-    topic_name: str
-    partitions: list[Int32]
