@@ -28,6 +28,7 @@ from kelpie.model.quoting import harmless
 
 COMMANDS = (
     "doctor",
+    "groups",
     "explain",
     "probe",
     "consume",

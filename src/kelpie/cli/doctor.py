@@ -24,6 +24,7 @@ from kelpie.cli.examining import (
     examination_from,
     is_online,
     selection_of,
+    severity,
     store_for,
 )
 from kelpie.cluster.commands import with_properties
@@ -75,7 +76,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         parser,
         "--severity WORD",
         "tell only findings of at least this severity: notice, warning or critical",
-        type=_severity,
+        type=severity,
         default=Severity.NOTICE,
     )
     add_connection_options(parser, instead=("evidence", "tables", "zookeeper"))
@@ -184,10 +185,3 @@ def _codes(given: list[str]) -> set[str]:
             f"There is no finding {', '.join(sorted(unknown))}; kelpie explain lists them all."
         )
     return codes
-
-
-def _severity(text: str) -> Severity:
-    try:
-        return Severity[text.upper()]
-    except KeyError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no severity: notice, warning or critical") from None

@@ -16,6 +16,7 @@ from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.node_path import node_path
 from kelpie.client.history import BYTES_PER_PARTITION
 from kelpie.client.zookeeper_survey import LIMIT_S, ZooKeeperPlace
+from kelpie.doctor.finding import Severity
 from kelpie.evidence import read_evidence
 from kelpie.examination import Examination
 from kelpie.model.selection import Selection
@@ -142,3 +143,10 @@ def _bytes(text: str) -> int:
     if not number.isdecimal() or unit is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes: 512K, 2M, or none")
     return int(number) * unit
+
+
+def severity(text: str) -> Severity:
+    try:
+        return Severity[text.upper()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no severity: notice, warning or critical") from None

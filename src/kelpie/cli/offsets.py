@@ -3,14 +3,13 @@
 import argparse
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from kelpie.cli.command import CommandError, option
 from kelpie.cli.text_table import text_table
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.model.names import TopicPartition
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, iso_time
 from kelpie.repair import offsets_file
 from kelpie.repair.claims import SettledOffset
 from kelpie.repair.plan import CannotRepair
@@ -113,6 +112,4 @@ def _table(rows: Iterable[tuple[str, SettledOffset]]) -> str:
 
 
 def _moment(at: Instant | None) -> str:
-    if at is None:
-        return "-"
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return "-" if at is None else iso_time(at)

@@ -5,7 +5,6 @@ names of any kind survive any terminal and any file.
 """
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from kelpie.cluster import ClusterView
@@ -13,7 +12,7 @@ from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding
 from kelpie.doctor.report import blast_radius, open_questions, verdict
 from kelpie.doctor.timeline import timeline_of
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, iso_time
 from kelpie.observations import Unasked
 
 VERSION = 1
@@ -122,6 +121,4 @@ def _unasked(row: Unasked) -> dict[str, Any]:
 
 
 def _time(at: Instant | None) -> str | None:
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if at is None else iso_time(at)

@@ -1,0 +1,280 @@
+"""kelpie groups: all groups at a glance, healthy ones too; or one of them, by member and partition.
+
+Exit status: 0 the groups are shown; 3 neither a broker nor ZooKeeper answered and no file could be read, or a
+group that was named is not known; 64 the command was not understood. `kelpie doctor` judges, this shows.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kelpie.cli.command import option
+from kelpie.cli.connecting import add_connection_options
+from kelpie.cli.examining import (
+    NOTHING_TO_SEE,
+    add_examination_options,
+    examination_from,
+    selection_of,
+    severity,
+    store_for,
+)
+from kelpie.cli.text_table import fitting, terminal_width
+from kelpie.doctor.case import Case
+from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.overview import GroupOverview, PartitionOverview, idle_members, overview, partitions_of
+from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
+from kelpie.model.quoting import harmless
+from kelpie.model.selection import Selection
+from kelpie.model.time import Instant, iso_time
+from kelpie.model.words import counted, duration, listed
+
+_HEAD = (
+    "GROUP",
+    "TYPE",
+    "STATE",
+    "#MEMBERS",
+    "COORDINATOR",
+    "OFFSETS-PARTITION",
+    "LAG",
+    "LAG-TIME",
+    "LAG-PER-MIN",
+    "LAST-COMMIT",
+    "WORST",
+)
+_DISPENSABLE = ("OFFSETS-PARTITION", "COORDINATOR", "TYPE", "LAST-COMMIT", "#MEMBERS", "LAG-PER-MIN")
+_PARTITION_HEAD = (
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "LOG-END-OFFSET",
+    "LAG",
+    "CONSUMER-ID",
+    "HOST",
+    "CLIENT-ID",
+    "LAG-TIME",
+    "LAST-COMMIT",
+)
+"""As Kafka's own tool calls them, and two more."""
+_DISPENSABLE_OF_PARTITIONS = ("GROUP", "LAST-COMMIT", "CLIENT-ID", "HOST", "LAG-TIME", "LOG-END-OFFSET")
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "groups",
+        help="all groups at a glance: state, coordinator, lag and where it goes, worst finding",
+        description="Shows all groups, healthy ones too, a line each. With the name of a group: its members "
+        "and partitions. It changes nothing.",
+        epilog="Exit status: 0 the groups are shown; 3 nothing answered, or a group that was named is not "
+        "known; 64 the command was not understood. kelpie doctor says what is wrong, and what to do.",
+    )
+    parser.set_defaults(run=_run)
+    add_examination_options(parser)
+    option(parser, "--only-with-lag", "only groups with records left to read")
+    option(
+        parser,
+        "--severity WORD",
+        "only groups with a finding of at least this severity: notice, warning or critical",
+        type=severity,
+    )
+    option(
+        parser,
+        "--sort COLUMN",
+        f"{listed(list(_ORDERS), 'or')}; worst if left out",
+        choices=list(_ORDERS),
+        default="worst",
+    )
+    option(parser, "--json", "print JSON")
+    add_connection_options(parser, instead=("evidence", "zookeeper"))
+
+
+_MOST_NOTES = 10
+_Order = Callable[[GroupOverview], Any]
+_ORDERS: dict[str, _Order] = {
+    "worst": lambda row: (
+        -(row.worst.severity if row.worst is not None else 0),
+        -(row.lag_ms or 0),
+        -(row.lag or 0),
+        row.group,
+    ),
+    "name": lambda row: row.group,
+    "lag": lambda row: (-(row.lag if row.lag is not None else -1), row.group),
+    "lag-time": lambda row: (-(row.lag_ms if row.lag_ms is not None else -1), row.group),
+    "lag-per-min": lambda row: (
+        row.lag_change is None,
+        -(row.lag_change if row.lag_change is not None else 0),
+        row.group,
+    ),
+    "members": lambda row: (-(row.members if row.members is not None else -1), row.group),
+    "last-commit": lambda row: (-(row.last_commit or 0), row.group),
+}
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    selection = selection_of(arguments)
+    with store_for(arguments) as store:
+        examined = asyncio.run(examination_from(arguments, selection, store).examine())
+    diagnosis, saw_anything, cases = examined
+    known = [case for case in cases if case.group not in diagnosis.unheard_of]
+    rows = _chosen(overview(known, diagnosis.findings), arguments)
+    show = _print_json if arguments.json else _print_text
+    show(diagnosis, known, rows, in_full=_names_groups(selection, known))
+    _print_what_is_missing(diagnosis, saw_anything)
+    return 0 if saw_anything and not diagnosis.unheard_of else NOTHING_TO_SEE
+
+
+def _chosen(rows: Iterable[GroupOverview], arguments: argparse.Namespace) -> list[GroupOverview]:
+    chosen = [
+        row
+        for row in rows
+        if (not arguments.only_with_lag or row.lag)
+        and (
+            arguments.severity is None or (row.worst is not None and row.worst.severity >= arguments.severity)
+        )
+    ]
+    return sorted(chosen, key=_ORDERS[arguments.sort])
+
+
+def _names_groups(selection: Selection, cases: Sequence[Case]) -> bool:
+    """Whether groups were given by name, and not by pattern: then they are shown in full."""
+    known = {case.group_id or case.group for case in cases}
+    return selection.words is not None and all(word in known for word in selection.words)
+
+
+def _print_json(
+    diagnosis: Diagnosis, cases: Sequence[Case], rows: Sequence[GroupOverview], *, in_full: bool
+) -> None:
+    by_name = {case.group: case for case in cases}
+    groups = []
+    for row in rows:
+        data = group_as_data(row)
+        if in_full:
+            data["partitions"] = [partition_as_data(each) for each in partitions_of(by_name[row.group])]
+            data["idle_members"] = [member.member_id for member in idle_members(by_name[row.group])]
+        groups.append(data)
+    at = diagnosis.cluster.now
+    document = {
+        "version": 1,
+        "at": iso_time(at) if at else None,
+        "groups": groups,
+        "unknown_groups": list(diagnosis.unheard_of),
+        "unasked": [{"kind": row.kind, "name": row.name, "reason": row.reason} for row in diagnosis.unasked],
+    }
+    print(json.dumps(document, indent=2))
+
+
+def _print_text(
+    diagnosis: Diagnosis, cases: Sequence[Case], rows: Sequence[GroupOverview], *, in_full: bool
+) -> None:
+    if in_full:
+        by_name = {case.group: case for case in cases}
+        print("\n\n".join(_in_full(by_name[row.group], row) for row in rows))
+    elif rows:
+        now = diagnosis.cluster.now
+        print(_table(_HEAD, [_cells(row, now) for row in rows], _DISPENSABLE))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], dispensable: Sequence[str]) -> str:
+    table, left_out = fitting(head, rows, dispensable, terminal_width())
+    note = f"\n(Too narrow for {listed(left_out)}: a wider terminal, a file or --json has all.)"
+    return table + (note if left_out else "")
+
+
+def _cells(row: GroupOverview, now: Instant) -> tuple[str, ...]:
+    worst = row.worst
+    return (
+        harmless(row.group),
+        row.kind or "-",
+        row.state or "-",
+        _number(row.members),
+        _number(row.coordinator),
+        _number(row.offsets_partition),
+        ("" if row.lag_is_whole or row.lag is None else ">=") + _number(row.lag),
+        _age(row.lag_ms, row.may_be_older),
+        "-" if row.lag_change is None else f"{row.lag_change:+,.0f}".replace("-0", "+0"),
+        _ago(row.last_commit, now),
+        f"{worst.severity.word} {worst.code}" if worst is not None else "-",
+    )
+
+
+def _in_full(case: Case, row: GroupOverview) -> str:
+    lines = [_headline(case, row)]
+    if row.worst is not None:
+        worst = row.worst
+        lines.append(f"{worst.severity.name} {worst.code} {worst.name}: {harmless(worst.summary)}")
+    partitions = [_partition_cells(case, each) for each in partitions_of(case)]
+    idle = [
+        _member_cells(case, member.member_id, member.host, member.client_id) for member in idle_members(case)
+    ]
+    if partitions or idle:
+        lines.append(_table(_PARTITION_HEAD, [*partitions, *idle], _DISPENSABLE_OF_PARTITIONS))
+    else:
+        lines.append("It has committed nothing, and is assigned nothing, as far as is known.")
+    return "\n".join(lines)
+
+
+def _headline(case: Case, row: GroupOverview) -> str:
+    parts = [row.state or "state not known", row.kind]
+    if row.protocol:
+        parts.append(f"assignor {row.protocol}")
+    if row.members is not None:
+        parts.append(counted(row.members, "member"))
+    if row.offsets_partition is not None:
+        broker = case.cluster.broker_name(row.coordinator) if row.coordinator is not None else "none known"
+        parts.append(f"coordinator {broker} (partition {row.offsets_partition} of __consumer_offsets)")
+    return f"{harmless(row.group)}: {', '.join(part for part in parts if part)}"
+
+
+def _partition_cells(case: Case, row: PartitionOverview) -> tuple[str, ...]:
+    return (
+        harmless(case.group),
+        harmless(row.name.topic),
+        str(row.name.partition),
+        _number(row.offset),
+        _number(row.end),
+        _number(row.lag),
+        harmless(row.member_id) or "-",
+        harmless(row.host) or "-",
+        harmless(row.client_id) or "-",
+        _age(row.lag_ms, row.may_be_older),
+        _ago(row.last_commit, case.cluster.now),
+    )
+
+
+def _member_cells(case: Case, member_id: str, host: str, client_id: str) -> tuple[str, ...]:
+    """A member without a partition, as Kafka's tool shows it."""
+    names = (harmless(text) or "-" for text in (member_id, host, client_id))
+    return (harmless(case.group), "-", "-", "-", "-", "-", *names, "-", "-")
+
+
+def _number(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _age(ms: int | None, may_be_older: bool) -> str:
+    if ms is None:
+        return "-"
+    return "0 s" if ms == 0 else (">=" if may_be_older else "") + duration(ms)
+
+
+def _ago(at: Instant | None, now: Instant) -> str:
+    return "-" if at is None else f"{duration(max(0, now - at))} ago"
+
+
+def _print_what_is_missing(diagnosis: Diagnosis, saw_anything: bool) -> None:
+    notes = [f"No broker and no file knows the group {harmless(name)}." for name in diagnosis.unheard_of]
+    if not saw_anything:
+        notes.append("Nothing answered.")
+    unasked = [row for row in diagnosis.unasked if row.kind != "file"]
+    notes += [
+        f"Could not be asked: {row.kind} {harmless(row.name)}: {harmless(row.reason)}"
+        for row in unasked[:_MOST_NOTES]
+    ]
+    rest = len(unasked) - _MOST_NOTES
+    if rest > 0:
+        notes.append(f"And {rest} more; --json lists them.")
+    for note in notes:
+        print(f"kelpie groups: {note}", file=sys.stderr)
