@@ -15,8 +15,10 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.applying import Repair, RepairResult, apply
+from kelpie.repair.change_records import ChangeRecord
 from kelpie.repair.coordinators import Coordinators
 from kelpie.repair.picture import survey_cluster
+from kelpie.repair.undo import undo
 from tests.client.inhabitants import Inhabitants
 
 T = TypeVar("T")
@@ -80,6 +82,15 @@ def committed(cluster: Any, group: str) -> dict[int, int]:
 
 async def do(repair: Repair) -> RepairResult:
     return await apply(repair, lambda number, report: None)
+
+
+def undone(cluster: Any, record: ChangeRecord) -> RepairResult:
+    """Takes a change back, as its record says."""
+
+    async def work(nodes: Nodes) -> RepairResult:
+        return await do(await undo(nodes, record))
+
+    return with_nodes(cluster, work)
 
 
 def home(group: str) -> TopicPartition:

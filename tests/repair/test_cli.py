@@ -48,7 +48,10 @@ def test_rehome_prints_its_plan_and_does_it_when_told(
     assert committed(cluster, name) == {0: 4, 1: 7}
     assert said.run("rehome", GROUP, "--offsets-from", disks, "--apply") == 0
     assert "there is nothing left" in said.out
-    assert said.run("rehome", GROUP, "--as", name, "--undo", "--apply", "--json") == 0
+    assert said.run("undo", "--list", "--json") == 0
+    (noted,) = json.loads(said.out)
+    assert (noted["command"], noted["subject"], noted["state"]) == ("rehome", name, "can be undone")
+    assert said.run("undo", noted["id"], "--apply", "--json") == 0
     assert json.loads(said.out)["applied"] is True
     assert committed(cluster, name) == {}
 
@@ -97,7 +100,8 @@ def test_elect_says_what_would_be_lost(cluster: SyncCluster, said: Said) -> None
     ("arguments", "status", "complaint"),
     [
         (["rehome", "nobody"], 1, "No committed offsets of group nobody"),
-        (["rehome", GROUP, "--undo"], 64, "--undo needs the name to delete"),
+        (["undo"], 64, "Name the change that is to be undone"),
+        (["undo", "nonesuch"], 1, "No record on this machine has the id 'nonesuch'"),
         (["reset", GROUP, "--from-file", "no-such.csv"], 1, "no-such.csv cannot be read"),
         (
             ["reset", GROUP, "--to-last-known", "no-such-folder"],

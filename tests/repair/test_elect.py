@@ -38,7 +38,7 @@ def test_the_preferred_leader_is_elected(cluster: SyncCluster) -> None:
     result = apply_of(cluster, ORDERS)
     assert result.failure is None
     assert leader(cluster, ORDERS) == first
-    assert "nothing is lost" in result.plan.steps[0].undo.text
+    assert "nothing is lost" in result.plan.steps[1].undo.text
     assert apply_of(cluster, ORDERS).plan.steps == ()
 
 
@@ -52,7 +52,7 @@ def test_an_unclean_election_says_what_it_costs_and_that_nothing_brings_it_back(
     cluster.kill(first)
     cluster.wait_until(lambda state: state["topics"]["orders"][0]["leader"] == -1)
     plan = plan_of(cluster, ORDERS, unclean=True)
-    assert "Nothing brings back what is lost" in plan.steps[0].undo.text
+    assert "Nothing brings back what is lost" in plan.steps[1].undo.text
     assert "was not in sync" in plan.warnings[0]
     assert "--evidence DIR" in plan.warnings[0]
     assert leader(cluster, ORDERS) == -1, "a plan changes nothing"

@@ -18,10 +18,11 @@ from kelpie.observations import GroupState, Member
 from kelpie.real.cluster import RealCluster
 from kelpie.real.zookeeper import RealZooKeeper
 from kelpie.repair.applying import Repair, RepairResult
+from kelpie.repair.change_records import ChangeRecord, MappingsChange, records
 from kelpie.repair.mapping_survey import MappingTree, mapped_members, survey_mappings
-from kelpie.repair.mapping_undo import NodeChange, changes_of, read, write
-from kelpie.repair.mappings import MappingOptions, check, repair, undo_repair
-from kelpie.repair.plan import CannotRepair
+from kelpie.repair.mapping_undo import NodeChange, changes_of
+from kelpie.repair.mappings import MappingOptions, check, repair
+from kelpie.repair.undo import undo
 from tests.client.group_members import consuming
 from tests.client.inhabitants import Inhabitants
 from tests.client.zookeeper_client import create_nodes, kazoo_client
@@ -98,9 +99,7 @@ def undone(cluster: Any, tree: Tree) -> RepairResult:
     """What undoes the last repair, from the file that the repair wrote."""
 
     async def work(nodes: Nodes) -> RepairResult:
-        file = max((state_folder() / "undo").glob("mappings-*.json"))
-        mending: Repair = await undo_repair(nodes, tree.at, file)
-        return await do(mending)
+        return await do(await undo(nodes, records()[-1]))
 
     return with_nodes(cluster, work)
 
@@ -164,7 +163,7 @@ def test_a_repair_is_undone_from_its_file(cluster: SyncCluster, tree: Tree) -> N
         applied(cluster, tree)
         tree.set(f"{HOST}-later", "by a broker")
         result = undone(cluster, tree)
-    assert result.reports == ["4 nodes put back."]
+    assert result.reports[1:] == ["4 nodes put back."]
     assert tree.mappings == {**before, f"{HOST}-later": "by a broker"}
 
 
@@ -398,8 +397,7 @@ def test_check_prints_and_exits_by_what_it_sees(cluster: SyncCluster, tree: Tree
         assert command.run("repair", "--apply") == 0
         assert command.out.endswith("Done.\n")
         assert command.run("check") == 0
-        file = str(max((state_folder() / "undo").glob("mappings-*.json")))
-        assert command.run("repair", "--undo", file, "--apply") == 0
+        assert main(["undo", records()[-1].id, "--apply"]) == 0
         assert tree.mappings == {}
 
 
@@ -445,8 +443,6 @@ def test_hostile_names_do_not_drive_the_terminal(cluster: SyncCluster, tree: Tre
             "did not answer within 0.5 s",
         ),
         (["check", "--zookeeper", "no port:x"], 3, "is no address of ZooKeeper"),
-        (["repair", "--undo", "no-such.json"], 1, "no-such.json cannot be read"),
-        (["repair", "--undo", "/dev/null"], 1, "is no file that kelpie mappings repair wrote"),
     ],
 )
 def test_mistakes_get_one_clear_sentence(
@@ -474,21 +470,19 @@ def test_members_of_real_kafka_are_compared_alike(real_kafka: Callable[..., Real
         assert tree.mappings[f"{HOST}-mapped-app"] == "mapped-group"
 
 
-# The file that undoes
+# The record that undoes
 
 
-def test_the_undo_file_keeps_every_byte(tmp_path: Path) -> None:
+def test_the_record_keeps_every_byte() -> None:
     """Values need not be UTF-8, and names hold anything."""
     changes = (
         NodeChange(f"{ROOT}/a", None, 'ü\n"'.encode()),
         NodeChange(f"{ROOT}/b", b"\xff\xfe", None),
         NodeChange(f"{ROOT}/ü/c", b"", b"g"),
     )
-    file = tmp_path / "undo.json"
-    file.write_text(write(changes, ROOT))
-    assert read(file, ROOT) == changes
-    with pytest.raises(CannotRepair, match="is for the tree"):
-        read(file, "/other")
+    change = MappingsChange("zk:2181", ROOT, changes)
+    ChangeRecord("c", "b:1", "mappings repair", ROOT, 0, "", change).write()
+    assert records()[0].change == change
     requests: list[Put | Create | Delete] = [
         Create(1, f"{ROOT}/a", b"x"),
         Put(1, f"{ROOT}/b", b"y"),

@@ -1,6 +1,5 @@
 """kelpie reassign-offsets-topic on lab clusters."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,10 @@ from kelpie.errors import ErrorCode
 from kelpie.lab import SyncCluster
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.applying import RepairResult
+from kelpie.repair.change_records import records
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.reassign import ReassignmentOptions, cancel, reassign
-from tests.repair.scene import PARTITIONS, a_cluster, commit, committed, do, with_nodes
+from tests.repair.scene import a_cluster, commit, committed, do, undone, with_nodes
 
 
 def apply_of(cluster: SyncCluster, wish: ReassignmentOptions) -> RepairResult:
@@ -43,9 +43,8 @@ def test_every_partition_gets_replicas_enough_and_can_be_moved_back(persona: str
         cluster.kill(1)
         assert committed(cluster, "billing") == {0: 4}, "that is what it was for"
         cluster.start(1)
-        (saved,) = (tmp_path / "state" / "undo").iterdir()
-        assert len(json.loads(saved.read_text())["partitions"]) == PARTITIONS
-        assert apply_of(cluster, ReassignmentOptions(file=saved)).failure is None
+        (record,) = records()
+        assert undone(cluster, record).failure is None
         assert replicas(cluster) == before
 
 

@@ -12,12 +12,24 @@ from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import Committed, Observations
 from kelpie.repair.applying import Repair, RepairResult
+from kelpie.repair.change_records import records
 from kelpie.repair.offset_sources import Sources
 from kelpie.repair.plan import NOTHING_CHANGES, CannotRepair, Plan
-from kelpie.repair.rehome import rehome, undo_rehome
-from kelpie.repair.undo_files import undo_folder
+from kelpie.repair.rehome import rehome
+from kelpie.repair.undo import undo
 from tests.client.inhabitants import Inhabitants
-from tests.repair.scene import GROUP, PARTITIONS, a_cluster, commit, committed, do, home, strike, with_nodes
+from tests.repair.scene import (
+    GROUP,
+    PARTITIONS,
+    a_cluster,
+    commit,
+    committed,
+    do,
+    home,
+    strike,
+    undone,
+    with_nodes,
+)
 
 
 def plan_of(cluster: SyncCluster, *where: Path | str, **options: object) -> Plan:
@@ -198,62 +210,33 @@ def test_the_check_afterwards_finds_a_commit_that_did_not_last(cluster: SyncClus
     assert result.failure is not None
     assert "its coordinator says none" in result.failure
     assert len(result.reports) == 2
-    assert "--undo" in result.undo_steps[0].lines[0]
+    assert "kelpie undo" in result.undo_steps[0].lines[0]
 
 
 def test_undo_deletes_the_new_name(cluster: SyncCluster) -> None:
-    """Offsets and all; a second time there is nothing to do."""
+    """Offsets and all; a second time there is nothing to do. The undo can be undone."""
     name = str(apply_of(cluster).plan.details["new_name"])
-
-    assert with_nodes(cluster, lambda nodes: _undone(nodes, name)).failure is None
+    before = committed(cluster, name)
+    (record,) = records()
+    assert undone(cluster, record).failure is None
     assert committed(cluster, name) == {}
-    assert with_nodes(cluster, lambda nodes: _undone(nodes, name)).plan.steps == ()
-
-
-def test_undo_leaves_alone_what_no_move_has_made(cluster: SyncCluster) -> None:
-    """Any group could be deleted with --as: a typing mistake cost a group its place."""
-    commit(cluster, "ledger", {0: 3})
-    undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, "ledger"))
-    assert not undo.plan.applicable
-    assert "may be another group" in undo.plan.obstacles[0]
-    name = str(apply_of(cluster).plan.details["new_name"])
-    of_another = with_nodes(cluster, lambda nodes: undo_rehome(nodes, "another", name))
-    assert not of_another.plan.applicable
+    assert undone(cluster, record).plan.steps == ()
+    undo_record = records()[-1]
+    assert undo_record.undoes == record.id
+    assert undone(cluster, undo_record).failure is None
+    assert committed(cluster, name) == before
 
 
 def test_undo_leaves_alone_a_group_that_has_moved_on(cluster: SyncCluster) -> None:
     """The application runs under the new name: deleting it would lose the place for good."""
     name = str(apply_of(cluster).plan.details["new_name"])
-    commit(cluster, name, {0: 5})
-    undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, name))
-    assert not undo.plan.applicable
-    assert "orders-0 has other offsets now" in undo.plan.obstacles[0]
-
-
-def test_undo_saves_what_it_deletes(cluster: SyncCluster) -> None:
-    """So the undo can be undone: the file is what kelpie reset --from-file reads."""
-    name = str(apply_of(cluster).plan.details["new_name"])
-    before = committed(cluster, name)
-    undo = with_nodes(cluster, lambda nodes: _undone(nodes, name))
-    assert undo.failure is None
-    (line,) = undo.plan.steps[1].undo.lines
-    saved = Path(line.split("--from-file ")[1].split()[0])
-    rows = [row.split(",") for row in saved.read_text().splitlines()]
-    assert {int(partition): int(offset) for _, partition, offset in rows} == before
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "kelpie rehome"}', '{"format": 1}'])
-def test_a_torn_record_is_no_record(cluster: SyncCluster, text: str) -> None:
-    """A file that cannot be read proves nothing, and does not stop anything either."""
-    name = str(apply_of(cluster).plan.details["new_name"])
-    (file,) = undo_folder().glob("rehome-*.json")
-    file.write_text(text)
-    undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, name))
-    assert "No record on this machine" in undo.plan.obstacles[0]
-
-
-async def _undone(nodes: Nodes, name: str) -> RepairResult:
-    return await do(await undo_rehome(nodes, GROUP, name))
+    commit(cluster, name, {0: 9})
+    plan = undone(cluster, records()[-1]).plan
+    assert not plan.applicable
+    assert "orders-0 is at 9, and rehome left it at 4" in plan.obstacles[0]
+    commit(cluster, name, {0: 4, 2: 1})
+    plan = undone(cluster, records()[-1]).plan
+    assert "orders-2 is at 1, and rehome left it without an offset" in plan.obstacles[0]
 
 
 def test_kafka_0_9_has_no_undo_and_says_so() -> None:
@@ -263,8 +246,8 @@ def test_kafka_0_9_has_no_undo_and_says_so() -> None:
         plan = plan_of(cluster)
         assert "Nothing deletes a group on this release" in plan.steps[1].undo.text
         name = str(apply_of(cluster).plan.details["new_name"])
-        undo = with_nodes(cluster, lambda nodes: undo_rehome(nodes, GROUP, name))
-        assert not undo.plan.applicable
+        assert committed(cluster, name) == {0: 4}
+        assert not with_nodes(cluster, lambda nodes: undo(nodes, records()[-1])).plan.applicable
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,24 @@ from kelpie.evidence import read_evidence
 from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition
 from kelpie.repair.applying import RepairResult
+from kelpie.repair.change_records import records
 from kelpie.repair.offset_sources import claims_in
 from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.reset import last_known, planned, reset
 from kelpie.repair.reset_targets import ResetTarget, ShiftBy, ToEarliest, ToGiven, ToLatest
 from tests.client.inhabitants import Inhabitants
-from tests.repair.scene import GROUP, a_cluster, commit, committed, do, home, save_disks, strike, with_nodes
+from tests.repair.scene import (
+    GROUP,
+    a_cluster,
+    commit,
+    committed,
+    do,
+    home,
+    save_disks,
+    strike,
+    undone,
+    with_nodes,
+)
 
 
 def plan_of(cluster: SyncCluster, aim: ResetTarget, *topics: str) -> Plan:
@@ -30,8 +42,8 @@ def apply_of(cluster: SyncCluster, aim: ResetTarget, *topics: str) -> RepairResu
 
 
 @pytest.mark.parametrize("persona", ["4.3", "0.9"])
-def test_a_reset_is_planned_applied_and_undone(persona: str, tmp_path: Path) -> None:
-    """The file that it leaves behind puts everything back."""
+def test_a_reset_is_planned_applied_and_undone(persona: str) -> None:
+    """The record that it leaves behind puts everything back."""
     with a_cluster(persona) as cluster:
         commit(cluster, GROUP, {0: 4, 1: 7})
         assert planned(plan_of(cluster, ToEarliest())) == {
@@ -42,11 +54,9 @@ def test_a_reset_is_planned_applied_and_undone(persona: str, tmp_path: Path) -> 
         result = apply_of(cluster, ToEarliest())
         assert result.failure is None
         assert committed(cluster, GROUP) == {0: 0, 1: 0}
-        (saved,) = (tmp_path / "state" / "undo").iterdir()
-        assert saved.read_text() == "orders,0,4\norders,1,7\n"
-        assert str(saved) in result.plan.steps[1].undo.lines[0]
-        back = apply_of(cluster, ToGiven(claims_in(saved, GROUP), "back"))
-        assert back.failure is None
+        (record,) = records()
+        assert result.plan.steps[1].undo.lines[0].endswith(record.id)
+        assert undone(cluster, record).failure is None
         assert committed(cluster, GROUP) == {0: 4, 1: 7}
 
 
@@ -65,9 +75,8 @@ def test_only_what_is_named_is_reset(cluster: SyncCluster) -> None:
     result = apply_of(cluster, ToLatest(), "orders:1,2")
     assert result.failure is None
     assert committed(cluster, GROUP) == {0: 4, 1: 10, 2: 10}
-    undo = result.plan.steps[1].undo
-    assert "--from-file" in undo.lines[0]
-    assert undo.lines[1].endswith("--delete-offsets --group billing --topic orders:2")
+    assert undone(cluster, records()[-1]).failure is None
+    assert committed(cluster, GROUP) == {0: 4, 1: 7}
 
 
 def test_a_group_with_members_is_left_alone(cluster: SyncCluster) -> None:

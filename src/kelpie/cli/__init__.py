@@ -40,6 +40,7 @@ COMMANDS = (
     "reset",
     "reassign-offsets-topic",
     "elect",
+    "undo",
     "migrate-offsets",
     "guard",
     "mappings",

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-from pathlib import Path
 
 from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import duration, seconds
@@ -16,7 +15,7 @@ from kelpie.client.mapping_store import LIMIT_S
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
 from kelpie.repair.mapping_survey import MappingTree, survey_mappings
-from kelpie.repair.mappings import GRACE_S, MappingOptions, check, repair, undo_repair
+from kelpie.repair.mappings import GRACE_S, MappingOptions, check, repair
 from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.rendering import printable, render
 
@@ -65,7 +64,6 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         action="store_true",
         help="delete leaked nodes of groups without any member, too; consumers that only assign() need them",
     )
-    repairing.add_argument("--undo", type=Path, metavar="FILE", help="put back what a repair has saved")
     add_repair_options(repairing)
 
 
@@ -118,8 +116,6 @@ def _repair(arguments: argparse.Namespace) -> int:
     options = MappingOptions(arguments.grace, arguments.groups_without_members)
 
     async def make(nodes: Nodes) -> Repair:
-        if arguments.undo is not None:
-            return await undo_repair(nodes, _tree(arguments), arguments.undo)
         return await repair(nodes, _tree(arguments), options)
 
     return run_repair(arguments, make)

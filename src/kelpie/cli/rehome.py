@@ -2,13 +2,13 @@
 
 import argparse
 
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import option
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
 from kelpie.repair.offset_sources import Sources
-from kelpie.repair.rehome import rehome, undo_rehome
+from kelpie.repair.rehome import rehome
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -31,17 +31,11 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         action="extend",
         default=[],
     )
-    option(parser, "--undo", "delete the group that --as names, if an earlier move made it and it is unused")
     add_repair_options(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.undo and arguments.new_name is None:
-        raise CommandError("--undo needs the name to delete: --as NAME.")
-
     async def make(nodes: Nodes) -> Repair:
-        if arguments.undo:
-            return await undo_rehome(nodes, arguments.group, arguments.new_name)
         sources = Sources.parse(arguments.offsets_from)
         return await rehome(
             nodes,

@@ -13,9 +13,9 @@ a long plan are in a file of their own (`group_move`, `reassignment_plan`, `elec
 - Questions: `picture` (the cluster), `coordinators` (groups and offsets), `log_ends`, `replica_copies`
   (copies on living brokers that do not lead), `offset_sources` (all places where offsets are still known),
   `zookeeper_group` (a group of 0.8's kind).
-- Changes: `coordinators` commits and deletes, `committing` saves before a commit and compares after it,
-  `controller` moves replicas, `zookeeper` does so on old clusters, `undo_files` writes the files that undo
-  needs.
+- Changes: `coordinators` commits and deletes, `committing` notes before a commit and compares after it,
+  `controller` moves replicas, `zookeeper` does so on old clusters.
+- The way back: `change_records` notes what is changed, before it is; `undo` takes it back.
 
 Nothing but an action of `applying` changes a cluster.
 """

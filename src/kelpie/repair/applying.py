@@ -59,9 +59,12 @@ class RepairResult:
 async def apply(repair: Repair, on_report: Callable[[int, str], None]) -> RepairResult:
     """Does every step, and hands its number and its report to `on_report`.
 
-    A failure of the cluster is not raised: the result has it.
+    A failure of the cluster is not raised: the result has it. A plan with obstacles is not begun.
     """
     result = RepairResult(repair.plan)
+    if repair.plan.obstacles:
+        result.failure = repair.plan.obstacles[0]
+        return result
     for number, action in enumerate(repair.actions, start=1):
         try:
             report = await action()

@@ -1,25 +1,24 @@
-"""Commits of a repair: what is there is saved, the new offsets are committed, and fetched back.
+"""Commits of a repair: what is there is noted, the new offsets are committed, and fetched back.
 
 What `reset` and `migrate_offsets` share: steps and actions, the way back, the table and the data of a plan.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from kelpie.cluster import ClusterView, commands
+from kelpie.cluster import commands
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import GroupState
-from kelpie.questions.question import by_topic
 from kelpie.repair.applying import Action
+from kelpie.repair.change_records import OffsetsChange, StoredOffset, record_of
 from kelpie.repair.claims import Claim, ClaimKind
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.group_move import COMPARE, offset_data
 from kelpie.repair.offset_sources import home_of
-from kelpie.repair.plan import CannotRepair, ManualStep, PlanTable, SkippedPartition, Step
+from kelpie.repair.plan import CannotRepair, PlanTable, SkippedPartition, Step
 from kelpie.repair.reset_targets import NewOffset
-from kelpie.repair.saved_offsets import saving
 
 
 async def group_at_coordinator(
@@ -40,43 +39,48 @@ async def group_at_coordinator(
         raise CannotRepair(str(refused)) from None
 
 
+@dataclass(frozen=True, slots=True)
+class GroupCommit:
+    """Offsets that a repair commits for a group, and what the group has now."""
+
+    command: str
+    group: str
+    changing: Sequence[NewOffset]
+    committed: Mapping[TopicPartition, Claim]
+    """All that the group has committed now."""
+    is_new: bool
+    """There is no such group yet."""
+
+    @property
+    def change(self) -> OffsetsChange:
+        names = [offset.partition for offset in self.changing]
+        before = {
+            name: StoredOffset.of(self.committed[name]) if name in self.committed else None for name in names
+        }
+        after = {offset.partition: StoredOffset.of(claim_of(offset)) for offset in self.changing}
+        return OffsetsChange(before, after, self.is_new and not self.committed)
+
+
 def commit_steps(
-    coordinators: Coordinators, group: str, changing: Sequence[NewOffset]
+    coordinators: Coordinators, commit: GroupCommit, title: str
 ) -> tuple[tuple[Step, ...], tuple[Action, ...]]:
-    """Saves what would be overwritten, commits, fetches back and compares: steps, and what does each."""
-    before = {offset.partition: offset.before for offset in changing if offset.before is not None}
-    file, save_step, save = saving(group, before)
-    claims = [claim_of(offset) for offset in changing]
-    commit = partial(coordinators.commit, group, claims)
-    compare = partial(coordinators.compare, group, claims)
+    """Notes what is there, commits, fetches back and compares: steps, and what does each."""
+    group = commit.group
+    record = record_of(coordinators.nodes, commit.command, group, title, commit.change)
+    claims = [claim_of(offset) for offset in commit.changing]
     broker = coordinators.cluster.coordinator_of(group)
     where = f", broker {broker}" if broker is not None else ""
     steps = (
+        record.step,
         Step(
             f"Commit {counted(len(claims), 'offset')} for group {group} at its coordinator{where}",
             "Its consumers go on there when they start.",
-            _undo(coordinators.cluster, group, file, changing),
+            record.way_back,
         ),
         COMPARE,
     )
-    if not before:
-        return steps, (commit, compare)
-    return (save_step, *steps), (save, commit, compare)
-
-
-def _undo(cluster: ClusterView, group: str, file: Path, changing: Sequence[NewOffset]) -> ManualStep:
-    lines = []
-    new = [offset.partition for offset in changing if offset.before is None]
-    if len(new) < len(changing):
-        lines.append(commands.kelpie("reset", cluster, "--from-file", str(file), "--apply", name=group))
-    for topic, numbers in by_topic(sorted(new)).items():
-        option = f"{topic}:{','.join(map(str, numbers))}"
-        words = ["--delete-offsets", "--group", group, "--topic", option]
-        lines.append(commands.kafka("kafka-consumer-groups", cluster, *words))
-    text = "Put the offsets back that were there" if len(new) < len(changing) else "Delete the new offsets"
-    if new and len(new) < len(changing):
-        text += ", and delete those that were not"
-    return ManualStep(f"{text}{' (Kafka 2.4 and later can)' if new else ''}:", tuple(lines))
+    committing = partial(coordinators.commit, group, claims)
+    return steps, (record.note, committing, partial(coordinators.compare, group, claims))
 
 
 def claim_of(offset: NewOffset) -> Claim:

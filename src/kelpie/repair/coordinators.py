@@ -22,6 +22,7 @@ from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.repair.applying import StepFailed
 from kelpie.repair.claims import Claim, ClaimKind
 from kelpie.repair.picture import survey_cluster
+from kelpie.wire.api.offset_delete import OffsetDeleteRequest
 
 _HINTS = {
     ErrorCode.UNKNOWN_MEMBER_ID.value: "The group has members by now: stop them first.",
@@ -44,14 +45,14 @@ class Coordinators:
     """All groups of a cluster, with the newest picture of it."""
 
     def __init__(self, nodes: Nodes, cluster: ClusterView, limit_s: float = 30.0) -> None:
-        self._nodes = nodes
+        self.nodes = nodes
         self._admin = Admin(nodes, patience_s=limit_s)
         self.cluster = cluster
         """As it was surveyed last."""
 
     async def survey_again(self, topics: Collection[str]) -> ClusterView:
         """A newer picture of the cluster, with these topics."""
-        self.cluster = await survey_cluster(self._nodes, topics)
+        self.cluster = await survey_cluster(self.nodes, topics)
         return self.cluster
 
     async def state(self, group: str) -> GroupState:
@@ -117,6 +118,20 @@ class Coordinators:
             if row.error is not ErrorCode.GROUP_ID_NOT_FOUND:
                 _check(f"Group {group} cannot be deleted", row.error)
         return f"Group {group} is deleted."
+
+    async def delete_offsets(self, group: str, partitions: Sequence[TopicPartition]) -> str:
+        """Deletes committed offsets of a group without members (2.4). Raises StepFailed, ClientError."""
+        rows = await self._admin.delete_offsets(group, partitions)
+        what = f"Offsets of group {group} cannot be deleted"
+        _check_answer(what, rows)
+        for row in rows:
+            _check(f"{what} ({row.name})", row.error)
+        return f"{counted(len(partitions), 'offset')} of group {group} deleted."
+
+    async def can_delete_offsets(self, group: str) -> bool:
+        """Whether single offsets can be deleted: since Kafka 2.4."""
+        node = self.cluster.coordinator_of(group)
+        return node is not None and (await self.nodes.versions(node)).speaks(OffsetDeleteRequest)
 
     async def can_delete(self, group: str) -> bool:
         """Whether groups can be deleted at all: since Kafka 1.1."""

@@ -6,6 +6,7 @@ An unclean election loses records for good: replicas that come back later are cu
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from kelpie.client.admin import controller
@@ -20,6 +21,7 @@ from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView
 from kelpie.questions.list_offsets import LATEST
 from kelpie.questions.question import ANY_REPLICA
 from kelpie.repair.applying import Repair, StepFailed
+from kelpie.repair.change_records import NoWayBack, record_of
 from kelpie.repair.controller import check_partitions
 from kelpie.repair.election_plan import Candidate, plan_elections
 from kelpie.repair.losses import LostCommit, lost_commits, lost_records
@@ -61,8 +63,10 @@ async def elect(
     if not plan.steps:
         return Repair(plan)
     elected = [candidate.partition for candidate in candidates]
+    record = record_of(nodes, "elect", listed(elected), plan.title, NoWayBack(plan.steps[0].undo.text))
+    plan = replace(plan, steps=(record.step, *plan.steps))
     ask = partial(_ask, nodes, elected, unclean=unclean)
-    return Repair(plan, (ask, partial(_watch, nodes, elected)))
+    return Repair(plan, (record.note, ask, partial(_watch, nodes, elected)))
 
 
 # Choosing leaders

@@ -5,14 +5,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from string import ascii_lowercase
 
-from kelpie.cluster import ClusterView, commands
+from kelpie.cluster import ClusterView
 from kelpie.cluster.health import Health, health_of, living_in_sync
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import GroupState
+from kelpie.repair.change_records import ChangeRecord
 from kelpie.repair.claims import Certainty, Claim, SettledOffset
 from kelpie.repair.group_names import Occupant, Use
 from kelpie.repair.log_ends import Ends
@@ -74,18 +74,22 @@ class GroupMove:
     offsets: MovedOffsets
 
     @property
+    def title(self) -> str:
+        count = counted(len(self.offsets.carried), "committed offset")
+        return f"Move group {self.origin.group} to the name {self.goal.name}, with {count}."
+
+    @property
     def use(self) -> Use:
         wanted = {offset.partition: offset.offset for offset in self.offsets.carried}
         return self.goal.occupant.use(wanted)
 
 
-def plan_move(move: GroupMove, record: Path) -> Plan:
-    """`record`: the file that will say what was done."""
+def plan_move(move: GroupMove, record: ChangeRecord) -> Plan:
+    """`record`: what will say what was done."""
     carried = move.offsets.carried
     return Plan(
         "rehome",
-        f"Move group {move.origin.group} to the name {move.goal.name}, with "
-        f"{counted(len(carried), 'committed offset')}.",
+        move.title,
         () if move.use is Use.DONE else _steps(move, record),
         seen=tuple(_seen(move)),
         tables=(settled_table("Offsets to carry over (times in UTC)", carried),),
@@ -96,14 +100,11 @@ def plan_move(move: GroupMove, record: Path) -> Plan:
     )
 
 
-def _steps(move: GroupMove, record: Path) -> tuple[Step, ...]:
+def _steps(move: GroupMove, record: ChangeRecord) -> tuple[Step, ...]:
     group, goal = move.origin.group, move.goal
-    undo = ManualStep(EXPIRES)
-    if goal.deletable:
-        line = commands.kelpie("rehome", move.cluster, f"--as={goal.name}", "--undo", name=group)
-        undo = ManualStep("Delete the new group, as long as nothing uses it (the plan comes first):", (line,))
+    undo = record.way_back if goal.deletable else ManualStep(EXPIRES)
     return (
-        Step(f"Note the move in {record}", "A file on this machine; undo needs it.", NOTHING_CHANGES),
+        record.step,
         Step(
             f"Commit {counted(len(move.offsets.carried), 'offset')} for group {goal.name} at its "
             f"coordinator, broker {goal.coordinator}",

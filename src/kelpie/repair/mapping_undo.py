@@ -1,19 +1,16 @@
-"""What a repair of mappings changes, in a file, so that it can be undone.
+"""What a repair of mappings changes: for each node its value before and after, so that it can be undone.
 
-A JSON object: the root of the tree, and for each node its value before and after. null: there is no node.
-A value that is not UTF-8 keeps its bytes as lone surrogates, as Python's surrogateescape writes them.
+A record has them as JSON; null: there is no node. A value that is not UTF-8 keeps its bytes as lone
+surrogates, as Python's surrogateescape writes them.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from kelpie.attribution.requests import Create, Delete, Put
 from kelpie.client.zookeeper_nodes import TreeNode
-from kelpie.repair.plan import CannotRepair
 
-FORMAT = "kelpie mappings"
 NO_BROKER = -1
 """The requests of a repair come from no broker."""
 
@@ -25,6 +22,17 @@ class NodeChange:
     path: str
     before: bytes | None
     after: bytes | None
+
+    def as_data(self) -> dict[str, str | None]:
+        return {"path": self.path, "before": _text(self.before), "after": _text(self.after)}
+
+    @classmethod
+    def of_data(cls, row: Mapping[str, Any]) -> "NodeChange":
+        return cls(str(row["path"]), _bytes(row["before"]), _bytes(row["after"]))
+
+    @property
+    def reversed(self) -> "NodeChange":
+        return NodeChange(self.path, self.after, self.before)
 
     def undone(self, node: TreeNode | None) -> Put | Create | Delete | None:
         """What puts the value back. None: the node does not hold what the repair left there."""
@@ -49,34 +57,6 @@ def changes_of(
         )
         for request in requests
     )
-
-
-def write(changes: Iterable[NodeChange], root: str) -> str:
-    rows = [
-        {"path": change.path, "before": _text(change.before), "after": _text(change.after)}
-        for change in changes
-    ]
-    return json.dumps({"format": FORMAT, "root": root, "changes": rows}, indent=1) + "\n"
-
-
-def read(file: Path, root: str) -> tuple[NodeChange, ...]:
-    """Raises CannotRepair for a file that no repair of this tree wrote."""
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        if document["format"] != FORMAT:
-            raise ValueError(document["format"])
-        written_for = document["root"]
-        changes = tuple(
-            NodeChange(str(row["path"]), _bytes(row["before"]), _bytes(row["after"]))
-            for row in document["changes"]
-        )
-    except OSError as error:
-        raise CannotRepair(f"{file} cannot be read: {error.strerror}.") from None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise CannotRepair(f"{file} is no file that kelpie mappings repair wrote to undo itself.") from None
-    if written_for != root or not all(change.path.startswith(f"{root}/") for change in changes):
-        raise CannotRepair(f"{file} is for the tree {written_for}, and this one is {root}.")
-    return changes
 
 
 def _text(value: bytes | None) -> str | None:

@@ -9,24 +9,22 @@ leave; the next check shows its node as leaked.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from kelpie.attribution.reconciliation import LeakedMapping
 from kelpie.attribution.requests import Create, Delete, Put
 from kelpie.client.nodes import Nodes
-from kelpie.client.survey import wall_clock
 from kelpie.model.quoting import quoted
 from kelpie.model.words import counted, duration
 from kelpie.repair import mapping_undo
 from kelpie.repair.applying import Action, Repair
+from kelpie.repair.change_records import ChangeRecord, MappingsChange, record_of
 from kelpie.repair.mapping_plan import READ_ONCE, details, differences_left, seen, tables, title, warnings
 from kelpie.repair.mapping_survey import MappingSurvey, MappingTree, survey_mappings
-from kelpie.repair.mapping_undo import NO_BROKER, NodeChange
+from kelpie.repair.mapping_undo import NO_BROKER
 from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Plan, Step
-from kelpie.repair.undo_files import undo_file, write_whole
 
 CHECK, REPAIR = "mappings check", "mappings repair"
 GRACE_S = 60.0
@@ -69,12 +67,11 @@ async def repair(nodes: Nodes, tree: MappingTree, options: MappingOptions) -> Re
     actions: list[Action] = []
     if writes or deletes:
         changes = mapping_undo.changes_of([*writes, *deletes], survey.nodes)
-        file = undo_file("mappings", wall_clock(), ".json")
-        undo = ManualStep(
-            "Put back what the file has:", (_command(nodes, tree, "--undo", str(file), "--apply"),)
-        )
-        steps.append(Step(f"Save what changes to {file}", "A file on this machine.", NOTHING_CHANGES))
-        actions.append(partial(_save, file, changes, tree))
+        change = MappingsChange(tree.hosts, tree.root, changes)
+        record = record_of(nodes, REPAIR, tree.root, title(survey), change)
+        undo = record.way_back
+        steps.append(record.step)
+        actions.append(record.note)
     if writes:
         steps.append(
             Step(
@@ -110,28 +107,30 @@ async def repair(nodes: Nodes, tree: MappingTree, options: MappingOptions) -> Re
     return Repair(plan, tuple(actions))
 
 
-async def undo_repair(nodes: Nodes, tree: MappingTree, file: Path) -> Repair:
+async def undo_mappings(nodes: Nodes, record: ChangeRecord, change: MappingsChange) -> Repair:
     """What would undo a repair. Nodes that changed since stay. Raises CannotRepair, ClientError."""
-    changes = mapping_undo.read(file, tree.root)
+    tree = MappingTree(change.zookeeper, change.root)
     listing = await tree.use(lambda store: store.tree(tree.root), read_only=True) or {}
-    requests = [
-        request for change in changes if (request := change.undone(listing.get(change.path))) is not None
-    ]
-    stays = len(changes) - len(requests)
-    facts = [f"{counted(len(changes), 'change')} in {file}"]
+    due = {
+        each: request for each in change.nodes if (request := each.undone(listing.get(each.path))) is not None
+    }
+    stays = len(change.nodes) - len(due)
+    facts = [f"{counted(len(change.nodes), 'change')} in {record.file}."]
     if stays:
         facts.append(
             f"{counted(stays, 'node')} no longer as the repair left {'it' if stays == 1 else 'them'}."
         )
-    undo = f"Undo the repair of {counted(len(requests), 'mapping')}."
-    if not requests:
-        return Repair(Plan(REPAIR, "There is nothing to undo.", seen=tuple(facts)))
-    back = ManualStep("Repair again:", (_command(nodes, tree, "--apply"),))
-    step = Step(f"Put back {counted(len(requests), 'node')}", "Each is as it was before the repair.", back)
-    plan = Plan(
-        REPAIR, undo, (step,), seen=tuple(facts), details={"changes": [request.path for request in requests]}
-    )
-    return Repair(plan, (partial(_carry_out, tree, requests, "put back"),))
+    if not due:
+        return Repair(Plan("undo", "There is nothing to undo.", seen=tuple(facts)))
+    title = f"Undo the repair of {counted(len(due), 'mapping')}."
+    back = MappingsChange(tree.hosts, tree.root, tuple(each.reversed for each in due))
+    noted = record_of(nodes, "undo", record.subject, title, back, undoes=record.id)
+    again = ManualStep("Repair again (the plan comes first):", (_command(nodes, tree),))
+    step = Step(f"Put back {counted(len(due), 'node')}", "Each is as it was before the repair.", again)
+    paths = [each.path for each in due]
+    plan = Plan("undo", title, (noted.step, step), seen=tuple(facts), details={"changes": paths})
+    put_back = partial(_carry_out, tree, list(due.values()), "put back")
+    return Repair(plan, (noted.note, put_back))
 
 
 def _writes(survey: MappingSurvey) -> list[Write]:
@@ -150,11 +149,6 @@ def _requests(survey: MappingSurvey) -> tuple[Write, ...]:
 
 def _is_deleted(row: LeakedMapping, survey: MappingSurvey, options: MappingOptions) -> bool:
     return options.groups_without_members or row.group not in survey.without_members
-
-
-async def _save(file: Path, changes: Iterable[NodeChange], tree: MappingTree) -> str:
-    write_whole(file, mapping_undo.write(changes, tree.root))
-    return f"Saved to {file}."
 
 
 async def _write(nodes: Nodes, tree: MappingTree, planned: Sequence[Write]) -> str:

@@ -15,7 +15,13 @@ from kelpie.model.words import counted, first_of, listed
 from kelpie.observations import OFFSETS_TOPIC, GroupState
 from kelpie.repair.applying import Action, Repair, StepFailed
 from kelpie.repair.claims import Claim, ClaimKind
-from kelpie.repair.committing import commit_steps, group_at_coordinator, offset_details, offsets_table
+from kelpie.repair.committing import (
+    GroupCommit,
+    commit_steps,
+    group_at_coordinator,
+    offset_details,
+    offsets_table,
+)
 from kelpie.repair.coordinators import Coordinators
 from kelpie.repair.group_move import members_obstacle
 from kelpie.repair.log_ends import Ends, ends_of
@@ -60,14 +66,15 @@ async def migrate_offsets(nodes: Nodes, migration: Migration) -> Repair:
     goal = await _kafka_group(coordinators, migration.name)
     offsets, skipped = await _offsets(nodes, coordinators.cluster, migration, source, goal.committed)
     changing = [offset for offset in offsets if offset.changes]
-    steps, actions = _steps(coordinators, migration, source, changing) if changing else ((), ())
     count = counted(len(changing), "offset")
     same = " of the same name" if migration.name == migration.group else f" {migration.name}"
+    title = f"Move {count} of group {migration.group} from ZooKeeper to Kafka's group{same}."
+    is_new = goal.state is None or goal.state.state == ABSENT
+    commit = GroupCommit("migrate-offsets", migration.name, changing, goal.committed, is_new)
+    steps, actions = _steps(coordinators, migration, source, commit, title) if changing else ((), ())
     plan = Plan(
         "migrate-offsets",
-        f"Move {count} of group {migration.group} from ZooKeeper to Kafka's group{same}."
-        if changing
-        else f"Nothing to move: Kafka's group {migration.name} has all that can be moved.",
+        title if changing else f"Nothing to move: Kafka's group {migration.name} has all that can be moved.",
         steps,
         seen=tuple(_seen(coordinators.cluster, migration, source, goal, offsets)),
         tables=(offsets_table(offsets),) if offsets else (),
@@ -148,9 +155,10 @@ def _moved(
 
 
 def _steps(
-    coordinators: Coordinators, migration: Migration, source: SourceGroup, changing: Sequence[NewOffset]
+    coordinators: Coordinators, migration: Migration, source: SourceGroup, commit: GroupCommit, title: str
 ) -> tuple[tuple[Step, ...], tuple[Action, ...]]:
-    steps, actions = commit_steps(coordinators, migration.name, changing)
+    steps, actions = commit_steps(coordinators, commit, title)
+    changing = commit.changing
 
     async def check() -> str:
         """The plan may have been read for a while."""

@@ -5,7 +5,7 @@ the `controller` (Kafka 2.4 and later) or through `zookeeper`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,22 @@ from typing import TypeVar
 
 from kelpie.client.admin.controller import can_reassign
 from kelpie.client.nodes import Nodes
-from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.applying import Repair, StepFailed
+from kelpie.repair.change_records import ReplicasChange, record_of
 from kelpie.repair.controller import begin_moves, ongoing_moves, wait_for_moves
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, ManualStep, Plan, Step
-from kelpie.repair.reassignment_plan import COMMAND, OffsetsTopicState, ongoing_table, plan_reassignment
+from kelpie.repair.reassignment_plan import (
+    COMMAND,
+    OffsetsTopicState,
+    ongoing_table,
+    plan_reassignment,
+    title_of,
+)
 from kelpie.repair.replica_placement import (
     Placement,
     ReplicaMove,
@@ -31,7 +37,6 @@ from kelpie.repair.replica_placement import (
     from_json,
     moves_for,
 )
-from kelpie.repair.undo_files import undo_file, write_whole
 from kelpie.repair.zookeeper import ZooKeeper, connected
 
 T = TypeVar("T")
@@ -47,6 +52,9 @@ class ReassignmentOptions:
     file: Path | None = None
     """A file with the assignment that is wanted."""
     wait_s: float = 300.0
+    goals: Mapping[int, tuple[int, ...]] | None = None
+    """The assignment that is wanted, instead of a file: what an undo goes back to."""
+    undoes: str = ""
 
 
 async def reassign(nodes: Nodes, options: ReassignmentOptions, zookeeper: str | None = None) -> Repair:
@@ -57,13 +65,13 @@ async def reassign(nodes: Nodes, options: ReassignmentOptions, zookeeper: str | 
         moves = _moves(topic, options)
         begin = partial(begin_moves, nodes, moves.after)
         wait = partial(wait_for_moves, nodes, topic.partitions, options.wait_s)
-        return _repair(topic, moves, options, begin, wait)
+        return _repair(nodes, topic, moves, options, begin=begin, wait=wait)
     if zookeeper is None:
         raise CannotRepair(
             "This cluster is older than Kafka 2.4: replicas are moved through its ZooKeeper. Name it: "
             "--zookeeper HOST:PORT[/PATH], as in zookeeper.connect of the brokers."
         )
-    return await _through_zookeeper(cluster, options, zookeeper)
+    return await _through_zookeeper(nodes, cluster, options, zookeeper)
 
 
 async def cancel(nodes: Nodes) -> Repair:
@@ -112,7 +120,9 @@ async def _offsets_topic(nodes: Nodes, cluster: ClusterView) -> OffsetsTopicStat
     return OffsetsTopicState(cluster, racks, tuple(placements), moving)
 
 
-async def _through_zookeeper(cluster: ClusterView, options: ReassignmentOptions, hosts: str) -> Repair:
+async def _through_zookeeper(
+    nodes: Nodes, cluster: ClusterView, options: ReassignmentOptions, hosts: str
+) -> Repair:
     async def use(work: Callable[[ZooKeeper], T]) -> T:
         def run() -> T:
             with connected(hosts) as zookeeper:
@@ -125,23 +135,27 @@ async def _through_zookeeper(cluster: ClusterView, options: ReassignmentOptions,
             f"{name} is on its way to {listed(goal)}" for name, goal in zookeeper.under_way().items()
         )
         return OffsetsTopicState(
-            cluster, zookeeper.racks(), tuple(zookeeper.placements()), moving, f"ZooKeeper at {hosts}"
+            cluster, zookeeper.racks(), tuple(zookeeper.placements()), moving, f"ZooKeeper at {hosts}", hosts
         )
 
     topic = await use(read)
     moves = _moves(topic, options)
     return _repair(
+        nodes,
         topic,
         moves,
         options,
-        lambda: use(lambda zookeeper: zookeeper.begin(moves.after)),
-        lambda: use(lambda zookeeper: zookeeper.wait(options.wait_s)),
+        begin=lambda: use(lambda zookeeper: zookeeper.begin(moves.after)),
+        wait=lambda: use(lambda zookeeper: zookeeper.wait(options.wait_s)),
     )
 
 
 def _moves(topic: OffsetsTopicState, options: ReassignmentOptions) -> ReplicaMoves:
     if not topic.placements:
         raise CannotRepair(f"The cluster has no topic {OFFSETS_TOPIC}: no group has ever committed here.")
+    if options.goals is not None:
+        wanted = {TopicPartition(OFFSETS_TOPIC, number): goal for number, goal in options.goals.items()}
+        return _moves_to(topic, wanted, "The record")
     if options.file is not None:
         return _moves_from(topic, options.file)
     unknown = [node for node in options.brokers if node not in topic.racks]
@@ -161,6 +175,12 @@ def _moves_from(topic: OffsetsTopicState, file: Path) -> ReplicaMoves:
         wanted = from_json(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as error:
         raise CannotRepair(f"{file} cannot be read: {error}.") from None
+    return _moves_to(topic, wanted, str(file))
+
+
+def _moves_to(
+    topic: OffsetsTopicState, wanted: Mapping[TopicPartition, tuple[int, ...]], source: str
+) -> ReplicaMoves:
     moves = []
     for placement in topic.placements:
         goal = wanted.get(TopicPartition(OFFSETS_TOPIC, placement.partition), placement.replicas)
@@ -168,22 +188,21 @@ def _moves_from(topic: OffsetsTopicState, file: Path) -> ReplicaMoves:
             moves.append(ReplicaMove(placement.partition, placement.replicas, goal))
     dead = {node for move in moves for node in move.added if node not in topic.racks}
     if dead:
-        raise CannotRepair(f"{file} wants replicas on broker {listed(sorted(dead))}, which is dead.")
+        raise CannotRepair(f"{source} wants replicas on broker {listed(sorted(dead))}, which is dead.")
     return ReplicaMoves(tuple(moves), ())
 
 
 def _repair(
+    nodes: Nodes,
     topic: OffsetsTopicState,
     moves: ReplicaMoves,
     options: ReassignmentOptions,
+    *,
     begin: Callable[[], Awaitable[None]],
     wait: Callable[[], Awaitable[Collection[object]]],
 ) -> Repair:
-    file = undo_file(OFFSETS_TOPIC, wall_clock(), ".json")
-
-    async def save() -> str:
-        write_whole(file, as_json(moves.before))
-        return f"The replicas as they are were saved to {file}."
+    change = ReplicasChange(moves.before, moves.after, topic.zookeeper)
+    record = record_of(nodes, COMMAND, OFFSETS_TOPIC, title_of(moves), change, undoes=options.undoes)
 
     async def hand_over() -> str:
         await begin()
@@ -198,7 +217,7 @@ def _repair(
             )
         return "All new replicas are in sync; the old ones are gone."
 
-    plan = plan_reassignment(topic, moves, file, options.wait_s)
+    plan = plan_reassignment(topic, moves, record, options.wait_s)
     if moves.moves:
-        return Repair(plan, (save, hand_over, watch))
+        return Repair(plan, (record.note, hand_over, watch))
     return Repair(plan, (watch,) if plan.steps else ())

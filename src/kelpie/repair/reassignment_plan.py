@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kelpie.client.admin.rows import Reassignment
 from kelpie.cluster import ClusterView, commands
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, PlanTable, Step
+from kelpie.repair.change_records import ChangeRecord
+from kelpie.repair.plan import Document, ManualStep, Plan, PlanTable, Step
 from kelpie.repair.replica_placement import Placement, ReplicaMove, ReplicaMoves, as_json
 
 COMMAND = "reassign-offsets-topic"
@@ -28,16 +28,27 @@ class OffsetsTopicState:
     """Moves under way, in words."""
     through: str = "the controller"
     """Who takes the moves."""
+    zookeeper: str = ""
+    """Where the moves go before Kafka 2.4."""
 
     @property
     def partitions(self) -> list[int]:
         return [placement.partition for placement in self.placements]
 
 
-def plan_reassignment(topic: OffsetsTopicState, moves: ReplicaMoves, file: Path, wait_s: float) -> Plan:
+def title_of(moves: ReplicaMoves) -> str:
+    if not moves.moves:
+        return f"Nothing to move: {OFFSETS_TOPIC} is as it shall be, as far as it can be."
+    count = counted(len(moves.moves), "partition")
+    return f"Move {count} of {OFFSETS_TOPIC}, so that each survives the loss of a broker."
+
+
+def plan_reassignment(
+    topic: OffsetsTopicState, moves: ReplicaMoves, record: ChangeRecord, wait_s: float
+) -> Plan:
+    """`record`: what will say what was done."""
     cluster = topic.cluster
-    back = commands.kelpie(COMMAND, cluster, "--from-file", str(file), "--apply")
-    stop = commands.kelpie(COMMAND, cluster, "--cancel", "--apply")
+    stop = commands.kelpie(COMMAND, cluster, "--cancel")
     watching = Step(
         f"Wait until the new replicas are in sync, up to {wait_s:g} s",
         "Nothing by itself; the brokers copy.",
@@ -46,20 +57,17 @@ def plan_reassignment(topic: OffsetsTopicState, moves: ReplicaMoves, file: Path,
     steps: tuple[Step, ...] = (watching,) if topic.moving else ()
     if moves.moves:
         steps = (
-            Step(f"Save the replicas as they are to {file}", "A file on this machine.", NOTHING_CHANGES),
+            record.step,
             Step(
                 f"Hand {counted(len(moves.moves), 'move')} to {topic.through}",
                 "New replicas copy from the leaders, which stay; then replicas that are not wanted go.",
-                ManualStep("Move them back:", (back,)),
+                record.way_back,
             ),
             watching,
         )
     return Plan(
         COMMAND,
-        f"Move {counted(len(moves.moves), 'partition')} of {OFFSETS_TOPIC}, so that each survives the loss "
-        "of a broker."
-        if moves.moves
-        else f"Nothing to move: {OFFSETS_TOPIC} is as it shall be, as far as it can be.",
+        title_of(moves),
         steps,
         seen=_seen(topic),
         tables=(_table(moves.moves),) if moves.moves else (),

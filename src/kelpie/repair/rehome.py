@@ -4,38 +4,31 @@ The old name keeps what it has, wherever that is: should its partition come back
 old by then. The application must be told the new name; until it uses it, nothing consumes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
 from kelpie.client.nodes import Nodes
-from kelpie.client.survey import wall_clock
-from kelpie.cluster import ClusterView, commands
+from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
-from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair.applying import Repair
+from kelpie.repair.change_records import OffsetsChange, StoredOffset, record_of
 from kelpie.repair.claims import SettledOffset, settle
 from kelpie.repair.coordinators import CoordinatorRefused, Coordinators
 from kelpie.repair.group_move import (
-    EXPIRES,
     Goal,
     GroupMove,
     MovedOffsets,
     Origin,
-    members_obstacle,
-    offset_data,
     plan_move,
 )
 from kelpie.repair.group_names import Occupant, Use, healthy_names, is_candidate
 from kelpie.repair.log_ends import ends_of
-from kelpie.repair.move_records import MoveRecord, record_of
 from kelpie.repair.offset_sources import Sources, gather, home_of
 from kelpie.repair.picture import survey_cluster
-from kelpie.repair.plan import CannotRepair, ManualStep, Plan, PlanTable, Step
-from kelpie.repair.saved_offsets import saving
+from kelpie.repair.plan import CannotRepair
 
-_MOST_NAMED = 3
 _MOST_NAMES = 20
 """So many names that are taken are passed over before a person has to choose one."""
 
@@ -83,87 +76,18 @@ async def rehome(
         MovedOffsets(tuple(carried), tuple(left), tuple(gathered.reports), ends),
     )
     claims = move.offsets.claims
-    offsets = {claim.partition: claim.offset for claim in claims}
-    record = MoveRecord(nodes.cluster_id or "", group, name, wall_clock(), offsets)
-    plan = plan_move(move, record.file)
+    after = {claim.partition: StoredOffset.of(claim) for claim in claims}
+    before = {
+        partition: StoredOffset.of(occupant.offsets[partition]) if partition in occupant.offsets else None
+        for partition in after
+    }
+    change = OffsetsChange(before, after, makes_group=not occupant.offsets and not occupant.listed)
+    record = record_of(nodes, "rehome", name, move.title, change)
+    plan = plan_move(move, record)
     if not plan.steps:
         return Repair(plan)
-
-    async def note() -> str:
-        record.write()
-        return f"The move is noted in {record.file}."
-
     commit = partial(coordinators.commit, name, claims)
-    return Repair(plan, (note, commit, partial(coordinators.compare, name, claims)))
-
-
-async def undo_rehome(nodes: Nodes, group: str, new_name: str) -> Repair:
-    """What would take the new name away again: only one that a move has made, and that nothing uses.
-
-    Raises CannotRepair, ClientError.
-    """
-    coordinators = Coordinators(nodes, await survey_cluster(nodes))
-    cluster = coordinators.cluster
-    partition = home_of(cluster, new_name)
-    if not cluster.has_leader(partition):
-        raise CannotRepair(f"Group {new_name} cannot be deleted: {partition} has no living leader.")
-    occupant = await _occupant(coordinators, new_name)
-    title = f"Delete group {new_name}, to which {group} was moved."
-    if not occupant.offsets and not occupant.listed:
-        return Repair(Plan("rehome", title, seen=(f"There is no group {new_name}: nothing to undo.",)))
-    offsets = sorted(occupant.offsets.values(), key=lambda claim: claim.partition)
-    current = {claim.partition: claim.offset for claim in offsets}
-    file, save_step, save = saving(new_name, current)
-    restore = commands.kelpie("reset", cluster, "--from-file", str(file), "--apply", name=new_name)
-    plan = Plan(
-        "rehome",
-        title,
-        (
-            save_step,
-            Step(
-                f"Delete group {new_name} at its coordinator, broker {cluster.coordinator_of(new_name)}",
-                f"The group is gone, and {counted(len(offsets), 'offset')} with it.",
-                ManualStep("Commit the saved offsets again:", (restore,)),
-            ),
-        ),
-        tables=(
-            PlanTable(
-                f"Offsets of {new_name} that go with it",
-                ("TOPIC", "PARTITION", "OFFSET"),
-                tuple(
-                    (claim.partition.topic, str(claim.partition.partition), str(claim.offset))
-                    for claim in offsets
-                ),
-            ),
-        ),
-        obstacles=(
-            *_record_obstacle(record_of(nodes.cluster_id or "", group, new_name), group, new_name, current),
-            *members_obstacle(occupant.state),
-            *(() if await coordinators.can_delete(new_name) else (EXPIRES,)),
-        ),
-        details={"group": group, "new_name": new_name, "offsets": [offset_data(claim) for claim in offsets]},
-    )
-    return Repair(plan, (save, partial(coordinators.delete, new_name)))
-
-
-def _record_obstacle(
-    record: MoveRecord | None, group: str, new_name: str, current: Mapping[TopicPartition, int]
-) -> list[str]:
-    """An undo acts only on what its own record says was done."""
-    if record is None:
-        return [
-            f"No record on this machine says that kelpie rehome moved {group} to {new_name}, so {new_name} "
-            "may be another group. Whoever is sure may delete it with Kafka's own tool."
-        ]
-    moved_on = record.moved_on(current)
-    if not moved_on:
-        return []
-    return [
-        f"Group {new_name} is not as the move left it: {listed(moved_on[:_MOST_NAMED])}"
-        f"{' and more' if len(moved_on) > _MOST_NAMED else ''} "
-        f"{'has' if len(moved_on) == 1 else 'have'} other offsets now. Something uses it, and would lose "
-        "its place."
-    ]
+    return Repair(plan, (record.note, commit, partial(coordinators.compare, name, claims)))
 
 
 async def _goal(

@@ -1,6 +1,6 @@
 """Setting the committed offsets of a group without members, as kafka-consumer-groups --reset-offsets does.
 
-The offsets that were committed before are saved in a file, from which they can be put back.
+What was committed before is noted, so that `kelpie undo` can put it back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from kelpie.observations import GroupState, Observations
 from kelpie.repair.applying import Repair
 from kelpie.repair.claims import Claim, SettledOffset, settle
 from kelpie.repair.committing import (
+    GroupCommit,
     commit_steps,
     group_at_coordinator,
     offset_details,
@@ -86,7 +87,10 @@ async def reset(
             + (why or "it has committed nothing. Name topics with --topic.")
         )
     changing = [offset for offset in offsets if offset.changes]
-    steps, actions = commit_steps(coordinators, group, changing) if changing else ((), ())
+    title = f"Reset {counted(len(changing), 'offset')} of group {group} {target.words}."
+    is_new = state.state == ABSENT
+    commit = GroupCommit("reset", group, changing, committed, is_new)
+    steps, actions = commit_steps(coordinators, commit, title) if changing else ((), ())
     tables = [offsets_table(offsets)]
     if known is not None:
         wanted = {offset.partition for offset in offsets}
@@ -94,9 +98,7 @@ async def reset(
         tables.append(settled_table("Where they were last seen (times in UTC)", commits))
     plan = Plan(
         "reset",
-        f"Reset {counted(len(changing), 'offset')} of group {group} {target.words}."
-        if changing
-        else f"Nothing to reset: group {group} is there already.",
+        title if changing else f"Nothing to reset: group {group} is there already.",
         steps,
         seen=(*_seen(coordinators, group, state, offsets), *(known.reports if known is not None else ())),
         tables=tuple(tables),

@@ -1,22 +1,35 @@
-"""Files that undo a repair: in the state folder, one for each repair."""
+"""Files of repairs: the folder of records, and how a file is written so that it is there whole, or not."""
 
-import re
-from datetime import UTC, datetime
+import os
 from pathlib import Path
 
-from kelpie.model.time import Instant
 from kelpie.store import default_folder
-
-
-def undo_file(name: str, now: Instant, suffix: str) -> Path:
-    """Where to keep what was there before; each group and second has its own file."""
-    when = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:80] or "_"
-    return undo_folder() / f"{plain}-{when}{suffix}"
 
 
 def undo_folder() -> Path:
     return default_folder() / "undo"
+
+
+def create(file: Path, text: str) -> None:
+    """Writes a new file, only for its owner, and returns when the disk has it.
+
+    Raises OSError, also if there is such a file already: a record is never overwritten.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def write_whole(file: Path, text: str) -> None:

@@ -1,0 +1,144 @@
+"""kelpie undo: lists what Kelpie has changed in clusters, and takes one of it back."""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+
+from kelpie.cli.command import CommandError, folded, option
+from kelpie.cli.connecting import settings_from
+from kelpie.cli.repairing import add_repair_options, run_repair
+from kelpie.cli.text_table import text_table
+from kelpie.client.client_errors import ClientError
+from kelpie.client.nodes import Nodes
+from kelpie.model.quoting import harmless
+from kelpie.model.words import moment
+from kelpie.repair.applying import Repair
+from kelpie.repair.change_records import ChangeRecord, NoWayBack, records
+from kelpie.repair.plan import CannotRepair
+from kelpie.repair.undo import find, undo
+from kelpie.repair.undo_files import undo_folder
+
+_HEAD = ("ID", "WHEN (UTC)", "COMMAND", "OF", "STATE")
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "undo",
+        help="list what Kelpie has changed, and take it back",
+        description="Every repair writes a record before it changes anything. This lists the records of this "
+        "machine's user, and takes one change back, if all is still as the repair left it. Prints the plan; "
+        "--apply does it.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("id", nargs="?", metavar="ID", help="of the change; its first letters are enough")
+    option(
+        parser,
+        "--list",
+        "list what was changed; with -b only in that cluster, and whether it can still be undone",
+    )
+    add_repair_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.list == (arguments.id is not None):
+        raise CommandError("Name the change that is to be undone, or see them with --list.")
+    known = records()
+    is_named = arguments.bootstrap_server is not None or arguments.command_config is not None
+    if arguments.list:
+        return _list(arguments, known, is_named=is_named)
+    try:
+        record = find(known, arguments.id)
+    except CannotRepair as error:
+        raise CommandError(folded(harmless(str(error)), arguments.command), status=1) from None
+    if not is_named:
+        arguments.bootstrap_server = record.bootstrap
+
+    async def make(nodes: Nodes) -> Repair:
+        return await undo(nodes, record)
+
+    return run_repair(arguments, make)
+
+
+def _list(arguments: argparse.Namespace, known: list[ChangeRecord], *, is_named: bool) -> int:
+    undone = {record.undoes: record for record in known if record.undoes}
+    states = {record.id: _noted_state(record, undone) for record in known}
+    if is_named:
+        try:
+            cluster, asked = asyncio.run(_asked(arguments, known, states))
+        except ClientError as error:
+            raise CommandError(folded(harmless(str(error)), arguments.command), status=1) from None
+        known = [record for record in known if record.cluster == cluster]
+        states |= asked
+    if arguments.json:
+        print(json.dumps([_data(record, states[record.id]) for record in known], indent=2))
+    elif not known:
+        print(f"No change is noted in {undo_folder()}.")
+    else:
+        print(_text(known, states))
+    return 0
+
+
+def _noted_state(record: ChangeRecord, undone: Mapping[str, ChangeRecord]) -> str:
+    if record.id in undone:
+        return f"undone by {undone[record.id].id}"
+    if isinstance(record.change, NoWayBack):
+        return "cannot be undone"
+    return "not undone"
+
+
+async def _asked(
+    arguments: argparse.Namespace, known: Iterable[ChangeRecord], states: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """The id of the cluster, and for each change in it that is not undone whether it can be."""
+    answers = {}
+    async with await Nodes.open(settings_from(arguments)) as nodes:
+        cluster = nodes.cluster_id or ""
+        for record in known:
+            if record.cluster == cluster and states[record.id] == "not undone":
+                try:
+                    plan = (await undo(nodes, record)).plan
+                except (CannotRepair, ClientError) as error:
+                    answers[record.id] = f"cannot be undone: {error}"
+                else:
+                    why = plan.obstacles[0] if plan.obstacles else ""
+                    can = "can be undone" if plan.steps else "nothing left to undo"
+                    answers[record.id] = f"cannot be undone: {why}" if why else can
+    return cluster, answers
+
+
+def _text(known: Iterable[ChangeRecord], states: Mapping[str, str]) -> str:
+    by_cluster: dict[tuple[str, str], list[ChangeRecord]] = {}
+    for record in known:
+        by_cluster.setdefault((record.cluster, record.bootstrap), []).append(record)
+    blocks = []
+    for (cluster, bootstrap), rows in by_cluster.items():
+        cells = [_HEAD] + [
+            (
+                record.id,
+                moment(record.at).removesuffix(" UTC"),
+                record.command,
+                harmless(record.subject),
+                harmless(states[record.id]),
+            )
+            for record in rows
+        ]
+        blocks.append(
+            f"Cluster {harmless(cluster) or 'without an id'} at {harmless(bootstrap)}\n{text_table(cells)}"
+        )
+    return "\n\n".join(blocks)
+
+
+def _data(record: ChangeRecord, state: str) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "cluster": record.cluster,
+        "bootstrap": record.bootstrap,
+        "command": record.command,
+        "subject": record.subject,
+        "at": record.at,
+        "what": record.what,
+        "undoes": record.undoes or None,
+        "state": state,
+        "file": str(record.file),
+    }
