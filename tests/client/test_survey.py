@@ -420,6 +420,57 @@ def test_an_open_transaction_is_traced_to_its_producer() -> None:
     _run(test)
 
 
+def _told_of_transactions(seen: Observations) -> tuple[list[str], list[str]]:
+    """Their states, and what is said of partitions that could not be asked."""
+    reasons = [row.reason for row in seen.unasked if row.kind == "partition"]
+    return [row.state for row in seen.transactions], reasons
+
+
+def test_a_transaction_that_no_coordinator_knows_is_told_so_by_those_who_may_see_all() -> None:
+    """ListTransactions leaves out, without a word, what the caller may not describe."""
+
+    async def test() -> None:
+        async with _inhabited() as (cluster, living):
+            topic = "__transaction_state"
+            cluster.create_topic("held", assignment={0: (2, 3)})
+            cluster.create_topic(topic, config={"cleanup.policy": "compact"}, assignment={0: (1, 2)})
+            cluster.shrink_isr(topic, 0, [1])
+            await living.leave_transaction_open("held")
+            for group in GROUPS:
+                await living.commit(group, "held", {0: 0})
+            await cluster.kill(1)
+            await cluster.wait_until(lambda state: state["topics"][topic][0]["leader"] < 0)
+            cluster.elect(topic, 0, unclean=True)
+            seen = await survey(Settings.of(cluster.bootstrap_servers))
+            assert _told_of_transactions(seen)[0] == [""]
+            refusal = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            cluster.fail(refusal, api="DescribeTransactions")
+            refused = await survey(Settings.of(cluster.bootstrap_servers))
+            hidden, reasons = _told_of_transactions(refused)
+            assert hidden == ["?"]
+            assert any("may not describe every transactional id" in reason for reason in reasons)
+
+    _run(test)
+
+
+def test_a_transaction_whose_coordinator_has_no_leader_is_not_told_as_unknown() -> None:
+    """No broker lists the transactions of a partition of __transaction_state without a leader."""
+
+    async def test() -> None:
+        async with _inhabited() as (cluster, living):
+            await living.leave_transaction_open("orders", 2)
+            topic = "__transaction_state"
+            count = len(cluster.describe()["topics"][topic])
+            home = partition_for("tx", count)
+            cluster.make_leaderless(topic, home)
+            seen = await survey(Settings.of(cluster.bootstrap_servers))
+            states, reasons = _told_of_transactions(seen)
+            assert states == ["?"]
+            assert any(f"nobody answers for partition {home} of {topic}" in reason for reason in reasons)
+
+    _run(test)
+
+
 def test_a_commit_in_an_open_transaction_is_told_as_unstable() -> None:
     """Its offset may be replaced any moment; the producer that could do so is named."""
 

@@ -107,6 +107,8 @@ def test_transactional_commits_count_when_they_are_committed() -> None:
     assert _offsets(rows) == [1, 100]
     assert [row.transactional for row in rows if isinstance(row, Commit)] == [False, True]
     assert partition.open_transactions == 1
+    (pending,) = partition.pending_commits
+    assert (pending.group, pending.offset, pending.producer_id, pending.source) == ("g", 500, 7, "here@5")
 
 
 def test_a_transaction_may_end_in_a_later_buffer() -> None:

@@ -161,6 +161,9 @@ class _Reader:
             for piece in window.pieces:
                 for placed in reading.read(piece, source):
                     self._add(rows, placed.row, partition)
+        rows.pending_commits += [
+            row for row in reading.pending_commits if self._groups is None or row.group in self._groups
+        ]
         return rows
 
     async def _windows(self, node: int, partition: int, begin: int, end: int) -> list[_Window]:

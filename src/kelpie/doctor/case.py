@@ -33,6 +33,7 @@ from kelpie.observations import (
     Generation,
     GroupState,
     Member,
+    PendingCommit,
     Unasked,
     ZooKeeperGroup,
 )
@@ -75,6 +76,8 @@ class Case:
     """What the coordinator says now, or the newest commit of the history when it cannot be asked."""
     committed_over_time: Mapping[TopicPartition, tuple[Committed, ...]] = field(default_factory=dict)
     """What the coordinator said in this survey and in earlier ones, by time."""
+    pending: tuple[PendingCommit, ...] = ()
+    """Commits of open transactions at the end of the history."""
     events: tuple[Event, ...] = ()
     unasked: tuple[Unasked, ...] = ()
     history_from: Instant | None = None

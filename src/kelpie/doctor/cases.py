@@ -98,6 +98,7 @@ class _Material:
         self.answers = grouped(observations.answers, _group)
         self.states = grouped(observations.states, _group)
         self.generations = grouped(observations.generations, _group)
+        self.pending = grouped(observations.pending_commits, _group)
         self.events = grouped(
             (row for row in observations.events if row.group is not None and not is_of_zookeeper(row)), _group
         )
@@ -143,6 +144,7 @@ class _Material:
             commits=commits,
             committed=committed,
             committed_over_time=over_time,
+            pending=self.pending.get(group, ()),
             events=self.events.get(group, ()),
             unasked=unasked,
             history_from=self._history(group),

@@ -20,7 +20,14 @@ from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event, EventKind
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, Listing, Member
 from kelpie.observations.mappings import MappingListing, MappingNode
-from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.positions import (
+    Commit,
+    Committed,
+    LeaderEpochEnd,
+    LogEnds,
+    OpenTransaction,
+    PendingCommit,
+)
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
 from kelpie.observations.zookeeper_groups import OwnerNode, Registration, ZooKeeperGroup
 
@@ -47,6 +54,7 @@ __all__ = [
     "OpenTransaction",
     "OwnerNode",
     "PartitionView",
+    "PendingCommit",
     "Registration",
     "Scrape",
     "Setting",

@@ -6,7 +6,14 @@ from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, Partition
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, Listing
 from kelpie.observations.mappings import MappingListing, MappingNode
-from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.positions import (
+    Commit,
+    Committed,
+    LeaderEpochEnd,
+    LogEnds,
+    OpenTransaction,
+    PendingCommit,
+)
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
 from kelpie.observations.zookeeper_groups import ZooKeeperGroup
 
@@ -23,6 +30,7 @@ class Observations:
     generations: list[Generation] = field(default_factory=list)
     removals: list[GroupRemoved] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
+    pending_commits: list[PendingCommit] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
     ends: list[LogEnds] = field(default_factory=list)
     transactions: list[OpenTransaction] = field(default_factory=list)

@@ -22,7 +22,14 @@ from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, KnownGroup, Listing
 from kelpie.observations.mappings import MappingListing, MappingNode
-from kelpie.observations.positions import Commit, Committed, LeaderEpochEnd, LogEnds, OpenTransaction
+from kelpie.observations.positions import (
+    Commit,
+    Committed,
+    LeaderEpochEnd,
+    LogEnds,
+    OpenTransaction,
+    PendingCommit,
+)
 from kelpie.observations.traffic import MalformedSeries, Scrape, TrafficSeries
 from kelpie.observations.zookeeper_groups import ZooKeeperGroup
 
@@ -36,6 +43,7 @@ KINDS: dict[str, type] = {
     "generation": Generation,
     "removal": GroupRemoved,
     "commit": Commit,
+    "pending-commit": PendingCommit,
     "committed": Committed,
     "ends": LogEnds,
     "transaction": OpenTransaction,

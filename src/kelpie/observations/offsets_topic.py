@@ -22,7 +22,7 @@ from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import add, kind_of
 from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord
 from kelpie.observations.groups import Generation, GroupRemoved, Member
-from kelpie.observations.positions import NO_OFFSET, Commit
+from kelpie.observations.positions import NO_OFFSET, Commit, PendingCommit
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_subscription, partitions_in
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
@@ -54,6 +54,7 @@ class OffsetsPartition:
         self._names = topic_names if topic_names is not None else {}
         self._epochs = GroupEpochs(self._names)
         self._pending: dict[int, list[Placed]] = {}
+        self._producer_epochs: dict[int, int] = {}
         self._newest: Instant | None = None
         self.next_offset: int | None = None
         """Behind the last batch that was read."""
@@ -62,6 +63,16 @@ class OffsetsPartition:
     def open_transactions(self) -> int:
         """How many producers have written commits that are neither committed nor aborted so far."""
         return sum(1 for rows in self._pending.values() if rows)
+
+    @property
+    def pending_commits(self) -> list[PendingCommit]:
+        """The commits of transactions that are still open behind the last batch that was read."""
+        return [
+            PendingCommit(*row[:4], producer_id, self._producer_epochs[producer_id], row.at, row.source)
+            for producer_id, rows in self._pending.items()
+            for _, row in rows
+            if isinstance(row, Commit)
+        ]
 
     def read(self, buffer: bytes | bytearray | memoryview, source: str) -> Iterator[Placed]:
         """The rows of one buffer: a segment file, or the records of a fetch. Never raises Malformed."""
@@ -96,6 +107,7 @@ class OffsetsPartition:
         if header.is_transactional:
             placed_rows = list(self._rows(records, source, unread, True))
             self._pending.setdefault(header.producer_id, []).extend(placed_rows)
+            self._producer_epochs[header.producer_id] = header.producer_epoch
             return
         yield from self._written(records, source, unread)
 

@@ -33,6 +33,24 @@ class Commit(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
+class PendingCommit(NamedTuple):
+    """An offset in a transaction that was neither committed nor aborted when the topic was read."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    producer_id: int
+    """Of the producer whose transaction it is."""
+    producer_epoch: int = -1
+    at: Instant | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
 class Committed(NamedTuple):
     """What the coordinator says is committed now. NO_OFFSET: nothing; `error` is Kafka's code."""
 
@@ -85,10 +103,16 @@ class OpenTransaction(NamedTuple):
     transactional_id: str = ""
     coordinator_epoch: int = -1
     state: str = ""
-    """As the transaction coordinator says; empty if it does not know the transaction, which then hangs."""
+    """As the transaction coordinator says. Empty: no coordinator knows the transaction; all were asked by a
+    caller who may see every transaction. "?": that cannot be told.
+    """
     timeout_ms: int = -1
     at: Instant | None = None
     source: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
 
 
 class LeaderEpochEnd(NamedTuple):

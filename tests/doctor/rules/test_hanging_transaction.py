@@ -38,9 +38,13 @@ def _case(*ends: LogEnds, transactions: list[OpenTransaction] | None = None, off
     return a_case(cluster=cluster, states=[READS], **looks(a_committed(offset)))
 
 
+BEFORE = an_end(310, stable=300, at=NOW - 2 * MINUTE)
+"""An earlier survey saw the last stable offset at the same place."""
+
+
 def test_a_transaction_that_its_coordinator_does_not_know_hangs() -> None:
     """To readers of committed records the topic ends there, for ever and without an error."""
-    finding = found(judge(_case(transactions=[_transaction(coordinator_epoch=3)])))
+    finding = found(judge(_case(BEFORE, HELD, transactions=[_transaction(coordinator_epoch=3)])))
     assert finding.severity is Severity.CRITICAL
     assert finding.summary == (
         "An open transaction holds back readers of orders-0: the last stable offset of orders-0 is 300, the "
@@ -54,19 +58,64 @@ def test_a_transaction_that_its_coordinator_does_not_know_hangs() -> None:
         "kafka-transactions.sh --bootstrap-server kafka-1:9092 abort --topic orders --partition 0 "
         "--producer-id 4001 --producer-epoch 7 --coordinator-epoch 3",
     ]
-    assert "its coordinator does not know it" in finding.evidence[-1].text
+    assert "no coordinator knows it" in finding.evidence[-1].text
+    assert finding.check.endswith(" describe-producers --topic orders --partition 0")
+
+
+def _aborts(case: Case) -> list[str]:
+    return [it.command for it in found(judge(case)).remedies if " abort " in it.command]
+
+
+def test_one_survey_never_advises_to_abort() -> None:
+    """What is aborted wrongly is lost; a second look costs a minute."""
+    finding = found(judge(_case(transactions=[_transaction()])))
+    assert finding.severity is Severity.WARNING
+    assert "Look again once it is older than 15 min" in finding.remedies[0].text
+    assert not _aborts(_case(transactions=[_transaction()]))
+    moment_ago = an_end(310, stable=300, at=NOW - 20 * SECOND)
+    assert not _aborts(_case(moment_ago, HELD, transactions=[_transaction()]))
+
+
+def test_a_transaction_that_may_still_last_is_not_to_be_aborted() -> None:
+    """Near miss: two surveys saw it, and transaction.max.timeout.ms has not passed."""
+    young = _transaction(last_written=NOW - 5 * MINUTE)
+    assert found(judge(_case(BEFORE, HELD, transactions=[young]))).severity is Severity.CRITICAL
+    assert not _aborts(_case(BEFORE, HELD, transactions=[young]))
+    assert _aborts(_case(BEFORE, HELD, transactions=[_transaction()]))
+
+
+def test_a_transaction_that_its_coordinator_is_ending_is_not_to_be_aborted() -> None:
+    """It has decided already; a marker of the other kind would contradict it."""
+    ending = _transaction(state="PrepareCommit", timeout_ms=60_000, transactional_id="app-tx")
+    finding = found(judge(_case(BEFORE, HELD, transactions=[ending])))
+    assert "Do not abort it" in finding.remedies[-1].text
+    assert not _aborts(_case(BEFORE, HELD, transactions=[ending]))
+
+
+def test_whether_a_hidden_transaction_hangs_cannot_be_told() -> None:
+    """ListTransactions leaves out what the caller may not describe, and what has no coordinator."""
+    hidden = _transaction(state="?")
+    assert missing(judge(_case(BEFORE, HELD, transactions=[hidden])))[0] == (
+        "whether a coordinator knows the transaction that is open in orders-0, and will end it"
+    )
+    long_ago = an_end(310, stable=300, at=NOW - 30 * MINUTE)
+    finding = found(judge(_case(long_ago, HELD, transactions=[hidden])))
+    assert finding.severity is Severity.WARNING
+    assert "Do not abort it yet" in finding.remedies[0].text
+    assert not _aborts(_case(long_ago, HELD, transactions=[hidden]))
 
 
 def test_a_transaction_that_is_over_for_its_coordinator_hangs() -> None:
     """A record that came late, after the marker: what KIP-890 is about."""
     state = _transaction(state="CompleteAbort", transactional_id="app-tx")
-    assert found(judge(_case(transactions=[state]))).severity is Severity.CRITICAL
+    assert found(judge(_case(transactions=[state]))).severity is Severity.WARNING
+    assert found(judge(_case(BEFORE, HELD, transactions=[state]))).severity is Severity.CRITICAL
 
 
 def test_a_transaction_far_beyond_its_timeout_hangs() -> None:
     """Its coordinator should have aborted it."""
     late = _transaction(state="Ongoing", transactional_id="app-tx", timeout_ms=60_000)
-    finding = found(judge(_case(transactions=[late])))
+    finding = found(judge(_case(BEFORE, HELD, transactions=[late])))
     assert finding.severity is Severity.CRITICAL
     assert "'app-tx'" in finding.remedies[0].text
 

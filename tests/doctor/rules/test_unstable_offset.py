@@ -7,7 +7,7 @@ from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.unstable_offset import judge
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
-from kelpie.observations import OFFSETS_TOPIC, Committed, EventKind, OpenTransaction
+from kelpie.observations import OFFSETS_TOPIC, Committed, EventKind, OpenTransaction, PendingCommit
 from kelpie.observations.positions import NO_OFFSET
 from tests.doctor.building import (
     MINUTE,
@@ -30,8 +30,12 @@ OWN = TopicPartition(OFFSETS_TOPIC, partition_for("billing", 50))
 UNSTABLE = a_committed(NO_OFFSET, error=88)
 
 
+BEFORE = a_committed(NO_OFFSET, error=88, at=NOW - 2 * MINUTE)
+PENDING = PendingCommit("billing", "orders", 0, 120, 4001, 7, NOW - 20 * MINUTE, "broker 1")
+
+
 def _case(*rows: Committed, transaction: OpenTransaction | None = None, **fields: Any) -> Case:
-    of = {} if transaction is None else {OWN: (transaction,)}
+    of = {} if transaction is None else {OWN: (transaction, *fields.pop("others", ()))}
     return a_case(cluster=a_cluster(transactions=of), **looks(*rows), **fields)
 
 
@@ -69,13 +73,37 @@ def test_an_open_transaction_that_takes_unusually_long_is_found_at_once() -> Non
 
 def test_a_transaction_that_its_coordinator_does_not_know_is_to_be_aborted() -> None:
     """Nobody will end it."""
-    lost = _transaction(state="", transactional_id="", last_written=NOW - MINUTE)
-    finding = found(judge(_case(UNSTABLE, transaction=lost)))
+    lost = _transaction(state="", transactional_id="", last_written=NOW - 20 * MINUTE)
+    finding = found(judge(_case(BEFORE, UNSTABLE, transaction=lost, pending=(PENDING,))))
     assert finding.severity is Severity.CRITICAL
     assert (
         f"--topic {OFFSETS_TOPIC} --partition {OWN.partition} --start-offset 90"
         in finding.remedies[0].command
     )
+
+
+def test_one_look_or_a_guess_is_no_reason_to_abort() -> None:
+    """A transaction of another application, aborted, loses that application's records."""
+    lost = _transaction(state="", transactional_id="", last_written=NOW - 20 * MINUTE)
+    once = found(judge(_case(UNSTABLE, transaction=lost, pending=(PENDING,))))
+    assert once.severity is Severity.WARNING
+    guessed = found(judge(_case(BEFORE, UNSTABLE, transaction=lost)))
+    assert "likely, not certain" in guessed.why
+    assert not any(" abort " in it.command for it in (*once.remedies, *guessed.remedies))
+
+
+def test_the_transaction_of_another_group_is_not_blamed() -> None:
+    """Many groups share a partition of the offsets topic; the oldest transaction there is anybody's."""
+    stranger = _transaction(state="", transactional_id="stranger", last_written=NOW - 20 * MINUTE)
+    own = _transaction(last_written=NOW - 3 * MINUTE)._replace(producer_id=5005, started_at_offset=400)
+    pending = PENDING._replace(producer_id=5005)
+    both: dict[str, Any] = {"transaction": stranger, "others": (own,)}
+    told = found(judge(_case(BEFORE, UNSTABLE, pending=(pending,), **both)))
+    assert "'app-tx'" in told.remedies[0].text
+    assert "stranger" not in str((told.evidence, told.remedies))
+    untold = found(judge(_case(BEFORE, UNSTABLE, **both)))
+    assert f"2 transactions are open in {OWN}; which one is this group's cannot be told" in untold.why
+    assert not any("producer" in it.text for it in untold.evidence)
 
 
 def test_a_transaction_that_is_about_to_commit_is_well() -> None:

@@ -8,14 +8,25 @@ hear UNSTABLE_OFFSET_COMMIT when they start or take a partition over, and ask
 again and again without a line in the log: they get no position, and no records.
 
 How it decides: the coordinator answered error 88, and it is not only for a
-moment: two surveys saw it; or the transaction in the group's partition of
-__consumer_offsets has been open for longer than three of the group's usual
-pauses between commits, or its coordinator does not know it or is done with it.
-Client logs that show it for as long are as good.
+moment: two surveys saw it; or the transaction that commits these offsets has been
+open for longer than three of the group's usual pauses between commits, or no
+coordinator knows it or its coordinator is done with it.
+Client logs that show it for as long are as good. Many groups share a partition of
+__consumer_offsets, so several transactions may be open in it. The records of the
+pending commits carry the id of their producer: that tells which transaction is
+the group's. Without these records the finding names no transaction if several are
+open, and never advises to abort one.
+
+What it needs: the right Describe on the group. To name the transaction: Kafka 2.8,
+ClusterAction or Read on __consumer_offsets and reading its newest records; to
+know whether it will end: what KLP306 needs. Without that, two surveys that saw
+error 88 are enough to report it, and one is undetermined. It is critical, and the
+command that aborts is there, only after two surveys a minute apart, and the
+command only for a transaction older than transaction.max.timeout.ms.
 
 What to do: start the producer with its transactional id again: that ends the
 transaction. Otherwise it ends with its timeout (transaction.timeout.ms, 1 minute
-by default), unless it hangs: then abort it.
+by default), unless it hangs: then abort it, once the finding has the command.
 
 When it is wrong: an application whose transactions usually take that long.
 
@@ -23,12 +34,22 @@ Reproduce: kelpie lab run unstable-offset
 """
 
 from itertools import takewhile
+from typing import NamedTuple
 
+from kelpie.doctor import checks
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.doctor.transactions import Fate, ending, fate_of, open_in, open_ms, transaction_evidence
+from kelpie.doctor.transactions import (
+    UNKNOWN_STATE,
+    Fate,
+    ending,
+    fate_of,
+    open_in,
+    open_ms,
+    transaction_evidence,
+)
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -38,29 +59,50 @@ from kelpie.observations import Committed, Event, EventKind, OpenTransaction
 UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
+class _Suspect(NamedTuple):
+    """The transaction that commits the group's offsets, as far as it is known."""
+
+    transaction: OpenTransaction | None
+    is_certain: bool
+    """The records of the pending commits name its producer."""
+    open: int
+    """Transactions that are open in the group's partition of the offsets topic."""
+
+
 def judge(case: Case) -> Judgement:
     patience = case.commit_rhythm.patience_ms
     unstable = [row for row in case.committed.values() if row.error == UNSTABLE]
     if not unstable:
         events = _events(case)
         if len(events) > 1 and (events[-1].at or 0) - (events[0].at or 0) >= patience:
-            return _found(case, [], None, Fate.AWAITED, events[0].at)
+            return _found(case, [], _suspect(case, []), Fate.UNTOLD, events[0].at)
         return ABSENT if case.offsets_are_known else undetermined("its committed offsets")
     seen = _seen_before(case, [row.name for row in unstable])
-    home = case.offsets_partition
-    transaction = next(iter(open_in(case.cluster, home)), None) if home is not None else None
+    stood_ms = case.cluster.now - seen if seen is not None else 0
+    suspect = _suspect(case, [row.name for row in unstable])
+    transaction = suspect.transaction
     if transaction is None:
         if seen is None:
             return undetermined(SECOND_LOOK)
-        return _found(case, unstable, None, Fate.AWAITED, seen)
+        return _found(case, unstable, suspect, Fate.UNTOLD, seen)
     age = open_ms(transaction, case.cluster.now)
-    fate = fate_of(transaction, case.cluster.now, seen_before=seen is not None)
+    fate = fate_of(transaction, case.cluster.now, stood_ms=stood_ms)
     if fate is Fate.WELL:
         if age is None or age < patience:
             return ABSENT
-        fate = Fate.AWAITED
-    since = min((at for at in (seen, transaction.last_written) if at is not None), default=None)
-    return _found(case, unstable, transaction, fate, since)
+        fate = Fate.UNTOLD if transaction.state == UNKNOWN_STATE else Fate.AWAITED
+    return _found(case, unstable, suspect, fate, seen)
+
+
+def _suspect(case: Case, names: list[TopicPartition]) -> _Suspect:
+    home = case.offsets_partition
+    transactions = open_in(case.cluster, home) if home is not None else []
+    producers = {row.producer_id for row in case.pending if row.name in names}
+    own = [each for each in transactions if each.producer_id in producers]
+    if own:
+        return _Suspect(own[0], True, len(transactions))
+    only = transactions[0] if len(transactions) == 1 and not producers else None
+    return _Suspect(only, False, len(transactions))
 
 
 def _events(case: Case) -> list[Event]:
@@ -80,35 +122,67 @@ def _seen_before(case: Case, names: list[TopicPartition]) -> Instant | None:
 
 
 def _found(
-    case: Case,
-    unstable: list[Committed],
-    transaction: OpenTransaction | None,
-    fate: Fate,
-    since: Instant | None,
+    case: Case, unstable: list[Committed], suspect: _Suspect, fate: Fate, seen: Instant | None
 ) -> Finding:
     names = [row.name for row in unstable]
+    transaction = suspect.transaction
+    written = transaction.last_written if transaction is not None else None
+    since = min((at for at in (seen, written) if at is not None), default=None)
     lasting = f" for {duration(case.cluster.now - since)}" if since is not None else ""
     where = f" of {some(names)}" if names else ""
     evidence = evidence_of(*unstable[: MOST_EVIDENCE // 2])
-    remedies = []
     if transaction is not None:
         evidence.append(transaction_evidence(transaction))
-        remedies = ending(case.cluster, transaction, fate)
+        own = [row for row in case.pending if row.producer_id == transaction.producer_id]
+        evidence += [
+            Evidence.of(row, f"{row.name}: pending commit of {row.offset} by producer {row.producer_id}")
+            for row in own[:1]
+        ]
     events = _events(case)
-    find = Remedy("Find the application whose transactions commit this group's offsets, and its state.")
+    stood_ms = case.cluster.now - seen if seen is not None else 0
+    home = case.offsets_partition
     return RULE.finding(
-        Severity.CRITICAL if fate is not Fate.AWAITED or not case.members else Severity.WARNING,
+        _severity(case, fate, stood_ms),
         case.group,
         f"Group {case.group}: the committed offsets{where} have been unstable{lasting}: a transaction that "
         "commits them is neither committed nor aborted.",
         why="A consumer that starts now, or takes a partition over, gets no position and reads nothing until "
-        f"the transaction ends. {fate.value}",
+        f"the transaction ends. {_who(suspect, home)}{fate.value}",
         evidence=evidence + quotes((*events[:1], *events[-1:])),
-        remedies=remedies or [find],
-        cause=str(case.offsets_partition or ""),
+        remedies=_remedies(case, suspect, fate, stood_ms),
+        cause=str(home or ""),
         partitions=names,
         since=since,
+        check=checks.producers(case.cluster, home) if home is not None else "",
     )
+
+
+def _severity(case: Case, fate: Fate, stood_ms: int) -> Severity:
+    if fate in (Fate.AWAITED, Fate.UNTOLD):
+        nobody_reads = not case.members and stood_ms > 0
+        return Severity.CRITICAL if nobody_reads else Severity.WARNING
+    return fate.severity(stood_ms)
+
+
+def _who(suspect: _Suspect, home: TopicPartition | None) -> str:
+    if suspect.is_certain or home is None:
+        return ""
+    if suspect.transaction is not None:
+        return f"One transaction is open in {home}; that it is the one of this group is likely, not certain. "
+    if suspect.open:
+        return f"{suspect.open} transactions are open in {home}; which one is this group's cannot be told. "
+    return ""
+
+
+def _remedies(case: Case, suspect: _Suspect, fate: Fate, stood_ms: int) -> list[Remedy]:
+    find = Remedy("Find the application whose transactions commit this group's offsets, and its state.")
+    transaction = suspect.transaction
+    if transaction is None:
+        return [find]
+    if suspect.is_certain:
+        return ending(case.cluster, transaction, fate, stood_ms=stood_ms) or [find]
+    # Its producer may be started again in any case; to abort it would be a guess.
+    return [*ending(case.cluster, transaction, Fate.AWAITED, stood_ms=stood_ms), find]
 
 
 RULE = Rule.of(__name__, judge, Presentation(stops_group=True))
