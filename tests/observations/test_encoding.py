@@ -2,7 +2,7 @@
 
 import json
 import typing
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import Enum
 from random import Random
 from typing import Any
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kelpie.observations import Observations
+from kelpie.model.names import TopicPartition
+from kelpie.observations import GroupState, Member, Observations
 from kelpie.observations.encoding import (
     KINDS,
     add,
@@ -93,3 +94,19 @@ def test_what_a_row_does_not_say_is_left_out_and_what_is_new_passed_over() -> No
     row = decode("broker", {"node_id": 3, "colour": "blue"})
     assert encode(row) == {"node_id": 3}
     assert json.loads(dumps(row)) == {"node_id": 3}
+
+
+def test_columns_of_an_older_release_lack_what_came_later() -> None:
+    """A store must not forget all surveys because a row has got another field."""
+    member = Member("app-1", "app", target=(TopicPartition("orders", 0),))
+    row = GroupState("billing", "Stable", members=(member,), at=1, source="broker 1")
+    columns = write_columns(GroupState, [row])
+    del columns["share_positions"]
+    _, members = columns["members"]
+    del members["target"]
+    assert list(read_columns(GroupState, columns, {})) == [
+        replace(row, members=(replace(member, target=None),))
+    ]
+    del columns["state"]
+    with pytest.raises(KeyError):
+        list(read_columns(GroupState, columns, {}))

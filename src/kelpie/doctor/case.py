@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kelpie.cluster.topics import is_of_old_topic
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.positions import (
@@ -38,12 +37,15 @@ from kelpie.observations import (
     Unasked,
     ZooKeeperGroup,
 )
+from kelpie.observations.groups import CONNECT, SHARE, STREAMS_ASSIGNOR
 from kelpie.observations.positions import NO_OFFSET
 
 REBALANCING = frozenset(
-    {"PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling"}
+    {"PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling", "NotReady"}
 )
-"""States in which a group rebalances, in the words of all releases."""
+"""States in which a group rebalances, in the words of all releases. NotReady: a Streams application whose
+topics are missing or do not fit together.
+"""
 _BROKER, _CONTROLLER = "broker:", "controller:"
 """How kinds of events begin that are not from logs of clients."""
 
@@ -114,7 +116,7 @@ class Case:
         """As last described, or of the last generation in the offsets topic. None: unknown."""
         state = self.described
         if state is not None:
-            return state.members
+            return state.members if state.is_described else None
         return self.generations[-1].members if self.generations else None
 
     def events_of(self, *kinds: EventKind) -> list[Event]:
@@ -139,6 +141,39 @@ class Case:
     def member_rows(self) -> list[Generation | GroupState]:
         """All rows that name members: the generations, then the descriptions."""
         return [*self.generations, *self.states]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share group: its positions are in its descriptions, and it commits nothing."""
+        state = self.state
+        return state is not None and state.kind == SHARE
+
+    @property
+    def is_connect(self) -> bool:
+        """Whether its members are workers of Kafka Connect. Their group reads and commits nothing."""
+        return any(row.protocol_type == CONNECT for row in self.member_rows[-1:])
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether members keep in a rebalance what does not move: it then takes two rounds, or more."""
+        protocols = {row.protocol for row in self.member_rows}
+        return (
+            self.is_connect
+            or any(state.is_incremental for state in self.states)
+            or any(name == STREAMS_ASSIGNOR or "cooperative" in name for name in protocols)
+        )
+
+    @property
+    def commits_without_joining(self) -> bool:
+        """Whether its consumers assign partitions themselves, and only commit: then nobody is ever in it.
+
+        Spark, Flink and consumers that call assign() do so. Three commits at different times show it; a reset
+        by a tool is one.
+        """
+        state = self.described
+        joined = any(row.members for row in self.member_rows)
+        is_simple = state is not None and not state.members and state.is_described and not state.protocol_type
+        return is_simple and not joined and self.commit_rhythm.is_known
 
     @property
     def is_rebalancing(self) -> bool:
@@ -184,16 +219,13 @@ class Case:
         ]
 
     def is_gone(self, name: TopicPartition) -> bool:
-        """Whether its topic was deleted. A topic that the caller may not describe is not gone."""
-        return self.cluster.is_gone(name.topic)
+        """Whether brokers listed their topics without this one: it was deleted."""
+        return self.cluster.topics_were_listed and name.topic not in self.cluster.topics
 
-    def is_of_old_topic(self, row: Commit) -> bool:
-        """Whether it was committed in an earlier topic of the same name."""
-        now = self.cluster.known_topics.id_of(row.topic)
-        if row.topic_id and now:
-            return row.topic_id != now
-        recreation = self.cluster.known_topics.recreations.get(row.topic)
-        return recreation is not None and row.at is not None and row.at <= recreation.until
+    def _may_exist(self, name: TopicPartition) -> bool:
+        """A task of Kafka Streams has a number that not each of its topics has a partition of."""
+        known = self.cluster.topics.get(name.topic, ())
+        return not self.is_gone(name) and (not known or name in known)
 
     def loss_severity(self, names: Iterable[TopicPartition]) -> Severity:
         """Of losing records in these partitions: it is worst while the group has members."""
@@ -207,7 +239,7 @@ class Case:
         """What the group reads."""
         members = self.members or ()
         committed = [name for name in self.committed if self.has_offset(name) and not self.is_gone(name)]
-        assigned = {name for member in members for name in member.assigned or () if not self.is_gone(name)}
+        assigned = {name for member in members for name in member.assigned or () if self._may_exist(name)}
         topics = {topic for member in members for topic in member.subscribed or ()}
         topics |= {name.topic for name in assigned}
         if not topics:
@@ -301,7 +333,7 @@ class Case:
         points = [
             Point(min(row.at, now), row.offset, True, row.leader_epoch, row.source)
             for row in history
-            if row.at is not None and not self.is_of_old_topic(row)
+            if row.at is not None
         ]
         first, last = (points[0].at, points[-1].at) if points else (now + 1, -CLOCKS_APART_MS)
         current = self.committed.get(name)
@@ -312,7 +344,6 @@ class Case:
             Point(min(row.at, now), row.offset, False, row.leader_epoch, row.source)
             for row in rows
             if not row.error and row.at is not None and not first <= row.at <= last + CLOCKS_APART_MS
-            if not is_of_old_topic(row.topic, row.at, self.cluster.known_topics)
         ]
         points.sort(key=lambda point: point.at)
         removed = max((at for at, point in enumerate(points) if point.offset == NO_OFFSET), default=-1)

@@ -11,6 +11,8 @@ from kelpie.doctor.rules import rules
 from kelpie.observations import Unasked
 from kelpie.observations.groups import OTHER_KINDS
 
+_STALLED = "KLP309"
+
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -59,7 +61,9 @@ class Diagnosis:
     unasked: tuple[Unasked, ...] = ()
     """What could not be asked, about the cluster and about single groups."""
     of_other_kinds: tuple[str, ...] = ()
-    """Groups with members, of a kind that no rule judges: share groups, groups of the Streams protocol."""
+    """Share groups and groups of the Streams protocol that could not be judged: not described, or without a
+    position that brokers tell.
+    """
 
     def only(self, codes: Collection[str] = (), at_least: Severity = Severity.NOTICE) -> "Diagnosis":
         """With findings and open questions of these codes alone, all if there are none; and with findings
@@ -117,7 +121,7 @@ def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
     """All rules on one group. The live doctor and the pipeline both call this."""
     # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
     case = replace(case)
-    judging = [(rule, rule.judge) for rule in rules().values() if rule.of_zookeeper is case.in_zookeeper]
+    judging = [(rule, rule.judge) for rule in rules().values() if rule.judges(case)]
     return _sorted(case.group, ((rule, judge(case)) for rule, judge in judging if judge is not None))
 
 
@@ -137,6 +141,7 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         findings_of_group, undecided_of_group = diagnose(case)
         findings += findings_of_group
         undecided += undecided_of_group
+    unmoved = {question.group for question in undecided if question.code == _STALLED}
     findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))
     return Diagnosis(
         cluster,
@@ -146,13 +151,16 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         tuple((case.group, case.known_from) for case in cases if case.listed is False and case.known_from),
         tuple(case.group for case in cases if case.listed is False and not case.known_from),
         (*cluster.unasked, *(row for case in cases for row in case.unasked)),
-        tuple(case.group for case in cases if _is_of_another_kind(case)),
+        tuple(case.group for case in cases if _is_unjudged(case, unmoved)),
     )
 
 
-def _is_of_another_kind(case: Case) -> bool:
+def _is_unjudged(case: Case, unmoved: Collection[str | None]) -> bool:
+    """Whether nobody knows if it consumes. `unmoved`: groups of which KLP309 could not say it."""
     state = case.state
-    return state is not None and state.kind in OTHER_KINDS and state.state != "Empty"
+    if state is None or state.kind not in OTHER_KINDS or state.state == "Empty":
+        return False
+    return bool(state.error) or not state.is_described or (case.is_share and case.group in unmoved)
 
 
 def _sorted(

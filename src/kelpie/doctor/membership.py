@@ -13,6 +13,7 @@ from kelpie.doctor.finding import Evidence, Severity, quotes
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import Event, EventKind, GroupState, Member
+from kelpie.observations.groups import SHARE, STREAMS
 
 HOUR_MS = 3_600_000
 SESSION_MS = 45_000
@@ -20,6 +21,8 @@ SESSION_MS = 45_000
 MOST_EVIDENCE = 6
 CLIENT_LOGS = "the logs of its consumers"
 BROKER_LOGS = "the log of its coordinator"
+
+_TOOLS = {SHARE: "kafka-share-groups", STREAMS: "kafka-streams-groups"}
 
 _RANDOM_TAIL = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _Row = TypeVar("_Row")
@@ -109,14 +112,25 @@ def people(names: Iterable[str], most: int = 4) -> str:
     return listed(words)
 
 
+_LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEAVING)
+
+
+def is_late_poll(event: Event) -> bool:
+    """Whether it says that a member exceeded its poll limit: its own log, or the reason of its leaving."""
+    return event.kind is EventKind.POLL_INTERVAL_EXCEEDED or (
+        event.kind in _LEAVING and "poll timeout" in event.reason.lower()
+    )
+
+
 def state_text(state: GroupState) -> str:
     return f"state {state.state}, {counted(len(state.members), 'member')}"
 
 
 def describing(case: Case, option: str) -> str:
-    """Kafka's own command that shows the group."""
-    words = ("--describe", "--group", case.group, option)
-    return commands.kafka("kafka-consumer-groups", case.cluster, *words)
+    """Kafka's own command that shows the group. Share and Streams groups have tools of their own."""
+    state = case.state
+    tool = _TOOLS.get(state.kind if state is not None else "", "kafka-consumer-groups")
+    return commands.kafka(tool, case.cluster, "--describe", "--group", case.group, option)
 
 
 def shortened(rows: Sequence[_Row], most: int = MOST_EVIDENCE) -> Sequence[_Row]:

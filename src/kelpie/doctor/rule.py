@@ -61,6 +61,13 @@ class Rule:
     presentation: Presentation
     of_zookeeper: bool = False
     """It judges groups that ZooKeeper keeps; the others judge those that Kafka keeps."""
+    of_share_groups: bool = False
+    """It judges share groups, too. They have no generations and no committed offsets."""
+
+    def judges(self, case: Case) -> bool:
+        """Whether groups of this kind are its business. Coordinators have groups of every kind (KLP1xx)."""
+        of_all_kinds = self.of_share_groups or self.code.startswith("KLP1")
+        return self.of_zookeeper is case.in_zookeeper and (of_all_kinds or not case.is_share)
 
     @classmethod
     def of(
@@ -71,12 +78,13 @@ class Rule:
         *,
         judge_cluster: JudgeCluster | None = None,
         of_zookeeper: bool = False,
+        of_share_groups: bool = False,
     ) -> "Rule":
         """The rule that this module defines; code and name are the first line of its docstring."""
         page = inspect.cleandoc(sys.modules[module].__doc__ or "")
         code, _, name = page.partition("\n")[0].partition(" ")
         assert code.startswith("KLP"), f"the page of {module} does not begin with its code"
-        return cls(code, name, page, judge, judge_cluster, presentation, of_zookeeper)
+        return cls(code, name, page, judge, judge_cluster, presentation, of_zookeeper, of_share_groups)
 
     def finding(
         self,

@@ -11,11 +11,9 @@ Rows that come by the hundred thousand are tuples, the others dataclasses. All a
 from kelpie.observations.cluster import (
     OFFSETS_TOPIC,
     BrokerView,
-    ClockReading,
     CoordinatorAnswer,
     PartitionView,
     Setting,
-    TopicView,
     Unasked,
 )
 from kelpie.observations.collection import Observations
@@ -36,7 +34,6 @@ from kelpie.observations.zookeeper_groups import OwnerNode, Registration, ZooKee
 __all__ = [
     "OFFSETS_TOPIC",
     "BrokerView",
-    "ClockReading",
     "Commit",
     "Committed",
     "CoordinatorAnswer",
@@ -61,7 +58,6 @@ __all__ = [
     "Registration",
     "Scrape",
     "Setting",
-    "TopicView",
     "TrafficSeries",
     "Unasked",
     "ZooKeeperGroup",

@@ -13,19 +13,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from itertools import chain, islice, starmap
+from itertools import chain, islice, repeat, starmap
 from operator import attrgetter
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from kelpie.observations.cluster import (
-    BrokerView,
-    ClockReading,
-    CoordinatorAnswer,
-    PartitionView,
-    Setting,
-    TopicView,
-    Unasked,
-)
+from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, KnownGroup, Listing
@@ -45,8 +37,6 @@ KNOWN = "known"
 KINDS: dict[str, type] = {
     "broker": BrokerView,
     "partition": PartitionView,
-    "topic": TopicView,
-    "clock": ClockReading,
     "listing": Listing,
     "answer": CoordinatorAnswer,
     "state": GroupState,
@@ -134,7 +124,7 @@ def write_columns(type_: type, rows: Sequence[Any], without: Container[str] = ()
 def read_columns(type_: type, columns: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[Any]:
     """The rows. `given` has the values of fields that were not written."""
     fields = fields_of(type_)
-    values = [given.get(field.name) or _read_column(field, columns[field.name]) for field in fields]
+    values = [given.get(field.name) or _column_of(field, columns) for field in fields]
     return starmap(type_, zip(*values, strict=False))
 
 
@@ -144,6 +134,13 @@ def _column(field: Field, rows: Sequence[Any]) -> list[Any]:
         counts = [None if value is None else len(value) for value in values]
         return [counts, write_columns(field.row_type, list(chain.from_iterable(filter(None, values))))]
     return values if field.read is None else list(map(_plain, values))
+
+
+def _column_of(field: Field, columns: Mapping[str, Any]) -> Iterable[Any]:
+    """The values of a field; its default where an older release wrote the rows, without this field."""
+    if field.name not in columns and field.default is not MISSING:
+        return repeat(field.default)
+    return _read_column(field, columns[field.name])
 
 
 def _read_column(field: Field, column: list[Any]) -> Iterable[Any]:

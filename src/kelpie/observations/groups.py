@@ -9,8 +9,14 @@ from kelpie.model.time import Instant
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
-OTHER_KINDS = ("share", "streams")
-"""Kinds that brokers list and that no rule judges."""
+SHARE = "share"
+STREAMS = "streams"
+OTHER_KINDS = (SHARE, STREAMS)
+"""Kinds of groups since Kafka 4.1. Brokers that only list them do not tell their members."""
+CONNECT = "connect"
+"""The protocol type of the workers of Kafka Connect: their assignments are connectors and tasks."""
+STREAMS_ASSIGNOR = "stream"
+"""The assignor of Kafka Streams in groups of the classic protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,27 @@ class Member:
     rebalance_timeout_ms: int = -1
     """In Java clients since 0.10.1 this is max.poll.interval.ms."""
     epoch: int = -1
+    target: tuple[TopicPartition, ...] | None = None
+    """What the coordinator wants it to have, in groups that a coordinator assigns (KIP-848, Streams)."""
+    pattern: str = ""
+    """The regular expression that it subscribes with, where the coordinator evaluates it (KIP-848)."""
+
+
+class SharePosition(NamedTuple):
+    """Where a share group stands in a partition."""
+
+    topic: str
+    partition: int
+    start: int
+    """All records before it are done. -1: no member has acquired a record yet."""
+    lag: int = -1
+    """Records that are not done, as the broker counts them (since 4.2); -1: not told."""
+    leader_epoch: int = -1
+    error: int = 0
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +84,28 @@ class GroupState:
     error: ErrorCode = ErrorCode.NONE
     at: Instant | None = None
     source: str = ""
+    share_positions: tuple[SharePosition, ...] = ()
+    """Of a share group: it has no committed offsets."""
+
+    @property
+    def is_described(self) -> bool:
+        """Whether it says who is in the group. A broker may list a group and not describe it."""
+        is_live = self.state not in ("Empty", "Dead", "")
+        return not (self.kind in OTHER_KINDS and is_live and not self.members)
+
+    @property
+    def is_streams(self) -> bool:
+        """Whether it is an application of Kafka Streams, by either protocol."""
+        return self.kind == STREAMS or self.protocol == STREAMS_ASSIGNOR
+
+    @property
+    def is_connect(self) -> bool:
+        return self.protocol_type == CONNECT
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether its members keep what does not move in a rebalance, which then takes two rounds."""
+        return self.kind != CLASSIC or self.is_streams or self.is_connect or "cooperative" in self.protocol
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.idle_members import judge
-from kelpie.observations import Generation
+from kelpie.model.names import TopicPartition
+from kelpie.observations import Generation, Member
 from tests.doctor.building import NOW, a_case, a_cluster, a_member, a_state, a_view, found, missing
 
 
@@ -75,3 +76,63 @@ def test_what_tools_do_not_print_records_tell() -> None:
     states = [a_state("Stable", *BUSY, unread)]
     finding = found(judge(a_case(cluster=_cluster(), states=states, generations=(known,))))
     assert "app-3 subscribed to ordres, which is not there" in finding.summary
+
+
+def _topics(number: int, partitions: int) -> ClusterView:
+    rows = [a_view(at, 1, topic=f"t-{topic}") for topic in range(number) for at in range(partitions)]
+    return a_cluster(*rows)
+
+
+def _range(name: str, *assigned: tuple[str, int]) -> Member:
+    names = tuple(TopicPartition(*each) for each in assigned)
+    return Member(name, client_id=name, subscribed=("t-0", "t-1"), assigned=names)
+
+
+def test_range_leaves_members_idle_though_there_are_partitions_enough() -> None:
+    """Two topics of two partitions and three members: each topic goes to the first two. KLP208 is silent."""
+    members = (
+        _range("app-1", ("t-0", 0), ("t-1", 0)),
+        _range("app-2", ("t-0", 1), ("t-1", 1)),
+        _range("app-3"),
+    )
+    finding = found(judge(a_case(cluster=_topics(2, 2), states=[a_state("Stable", *members)])))
+    assert finding.members == ("app-3",)
+    assert "t-0 and t-1 have 4 partitions, and range deals out each topic on its own" in finding.summary
+    assert all("--alter" not in remedy.command for remedy in finding.remedies)
+    sticky = a_state("Stable", *members, protocol="cooperative-sticky")
+    assert judge(a_case(cluster=_topics(2, 2), states=[sticky])) is ABSENT
+
+
+def test_more_partitions_are_no_first_advice() -> None:
+    """They break the order of keys and joins, and cannot be taken away again: the advice says so."""
+    finding = found(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY, IDLE)])))
+    assert finding.remedies[0].command == ""
+    assert "cannot be undone" in finding.remedies[-1].text
+    stream = a_state("Stable", *BUSY, IDLE, protocol="stream")
+    remedies = found(judge(a_case(cluster=_cluster(), states=[stream]))).remedies
+    assert all("--alter" not in remedy.command for remedy in remedies)
+
+
+def test_a_regular_expression_is_no_subscription_to_nothing() -> None:
+    """With KIP-848 the coordinator evaluates it; the description names no topics then."""
+    idle = a_member("app-3", subscribed=(), pattern="orders.*")
+    finding = found(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *_by_pattern(), idle)])))
+    assert finding.severity is Severity.NOTICE
+    assert "1 member of 3 got no partition: orders has 2 partitions" in finding.summary
+    other = a_member("app-3", subscribed=(), pattern="bills.*")
+    judgement = judge(a_case(cluster=_cluster(), states=[a_state("Stable", *_by_pattern(), other)]))
+    assert missing(judgement) == ("which topics match bills.*",)
+
+
+def _by_pattern() -> tuple[Member, Member]:
+    one, two = (a_member(f"app-{at + 1}", at, subscribed=(), pattern="orders.*") for at in (0, 1))
+    return one, two
+
+
+def test_members_of_a_share_group_share_partitions() -> None:
+    """More members than partitions is what share groups are for; a topic that is not there is a fault."""
+    share = {"kind": "share", "protocol_type": "share", "protocol": "simple"}
+    busy = a_state("Stable", *BUSY, a_member("app-3", 1), IDLE, **share)
+    assert judge(a_case(cluster=_cluster(), states=[busy])) is ABSENT
+    lost = a_state("Stable", *BUSY, a_member("app-3", topic="ordres"), **share)
+    assert found(judge(a_case(cluster=_cluster(), states=[lost]))).severity is Severity.WARNING

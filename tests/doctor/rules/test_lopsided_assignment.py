@@ -1,5 +1,12 @@
 """KLP208: one has much, another has little."""
 
+from collections import Counter
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kelpie.doctor.balance import fair_share
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.lopsided_assignment import judge
 from kelpie.model.names import TopicPartition
@@ -64,3 +71,49 @@ def test_without_assignments_nobody_can_say() -> None:
     unread = Member("b", subscribed=None, assigned=None)
     assert missing(judge(a_case(states=[a_state("Stable", a_member("a", 0), unread)])))
     assert missing(judge(a_case()))
+
+
+def _of(name: str, subscribed: str, assigned: str) -> Member:
+    names = tuple(TopicPartition(each[0], int(each[1:])) for each in assigned.split())
+    return Member(name, client_id=name, subscribed=tuple(subscribed), assigned=names)
+
+
+def test_members_of_different_subscriptions_are_compared_with_what_could_be() -> None:
+    """All of b could go to the two that do little; a is the first one's alone."""
+    members = (_of("app-1", "ab", "a0 a1 b0 b1 b2 b3"), _of("app-2", "b", ""), _of("app-3", "b", ""))
+    finding = found(judge(a_case(states=[a_state("Stable", *members, protocol="roundrobin")])))
+    assert "app-1 has 6 partitions, app-3 has 0; 2 would be fair." in finding.summary
+
+
+def test_what_only_one_member_subscribes_to_is_not_lopsided() -> None:
+    """Nobody else could have it."""
+    members = (_of("app-1", "ab", "a0 a1 a2 a3 a4 a5"), _of("app-2", "b", "b0"), _of("app-3", "b", "b1"))
+    assert judge(a_case(states=[a_state("Stable", *members)])) is ABSENT
+
+
+def test_a_chain_of_subscriptions_is_followed() -> None:
+    """app-2 could take of b what app-1 has, if app-3 took of c what app-2 has: 2 each."""
+    members = (_of("app-1", "ab", "a0 b0 b1 b2"), _of("app-2", "bc", "c0 c1"), _of("app-3", "c", ""))
+    state = a_state("Stable", *members)
+    assert fair_share(state) == 2
+    assert found(judge(a_case(states=[state]))).members == ("app-1",)
+
+
+@given(st.lists(st.tuples(st.integers(1, 15), st.integers(1, 6)), min_size=1, max_size=4), st.integers(2, 4))
+def test_the_fair_share_is_the_best_of_all_assignments(topics: list[tuple[int, int]], members: int) -> None:
+    """Compared with all assignments of small groups. A topic: who reads it, in bits, and its partitions."""
+    readers = [
+        [at for at in range(members) if bits >> at & 1] or [0] for bits, count in topics for _ in range(count)
+    ][:6]
+    best = min(max(Counter(choice).values()) for choice in product(*readers))
+    subscribed = [tuple(f"t-{n}" for n, its in enumerate(readers) if at in its) for at in range(members)]
+    first = [its[0] for its in readers]
+    roster = [
+        Member(
+            f"m-{at}",
+            subscribed=subscribed[at],
+            assigned=tuple(TopicPartition(f"t-{n}", 0) for n, owner in enumerate(first) if owner == at),
+        )
+        for at in range(members)
+    ]
+    assert fair_share(a_state("Stable", *roster)) == best

@@ -1,6 +1,7 @@
 """KLP201: generations that follow each other faster than restarts explain."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.finding import ABSENT, Severity
@@ -169,3 +170,36 @@ def test_without_history_and_logs_nobody_can_say() -> None:
     """A group that is stable now may have been restless a minute ago."""
     assert "history of __consumer_offsets" in missing(judge(a_case(states=[a_state()])))[0]
     assert judge(a_case(states=[a_state()], history_from=NOW - HOUR)) is ABSENT
+
+
+def test_a_poll_limit_that_is_exceeded_again_and_again_is_named_as_the_cause() -> None:
+    """The rebalances follow from it (KLP203): whoever reads of the storm must not look for another cause."""
+    rows = _restarts(3, [1] * 6, 5 * SECOND)
+    late = [
+        an_event(EventKind.POLL_INTERVAL_EXCEEDED, row.at, client_id="app-1")
+        for row in rows
+        if len(row.members) == 2
+    ]
+    finding = found(judge(a_case(generations=rows, events=late)))
+    assert (
+        "The cause: app-1 did not call poll() in time and left the group each time (KLP203)."
+        in finding.summary
+    )
+    assert len(finding.remedies) == 1
+    assert "max.poll.records" in finding.remedies[0].text
+    another = [replace(event, client_id="app-2") for event in late[:1]]
+    left = [an_event(EventKind.MEMBER_LEFT, row.at, client_id="app-1") for row in rows[1:]]
+    assert "KLP203" not in found(judge(a_case(generations=rows, events=[*another, *left]))).summary
+
+
+def test_probing_rebalances_of_streams_do_not_count() -> None:
+    """By them Kafka Streams finds out whether a warm-up has ended."""
+    reason = "rebalance enforced with reason: Scheduled probing rebalance"
+    lines: list[Event] = []
+    for number in range(30):
+        at = NOW - (30 - number) * 10 * SECOND
+        lines.append(an_event(EventKind.REBALANCE_STARTED, at, reason=reason))
+        lines.append(an_event(EventKind.GENERATION_JOINED, at + SECOND, generation=number))
+    assert judge(a_case(events=lines, history_from=NOW - HOUR)) is ABSENT
+    others = [replace(line, reason="member joined") for line in lines]
+    assert found(judge(a_case(events=others)))

@@ -4,6 +4,7 @@ from typing import Any
 
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.rebalance_stuck import judge
+from kelpie.model.names import TopicPartition
 from kelpie.observations import EventKind, Generation, GroupState
 from tests.doctor.building import (
     MINUTE,
@@ -14,6 +15,7 @@ from tests.doctor.building import (
     a_member,
     a_name_on,
     a_state,
+    a_view,
     an_event,
     an_offsets_topic,
     found,
@@ -109,3 +111,58 @@ def test_one_look_is_not_enough() -> None:
     assert missing(judge(a_case(states=_looks(0), generations=[LAST])))
     assert missing(judge(a_case()))
     assert judge(a_case(states=[a_state()])) is ABSENT
+
+
+def _epochs(*epochs: int, state: str = "Reconciling", kind: str = "consumer") -> list[GroupState]:
+    """A group that its coordinator assigns, each minute: orders-1 is to go from app-1 to app-2."""
+    target = (TopicPartition("orders", 0),)
+    keeper = a_member("app-1", 0, 1, target=target, **TIMES)
+    waiting = a_member("app-2", target=(TopicPartition("orders", 1),), epoch=5, **TIMES)
+    ago = [(len(epochs) - 1 - at) * MINUTE for at in range(len(epochs))]
+    return [
+        a_state(state, keeper, waiting, kind=kind, protocol="uniform", epoch=epoch, at=NOW - before)
+        for epoch, before in zip(epochs, ago, strict=True)
+    ]
+
+
+def test_a_member_that_does_not_give_up_a_partition_is_named() -> None:
+    """With KIP-848 there is no leader: the coordinator waits for one member, and the others read on."""
+    finding = found(judge(a_case(states=_epochs(5, 5))))
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == (
+        "Group billing does not get to its new assignment: Reconciling in epoch 5 for 1 min at least; app-1 "
+        "has not yet given up orders-1. The coordinator removes such a member after 5 min."
+    )
+    assert finding.members == ("app-1",)
+    assert "leader" not in finding.summary + finding.why
+    assert finding.check.endswith("--describe --group billing --members")
+
+
+def test_another_epoch_is_another_rebalance() -> None:
+    """A storm that was seen twice is no rebalance that is stuck."""
+    assert missing(judge(a_case(states=_epochs(5, 6))))
+    assert found(judge(a_case(states=_epochs(5, 6, 6)))).since == NOW - MINUTE
+
+
+def test_a_classic_group_is_stuck_only_if_no_generation_came_in_between() -> None:
+    """Its description has no generation: without the history of the offsets topic nobody knows."""
+    rows = [a_state("PreparingRebalance", *OLD, at=NOW - ago * SECOND) for ago in (60, 0)]
+    assert missing(judge(a_case(states=rows))) == (
+        "whether it is one and the same rebalance: read access to __consumer_offsets",
+    )
+    assert found(judge(a_case(states=rows, history_from=NOW - 10 * MINUTE)))
+    again = [
+        a_state("CompletingRebalance", *OLD, at=NOW - MINUTE),
+        a_state("PreparingRebalance", *OLD, at=NOW),
+    ]
+    assert missing(judge(a_case(states=again, generations=[LAST])))
+
+
+def test_a_streams_application_whose_topics_are_missing_is_not_ready() -> None:
+    """The coordinator assigns nothing until they are there."""
+    cluster = a_cluster(*an_offsets_topic(), a_view(0, 1, topic="bills"))
+    states = _epochs(1, 1, state="NotReady", kind="streams")
+    finding = found(judge(a_case(cluster=cluster, states=states)))
+    assert "its topics are not ready: orders is missing" in finding.summary
+    assert finding.severity is Severity.CRITICAL
+    assert finding.check.startswith("kafka-streams-groups.sh")

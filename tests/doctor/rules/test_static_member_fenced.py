@@ -12,6 +12,7 @@ from tests.doctor.building import (
     a_case,
     a_cluster,
     a_member,
+    a_state,
     an_event,
     found,
     missing,
@@ -90,3 +91,23 @@ def test_without_members_and_logs_nobody_can_say() -> None:
     assert len(missing(judge(a_case()))) == 2
     once = _records(NOW - HOUR, NOW - 30 * MINUTE)
     assert missing(judge(a_case(generations=once))), "a restart, or one that was fenced and is dead"
+
+
+def test_with_the_new_protocol_the_second_one_is_refused() -> None:
+    """KIP-848 keeps the first: UNRELEASED_INSTANCE_ID, until it has left."""
+    refused = an_event(EventKind.FENCED, NOW - MINUTE, instance_id="b", error=111)
+    state = a_state("Stable", a_member("b-1", 0, instance_id="b"), kind="consumer", protocol="uniform")
+    finding = found(judge(a_case(events=[refused], states=[state])))
+    assert "the group.instance.id b and the second one is not let in" in finding.summary
+    assert "UNRELEASED_INSTANCE_ID (111)" in finding.why
+    assert "keeps the first one" in finding.why
+
+
+def test_a_static_member_of_the_new_protocol_that_restarts_is_none() -> None:
+    """It leaves with epoch -2 and comes back under another member id: one change, and nobody was refused."""
+    rows = [
+        a_state("Stable", a_member(name, 0, instance_id="b"), kind="consumer", at=at)
+        for name, at in (("b-1", NOW - MINUTE), ("b-2", NOW))
+    ]
+    joined = an_event(EventKind.MEMBER_JOINED, NOW, member="b-2", instance_id="b")
+    assert judge(a_case(states=rows, events=[joined])) is ABSENT

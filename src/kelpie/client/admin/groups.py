@@ -1,27 +1,31 @@
 """State and members of groups, from their coordinators, many in one request.
 
-Classic groups and consumer groups of KIP-848 have an API each. Brokers since 3.8 list the type of a group;
+Each kind of group has an API: classic groups, consumer groups of KIP-848, share groups and groups of the
+Streams protocol (the last two: `share_groups`, `streams_groups`). Brokers since 3.8 list the type of a group;
 where the type is not known, DescribeGroups is asked first, then ConsumerGroupDescribe for unknown groups.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kelpie.client.admin.asking import Asking, chunks, each, error_of
+from kelpie.client.admin.share_groups import describe_share_groups, partitions_of
+from kelpie.client.admin.streams_groups import describe_streams_groups
 from kelpie.errors import ErrorCode
-from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import GroupState, Member
-from kelpie.observations.groups import CLASSIC, CONSUMER, OTHER_KINDS
+from kelpie.observations.groups import CLASSIC, CONSUMER, OTHER_KINDS, SHARE, STREAMS
 from kelpie.observations.offsets_topic import read_blobs
 from kelpie.wire.api.consumer_group_describe import ConsumerGroupDescribeRequest
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest
 from kelpie.wire.api.list_groups import ListedGroup
+from kelpie.wire.api.share_group_describe import ShareGroupDescribeRequest
+from kelpie.wire.api.streams_group_describe import StreamsGroupDescribeRequest
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
 ABSENT = "Dead"
 """The state of a group that does not exist, in the words of DescribeGroups."""
-"""Groups of these types are listed; Kelpie does not describe them."""
 
 
 async def describe_groups(
@@ -32,10 +36,9 @@ async def describe_groups(
     `listed`: what ListGroups said of the groups, where that is known.
     """
     kinds = {group: listed[group].group_type.lower() if group in listed else "" for group in groups}
-    others = [group for group in groups if kinds[group] in OTHER_KINDS]
-    at, source = asking.clock(), asking.source(node)
+    source = asking.source(node)
     why = f"{source} did not describe it."
-    asking.seen.states += [listed_state(listed[group], node, at, source) for group in others]
+    await _describe_others(asking, node, kinds, listed)
     consumer = [group for group in groups if kinds[group] == CONSUMER]
     classic = [group for group in groups if kinds[group] not in (CONSUMER, *OTHER_KINDS)]
     both = asking.versions[node].speaks(ConsumerGroupDescribeRequest)
@@ -59,6 +62,22 @@ async def describe_groups(
 
     await each(chunks(classic, size), ask_classic)
     await each(chunks(consumer + perhaps_consumer, size), ask_consumer)
+
+
+async def _describe_others(
+    asking: Asking, node: int, kinds: Mapping[str, str], listed: Mapping[str, ListedGroup]
+) -> None:
+    """Share groups and groups of the Streams protocol. Early releases list them, and cannot describe them."""
+    for kind, request, describe in (
+        (SHARE, ShareGroupDescribeRequest, describe_share_groups),
+        (STREAMS, StreamsGroupDescribeRequest, describe_streams_groups),
+    ):
+        groups = [group for group, its_kind in kinds.items() if its_kind == kind]
+        if asking.versions[node].speaks(request):
+            await each(chunks(groups, asking.groups_per_request), partial(describe, asking, node))
+        else:
+            at, source = asking.clock(), asking.source(node)
+            asking.seen.states += [listed_state(listed[group], node, at, source) for group in groups]
 
 
 def _is_unknown(group: Any) -> bool:
@@ -128,17 +147,14 @@ def _consumer_state(group: Any, node: int, at: Instant, source: str) -> GroupSta
 
 
 def _consumer_member(member: Any) -> Member:
-    assigned = tuple(
-        TopicPartition(topic.topic_name, partition)
-        for topic in member.assignment.topic_partitions
-        for partition in topic.partitions
-    )
     return Member(
         member.member_id,
         member.client_id,
         member.client_host,
         member.instance_id,
         tuple(member.subscribed_topic_names),
-        assigned,
+        partitions_of(member.assignment),
         epoch=member.member_epoch,
+        target=partitions_of(member.target_assignment),
+        pattern=member.subscribed_topic_regex or "",
     )

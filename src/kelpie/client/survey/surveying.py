@@ -3,14 +3,12 @@ brokers are asked at once. The questions are those of `client.admin`.
 
 1. Every broker: its view of the cluster, its groups (`brokers`).
 2. Every coordinator: its groups' states and committed offsets (`groups`, `committed`); every broker: who
-   coordinates what is disputed (`coordinators`), its settings (`settings`); one broker: what time the
-   leader of the controllers has (`quorum_clock`).
+   coordinates what is disputed (`coordinators`), its settings (`settings`).
 3. A group whose supposed coordinator denies: the brokers are asked who coordinates it, and that broker is
-   asked instead, once. What may pass within seconds is asked again (`settling`).
+   asked instead, once.
 4. The topics that groups read: partitions (`topics`), settings; then the ends of logs (`log_ends`). The ends
    come after the committed offsets, or a healthy consumer would seem to be ahead of the log.
-5. Open transactions (`transactions`), epochs (`epochs`) and signs of MirrorMaker, where the rows so far
-   call for it.
+5. Open transactions (`transactions`) and epochs (`epochs`), where the rows so far call for it.
 
 The number of requests grows with the number of brokers, not of groups.
 """
@@ -33,7 +31,6 @@ from kelpie.client.admin.coordinators import GroupCoordinators
 from kelpie.client.admin.epochs import ask_epochs
 from kelpie.client.admin.groups import describe_groups
 from kelpie.client.admin.log_ends import ask_ends
-from kelpie.client.admin.quorum_clock import read_quorum_clock
 from kelpie.client.admin.settings import ask_broker_settings, ask_topic_settings
 from kelpie.client.admin.topics import ask_eligible, ask_topics, best_views, by_leader
 from kelpie.client.admin.transactions import ask_transactions
@@ -41,14 +38,13 @@ from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey.brokers import meet_all
-from kelpie.client.survey.settling import settle
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.selection import Selection
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
 from kelpie.observations.cluster import NO_LEADER
-from kelpie.observations.mirroring import signs_of_mirroring
+from kelpie.observations.groups import SHARE
 from kelpie.wire.api.list_groups import ListedGroup
 
 _EARLIER = "an earlier survey"
@@ -80,22 +76,20 @@ async def survey(
     *,
     groups: Sequence[str] | Selection | None = None,
     known: Mapping[str, str] | Sequence[str] = (),
-    topics: Iterable[str] = (),
     options: SurveyOptions | None = None,
     now: Clock = wall_clock,
 ) -> Observations:
     """The state of a cluster, as far as it can be had: what could not be asked is in `unasked`.
 
     `groups`: the groups to survey, by name, or chosen among those that are known; all by default. `known`:
-    further groups, by where they are known from; they are asked for although no broker may list them.
-    `topics`: topics that groups read at an earlier time; whether they still exist is asked, too. Raises
+    further groups, by where they are known from; they are asked for although no broker may list them. Raises
     BadSettings, and nothing else that a cluster can cause.
     """
     options = options or SurveyOptions()
     if isinstance(where, Nodes):
         where.forget_failures()  # Of an earlier survey.
         with few_collections():
-            return await _survey(where, groups, known, topics=topics, options=options, now=now)
+            return await _survey(where, groups, known, options, now)
     try:
         nodes = await Nodes.open(where)
     except BadSettings:
@@ -104,15 +98,13 @@ async def survey(
         return unreachable(error, known, now)
     async with nodes:
         with few_collections():
-            return await _survey(nodes, groups, known, topics=topics, options=options, now=now)
+            return await _survey(nodes, groups, known, options, now)
 
 
 async def _survey(
     nodes: Nodes,
     groups: Sequence[str] | Selection | None,
     known: Mapping[str, str] | Sequence[str],
-    *,
-    topics: Iterable[str],
     options: SurveyOptions,
     now: Clock,
 ) -> Observations:
@@ -138,17 +130,10 @@ async def _survey(
         *(_ask_coordinator(asking, options, node, names, listed) for node, names in plan.items()),
         *(ask_broker_settings(asking, node) for node in asking.reached if options.settings),
         *([ask_eligible(asking, [OFFSETS_TOPIC])] if NO_LEADER in coordinators.leaders.values() else []),
-        read_quorum_clock(asking),
     )
     await _follow_denials(asking, options, coordinators, listed)
-    await settle(
-        asking,
-        coordinators,
-        wanted,
-        lambda node, names: _ask_coordinator(asking, options, node, names, listed),
-    )
     if options.ends:
-        await _ask_positions(asking, options, topics)
+        await _ask_positions(asking, options)
     await _note_addresses(asking)
     return asking.seen
 
@@ -165,7 +150,7 @@ async def _ask_coordinator(
         await described
         return
     committing = [
-        group for group in groups if group not in listed or listed[group].group_type.lower() != "share"
+        group for group in groups if group not in listed or listed[group].group_type.lower() != SHARE
     ]
     if needs_names(asking, node):
         await described
@@ -221,11 +206,11 @@ async def _follow_denials(
     )
 
 
-async def _ask_positions(asking: Asking, options: SurveyOptions, earlier: Iterable[str]) -> None:
+async def _ask_positions(asking: Asking, options: SurveyOptions) -> None:
     topics = _topics_read(asking.seen)
     settings = [OFFSETS_TOPIC, *(name for name in topics if name != OFFSETS_TOPIC)]
     await together(
-        ask_topics(asking, sorted({*topics, *earlier}), options.most_views),
+        ask_topics(asking, topics, options.most_views),
         *([ask_topic_settings(asking, settings)] if options.settings else []),
     )
     best = best_views(asking.seen.partitions)
@@ -236,7 +221,6 @@ async def _ask_positions(asking: Asking, options: SurveyOptions, earlier: Iterab
         ask_eligible(asking, {view.topic for view in best.values() if view.leader < 0} & read),
         *([ask_transactions(asking, _held_back(asking, best))] if options.transactions else []),
         *([ask_epochs(asking, best)] if options.epochs else []),
-        ask_topics(asking, _signs_of_mirroring(asking.seen), options.most_views, only_existing=True),
     )
 
 
@@ -247,15 +231,8 @@ def _topics_read(seen: Observations) -> list[str]:
         for member in state.members:
             topics.update(member.subscribed or ())
             topics.update(name.topic for name in member.assigned or ())
+        topics.update(row.topic for row in state.share_positions)
     return sorted(topics)
-
-
-def _signs_of_mirroring(seen: Observations) -> list[str]:
-    """Topics that MirrorMaker would have made, where a group stands beyond the end of a log."""
-    ends = {row.name: row.latest for row in seen.ends if not row.error and row.latest >= 0}
-    beyond = {row.topic for row in seen.committed if row.offset > ends.get(row.name, row.offset)}
-    groups = (group for listing in seen.listings for group in listing.groups)
-    return signs_of_mirroring(beyond, groups) if beyond else []
 
 
 def _held_back(

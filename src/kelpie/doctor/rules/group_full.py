@@ -7,8 +7,12 @@ Why it matters: the refused consumer ends with an error and reads nothing. In a
 rolling restart it may be an old member that finds no room when it comes back.
 
 How it decides: a consumer's log says so; or the number of members has reached
-group.max.size (group.consumer.max.size for groups of the new protocol) of the
-brokers, and then the next one will be refused.
+group.max.size of the brokers (group.consumer.max.size for KIP-848,
+group.streams.max.size for the Streams protocol), and then the next one will be
+refused.
+
+What it needs: the right to describe the brokers' settings (DescribeConfigs on the
+cluster), or the logs of the group's consumers. Without both it is undetermined.
 
 What to do: raise the limit on all brokers, or run fewer members. More members than
 partitions do not help anyway (KLP207).
@@ -21,19 +25,20 @@ Reproduce: kelpie lab run group-full
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import CLIENT_LOGS, LogLines
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import EventKind, GroupState
-from kelpie.observations.groups import CONSUMER
+from kelpie.observations.groups import CONSUMER, STREAMS
 
+_SETTINGS = {CONSUMER: "group.consumer.max.size", STREAMS: "group.streams.max.size"}
 _UNLIMITED = 2**31 - 1
 
 
 def judge(case: Case) -> Judgement:
     refusals = case.events_of(EventKind.GROUP_FULL)
     state = case.described
-    setting = "group.consumer.max.size" if state is not None and state.kind == CONSUMER else "group.max.size"
+    setting = _SETTINGS.get(state.kind if state is not None else "", "group.max.size")
     limit = case.cluster.number(setting, f"broker {state.coordinator}" if state is not None else "broker")
     is_full = state is not None and limit is not None and len(state.members) >= limit
     if refusals or is_full:
@@ -71,6 +76,7 @@ def _found(case: Case, lines: LogLines, state: GroupState | None, setting: str, 
         ],
         members=lines.names,
         since=lines.first,
+        check=describing(case, "--state"),
     )
 
 

@@ -11,6 +11,9 @@ fewer members.
 How it decides: a consumer's log says so. No request shows it afterwards: the
 coordinator keeps no record of members that it refused.
 
+What it needs: the logs of the consumers that were refused. Without logs of this
+group's consumers it is undetermined.
+
 What to do: change assignors in two steps: first deploy all members with both the
 old and the new one, then with the new one alone. A group of Kafka Connect and a
 group of consumers cannot share a name; give one of them another.
@@ -65,6 +68,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
         ],
         members=lines.names,
         since=lines.first,
+        check=describing(case, "--state"),
     )
 
 

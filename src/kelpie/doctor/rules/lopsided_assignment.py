@@ -1,17 +1,23 @@
 """KLP208 lopsided-assignment
 
-What it sees: members of a stable group that subscribe to the same topics have very
-different numbers of partitions.
+What it sees: members of a stable group have very different numbers of partitions,
+though they could be dealt out more evenly.
 
 Why it matters: the group is as fast as its most loaded member. That one lags, or
 its poll() comes late, while others have little to do; adding members does not
 help.
 
-How it decides: the group is Stable, all members subscribe to the same, and one has
-at least two partitions more than another and at least half as many again as a fair
-share. The range assignor does that by design: it deals out each topic on its own,
-always beginning with the same members, so that what does not divide evenly piles
-up on the first ones.
+How it decides: the group is Stable, one member has at least two partitions more than
+another and at least half as many again as a fair share. The fair share is what the
+most loaded member would have in the most even assignment that the subscriptions
+allow: a topic that only one member subscribes to is that member's alone. The range
+assignor is lopsided by design: it deals out each topic on its own, always beginning
+with the same members, so that what does not divide evenly piles up on the first
+ones. Share groups, applications of Kafka Streams (which balance tasks and keep state
+where it is) and workers of Kafka Connect are not judged.
+
+What it needs: the right to describe the group. Where the description has no
+subscriptions (Kafka's own tools do not print them) it is undetermined.
 
 What to do: with many topics, use cooperative-sticky or roundrobin instead of
 range, which deal out all partitions together; or give the topics a number of
@@ -25,14 +31,14 @@ Reproduce: kelpie lab run lopsided-assignment
 
 from collections import Counter
 
+from kelpie.doctor.balance import MUCH, fair_share, is_lopsided, is_uneven, load
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import person_of, shortened
+from kelpie.doctor.membership import describing, person_of, shortened
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Member
 
-_FAIR = 1.5
 _STEEP = 2.0
 _MOST = 8
 _MOST_TOPICS = 4
@@ -45,34 +51,34 @@ def judge(case: Case) -> Judgement:
         return undetermined("the members of the group and what they are assigned")
     if state.state != "Stable" or state.protocol_type not in ("consumer", "") or len(state.members) < 2:
         return ABSENT
+    if state.protocol not in KNOWN:
+        return ABSENT  # An assignor of their own may weigh partitions.
     if any(member.assigned is None or member.subscribed is None for member in state.members):
         return undetermined("what its members subscribe to and are assigned")
-    if len({frozenset(member.subscribed or ()) for member in state.members}) > 1:
-        return ABSENT  # Members that read other topics have other numbers.
-    loads = sorted(map(_load, state.members))
-    fair = -(-sum(loads) // len(loads))
-    if loads[-1] - loads[0] < 2 or loads[-1] < _FAIR * fair or state.protocol not in KNOWN:
+    if not is_uneven(state):
         return ABSENT
-    return _found(case, state, fair)
-
-
-def _load(member: Member) -> int:
-    return len(member.assigned or ())
+    fair = fair_share(state)
+    if fair is None:
+        return undetermined(
+            "how evenly so many topics could be dealt out to members of different subscriptions"
+        )
+    return _found(case, state, fair) if is_lopsided(state) else ABSENT
 
 
 def _found(case: Case, state: GroupState, fair: int) -> Finding:
-    ordered = sorted(state.members, key=lambda member: -_load(member))
+    ordered = sorted(state.members, key=lambda member: -load(member))
     first, last = ordered[0], ordered[-1]
     return RULE.finding(
-        Severity.WARNING if _load(first) >= _STEEP * fair else Severity.NOTICE,
+        Severity.WARNING if load(first) >= _STEEP * fair else Severity.NOTICE,
         case.group,
         f"In group {case.group}, the assignment is lopsided: {person_of(first)} has "
-        f"{counted(_load(first), 'partition')}, {person_of(last)} has {_load(last)}; {fair} would be fair."
+        f"{counted(load(first), 'partition')}, {person_of(last)} has {load(last)}; {fair} would be fair."
         f"{_how(state, first)}",
         why="The group is as fast as its most loaded member, however many members it has.",
         evidence=[Evidence.of(state, _described(member)) for member in shortened(ordered, _MOST)],
         remedies=_remedies(state),
-        members=[person_of(member) for member in ordered if _load(member) >= _FAIR * fair],
+        members=[person_of(member) for member in ordered if load(member) >= MUCH * fair],
+        check=describing(case, "--members"),
     )
 
 
@@ -91,7 +97,7 @@ def _described(member: Member) -> str:
     per_topic = ", ".join(f"{topic} {count}" for topic, count in counts.most_common(_MOST_TOPICS))
     more = f", {len(counts) - _MOST_TOPICS} more topics" if len(counts) > _MOST_TOPICS else ""
     detail = f" ({per_topic}{more})" if counts else ""
-    return f"{member.member_id}: {counted(_load(member), 'partition')}{detail}"
+    return f"{member.member_id}: {counted(load(member), 'partition')}{detail}"
 
 
 def _remedies(state: GroupState) -> list[Remedy]:

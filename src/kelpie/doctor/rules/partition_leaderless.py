@@ -94,4 +94,5 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("reads partitions without a leader", "read partitions without a leader", stops_group=True),
+    of_share_groups=True,
 )

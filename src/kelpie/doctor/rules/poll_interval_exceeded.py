@@ -12,6 +12,10 @@ expired", librdkafka: MAXPOLL, kafka-python: "Heartbeat poll expired"); or the
 coordinator's log gives it as the reason with which the member left (Java clients
 since 3.2). A consumer that is closed leaves with another reason.
 
+What it needs: the logs of the group's consumers, or that of its coordinator (which
+names the reason for Java clients since 3.2). Without them it is undetermined, unless
+the records of __consumer_offsets show that no member has left.
+
 What to do: hand out fewer records at a time (max.poll.records), process them
 faster, or allow for more time (max.poll.interval.ms). Heartbeats come from
 another thread: session.timeout.ms does not help.
@@ -25,29 +29,30 @@ from collections.abc import Sequence
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import BROKER_LOGS, CLIENT_LOGS, LogLines, nobody_left, person_in, timeouts
+from kelpie.doctor.membership import (
+    BROKER_LOGS,
+    CLIENT_LOGS,
+    LogLines,
+    describing,
+    is_late_poll,
+    nobody_left,
+    person_in,
+    timeouts,
+)
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind
 
 _OFTEN = 3
-_LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEAVING)
 
 
 def judge(case: Case) -> Judgement:
-    events = [event for event in case.events if _is_late(event)]
+    events = [event for event in case.events if is_late_poll(event)]
     if events:
         return _found(case, LogLines(case, events, _occurrences(events)))
     if case.has_client_logs or case.has_broker_log or nobody_left(case):
         return ABSENT
     return undetermined(CLIENT_LOGS, BROKER_LOGS)
-
-
-def _is_late(event: Event) -> bool:
-    """What clients log of themselves, and the reason with which they left."""
-    return event.kind is EventKind.POLL_INTERVAL_EXCEEDED or (
-        event.kind in _LEAVING and "poll timeout" in event.reason.lower()
-    )
 
 
 def _occurrences(lines: Sequence[Event]) -> list[Event]:
@@ -86,6 +91,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
         members=lines.names,
         since=lines.first,
         until=None if gone else lines.last,
+        check=describing(case, "--members"),
     )
 
 

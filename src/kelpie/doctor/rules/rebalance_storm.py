@@ -4,18 +4,27 @@ What it sees: one generation of the group follows the other, faster than starts
 and restarts of its members could explain.
 
 Why it matters: in each rebalance all members give up their partitions (or some,
-with a cooperative assignor) and nothing is read until the last one has come
-back. Work since the last commit is done again. A group can spend its whole life
-that way, and lag grows though every member is up.
+with a cooperative assignor, Kafka Streams, Kafka Connect and KIP-848) and nothing
+is read until the last one has come back. Work since the last commit is done again.
+A group can spend its whole life that way, and lag grows though every member is up.
 
 How it decides: generations that follow each other within the group's own
 rebalance timeout (at most 5 minutes) are one run. A rolling restart of n members
-makes 2n of them, twice that with a cooperative assignor: more than that, and at
-least 8, is a storm. So is a member that came back three times in one run. Who
-comes and goes is taken from the coordinator's log, from the records in
-__consumer_offsets, or from the consumers' logs, whichever knows most. If only
-descriptions are at hand, a group that rebalances in most of them, with other
-members each time, is in a storm too.
+makes 2n of them, twice that where members keep what does not move (a cooperative
+assignor, Kafka Streams, Kafka Connect, KIP-848): more than that, and at least 8, is
+a storm. So is a member that came back three times in one run. Probing rebalances,
+by which Kafka Streams finds out whether a warm-up has ended, do not count; nor do
+rebalances of Kafka Connect in which no worker came or went: each change of a
+connector makes one. Who comes and goes is taken from the coordinator's log, from
+the records in __consumer_offsets, or from the consumers' logs, whichever knows
+most. If only descriptions are at hand, a group that rebalances in most of them,
+with other members each time, is in a storm too. If logs say that the members that
+left had exceeded their poll limit, the finding names that as the cause (KLP203).
+
+What it needs: one of three: the right to read __consumer_offsets, the log of the
+group's coordinator, or the logs of its consumers. Without them, four surveys of the
+group; with fewer it is undetermined. That poll() came too late is known from
+logs only.
 
 What to do: stop the one who comes and goes: the finding names it. If members
 leave because poll() came late, see KLP203; because their sessions ended, KLP204.
@@ -38,8 +47,12 @@ from kelpie.doctor.generation_changes import GenerationChange, generation_change
 from kelpie.doctor.membership import (
     BROKER_LOGS,
     MOST_EVIDENCE,
+    SESSION_MS,
     by_age,
+    describing,
+    is_late_poll,
     people,
+    person_in,
     person_of,
     shortened,
     state_text,
@@ -47,18 +60,22 @@ from kelpie.doctor.membership import (
 )
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
+from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, moment
-from kelpie.observations import GroupState
+from kelpie.observations import EventKind, GroupState
 
 _LEAST = 8
 _RETURNS = 4
 """The start, and three times back."""
 _SHORTEST_GAP_MS, _LONGEST_GAP_MS = 10_000, 300_000
 _LEAST_STATES = 4
+_ORDINARY = ("probing rebalance", "followup rebalance", "follow-up rebalance")
+"""Reasons of Kafka Streams: it looks whether a warm-up has ended, or goes on with a second round."""
+_LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEAVING)
 
 
 def judge(case: Case) -> Judgement:
-    changes = generation_changes(case)
+    changes = [change for change in generation_changes(case) if _counts(case, change)]
     storms = [run for run in runs(changes, _gap_ms(case)) if _is_storm(case, run)]
     if storms:
         # Without the start long before it, and the shutdown long after.
@@ -72,6 +89,15 @@ def judge(case: Case) -> Judgement:
     return undetermined("its generations: the history of __consumer_offsets", BROKER_LOGS)
 
 
+def _counts(case: Case, change: GenerationChange) -> bool:
+    """Whether a healthy group would not make this generation by itself."""
+    reason = change.reason.lower()
+    if any(words in reason for words in _ORDINARY):
+        return False
+    is_roster_known = change.members is not None
+    return not (case.is_connect and is_roster_known and not change.came and not change.went)
+
+
 def _gap_ms(case: Case) -> int:
     known = timeouts(case)
     longest = max(known.session_ms or 0, known.rebalance_ms or 0) or _LONGEST_GAP_MS
@@ -80,8 +106,7 @@ def _gap_ms(case: Case) -> int:
 
 def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
     counts = [change.members or 0 for change in run] + [len(row.members) for row in case.generations]
-    is_cooperative = any("cooperative" in row.protocol for row in case.member_rows)
-    restart = 4 if is_cooperative else 2
+    restart = 4 if case.is_incremental else 2
     if len(run) > max(restart * max(*counts, 1) + 2, _LEAST - 1):
         return True
     returns = Counter(name for change in run for name in change.came)
@@ -109,7 +134,11 @@ def _found(case: Case, run: Sequence[GenerationChange]) -> Finding:
     went = [name for change in run for name in change.went]
     came = [name for change in run for name in change.came]
     severity = Severity.CRITICAL if not over and share is not None and share >= 0.5 else Severity.WARNING
-    who = f" {people(went)} left." if went else f" {people(came)} came." if came else ""
+    late = _late(case, since, until)
+    if late:
+        who = f" The cause: {people(late)} did not call poll() in time and left the group each time (KLP203)."
+    else:
+        who = f" {people(went)} left." if went else f" {people(came)} came." if came else ""
     idle = f" For {share:.0%} of that time nobody had an assignment." if share is not None else ""
     first, last = run[0].generation, run[-1].generation
     numbers = f", from {first} to {last}," if 0 <= first < last else ""
@@ -119,13 +148,37 @@ def _found(case: Case, run: Sequence[GenerationChange]) -> Finding:
         f"Group {case.group} {'went' if over else 'goes'} through one rebalance after the other: "
         f"{counted(len(run), 'generation')}{numbers} within {duration(span)}, one every "
         f"{duration(span / max(len(run) - 1, 1))}.{who}{idle}",
-        why="In every rebalance its members stop reading until the last one has come back, and what was read "
-        "since the last commit is read again.",
+        why=_why(case),
         evidence=_evidence(run),
-        remedies=_remedies(went or came),
+        remedies=_remedies(case, went or came, late),
         members=sorted({*went, *came}),
         since=since,
         until=until if over else None,
+        check=describing(case, "--state"),
+    )
+
+
+def _late(case: Case, since: Instant, until: Instant) -> list[str]:
+    """The members that left because they had exceeded their poll limit, if most of those that left did so."""
+    until += SESSION_MS
+    left = [event for event in case.events if event.at is not None and since <= event.at <= until]
+    late = [event for event in left if is_late_poll(event)]
+    others = [event for event in left if event.kind in _LEAVING and not is_late_poll(event)]
+    gone = [event for event in left if event.kind is EventKind.MEMBER_EXPIRED]
+    names = sorted({person_in(event) for event in late})
+    innocent = [event for event in (*others, *gone) if person_in(event) not in names]
+    return names if len(late) > len(innocent) else []
+
+
+def _why(case: Case) -> str:
+    if case.is_incremental:
+        return (
+            "In every rebalance the partitions that move are read by nobody until it ends, and what was read "
+            "of them since the last commit is read again."
+        )
+    return (
+        "In every rebalance its members stop reading until the last one has come back, and what was read "
+        "since the last commit is read again."
     )
 
 
@@ -137,17 +190,33 @@ def _evidence(run: Sequence[GenerationChange]) -> list[Evidence]:
     return evidence
 
 
-def _remedies(restless: Sequence[str]) -> list[Remedy]:
+def _remedies(case: Case, restless: Sequence[str], late: Sequence[str] = ()) -> list[Remedy]:
+    if late:
+        return [
+            Remedy(
+                f"Give {people(late, 2)} fewer records per poll (max.poll.records), or more time "
+                "(max.poll.interval.ms): KLP203 has the numbers. The rebalances end with that."
+            )
+        ]
     first = [Remedy(f"Find out why {people(restless, 2)} comes and goes, and stop it.")] if restless else []
+    if case.is_connect:
+        return [
+            *first,
+            Remedy(
+                "Set scheduled.rebalance.max.delay.ms of the workers to more than a worker's restart takes: "
+                "then its tasks wait for it, and a restart moves none."
+            ),
+        ]
+    cooperative = Remedy(
+        "partition.assignment.strategy=cooperative-sticky lets members read on while others come and go."
+    )
     return [
         *first,
         Remedy(
             "If members are restarted on purpose, give each its own group.instance.id, and a "
             "session.timeout.ms longer than a restart takes: then a restart costs no rebalance."
         ),
-        Remedy(
-            "partition.assignment.strategy=cooperative-sticky lets members read on while others come and go."
-        ),
+        *([] if case.is_incremental else [cooperative]),
     ]
 
 
@@ -164,10 +233,11 @@ def _seen(case: Case, states: Sequence[GroupState], rebalancing: int) -> Finding
         case.group,
         f"Group {case.group} was rebalancing in {rebalancing} of {len(states)} looks at it since "
         f"{moment(states[0].at)}, with other members each time.",
-        why="In every rebalance its members stop reading until the last one has come back.",
+        why=_why(case),
         evidence=[Evidence.of(state, state_text(state)) for state in states[-MOST_EVIDENCE:]],
-        remedies=_remedies(()),
+        remedies=_remedies(case, ()),
         since=states[0].at,
+        check=describing(case, "--state"),
     )
 
 

@@ -2,17 +2,28 @@
 
 What it sees: the group is in a rebalance that does not end.
 
-Why it matters: members that have rejoined wait, and read nothing. The coordinator
-waits for the missing ones as long as the longest max.poll.interval.ms in the
-group (5 minutes by default, often much longer), then throws them out. If it waits
-for the leader's assignment, all members wait for one.
+Why it matters: in a group of the classic protocol, members that have rejoined wait,
+and read nothing. The coordinator waits for the missing ones as long as the longest
+max.poll.interval.ms in the group (5 minutes by default, often much longer), then
+throws them out. If it waits for the leader's assignment, all members wait for one.
+In a group that its coordinator assigns (KIP-848, the Streams protocol), only the
+partitions that change hands stand still: their new member waits until the old one
+has given them up.
 
 How it decides: surveys of the group, or the coordinator's log, show that one and
 the same rebalance lasts longer than the longest session in the group: by then,
-dead members have been removed, and members that poll have rejoined. New members that
-keep coming in (a first start, with group.initial.rebalance.delay.ms) are not
-stuck until the rebalance timeout has passed as well. Members that were in the
-last generation and have not said that they rejoin are named.
+dead members have been removed, and members that poll have rejoined. It is the same
+one if the group's epoch has not changed, or, in a classic group, if no generation
+came in between. New members that keep coming in (a first start, with
+group.initial.rebalance.delay.ms) are not stuck until the rebalance timeout has
+passed as well. Members that were in the last generation and have not said that they
+rejoin are named; with KIP-848 and in Streams groups, those that still hold what is
+meant for others.
+
+What it needs: two surveys at least a session (45 s by default) apart, and for
+classic groups, whose description has no generation, the right to read
+__consumer_offsets; or the log of the group's coordinator. Without them it is
+undetermined. Which members have rejoined is known from logs only.
 
 What to do: look at those members: something in their poll loop takes long, or
 hangs. A thread dump shows it. Restarting the one that hangs ends the rebalance.
@@ -31,6 +42,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.membership import (
     BROKER_LOGS,
     SESSION_MS,
+    describing,
     people,
     person_in,
     person_of,
@@ -39,9 +51,11 @@ from kelpie.doctor.membership import (
 )
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.model.words import duration
+from kelpie.model.words import duration, first_of
 from kelpie.observations import Event, EventKind, GroupState, Member
+from kelpie.observations.groups import CLASSIC
 
 _REBALANCE_MS = 300_000
 """max.poll.interval.ms of the Java client, unless set otherwise."""
@@ -82,7 +96,10 @@ def judge(case: Case) -> Judgement:
     waits = [wait for wait in (_by_states(case), by_log) if wait is not None]
     if not waits:
         return undetermined("since when it rebalances: a second look, or the log of its coordinator")
-    return _judged(case, max(waits, key=lambda wait: wait.ms), state.members)
+    judgement = _judged(case, max(waits, key=lambda wait: wait.ms), state.members)
+    if judgement is not ABSENT and by_log is None and state.epoch < 0 and not _knows_generations(case):
+        return undetermined("whether it is one and the same rebalance: read access to __consumer_offsets")
+    return judgement
 
 
 def _judged(case: Case, wait: Wait, members: tuple[Member, ...]) -> Judgement:
@@ -92,7 +109,14 @@ def _judged(case: Case, wait: Wait, members: tuple[Member, ...]) -> Judgement:
     patience = max(session, 2 * (_INITIAL_DELAY_MS if delay is None else delay))
     if wait.ms <= patience or (wait.growing and wait.ms <= rebalance):
         return ABSENT
+    if case.described is not None and case.described.kind != CLASSIC:
+        return _unreconciled(case, case.described, wait, rebalance)
     return _found(case, wait, members, rebalance)
+
+
+def _knows_generations(case: Case) -> bool:
+    """Whether a generation in between would have been seen."""
+    return bool(case.generations) or case.history_from is not None or case.has_broker_log
 
 
 def _by_states(case: Case) -> Wait | None:
@@ -101,7 +125,7 @@ def _by_states(case: Case) -> Wait | None:
     for state in reversed(case.states):
         if state.error is not ErrorCode.NONE or state.at is None or state.state not in REBALANCING:
             break
-        if states and _moved_on(case, state.at, states[-1].at):
+        if states and (_moved_on(case, state.at, states[-1].at) or _is_another(state, states[-1])):
             break
         states.append(state)
     if len(states) < 2:
@@ -112,6 +136,13 @@ def _by_states(case: Case) -> Wait | None:
     grown = {member.member_id for member in last.members} - {member.member_id for member in first.members}
     evidence = [Evidence.of(state, state_text(state)) for state in (first, last)]
     return Wait(last.state, first.at, last.at, evidence, bool(grown))
+
+
+def _is_another(earlier: GroupState, later: GroupState) -> bool:
+    """Whether the two show two rebalances: another epoch, or members join again after all had joined."""
+    if earlier.epoch >= 0 and later.epoch >= 0:
+        return earlier.epoch != later.epoch
+    return later.state == "PreparingRebalance" and earlier.state in ("CompletingRebalance", "AwaitingSync")
 
 
 def _moved_on(case: Case, since: Instant, until: Instant | None) -> bool:
@@ -171,6 +202,66 @@ def _missing(case: Case, wait: Wait, members: tuple[Member, ...]) -> list[str]:
     return [name for name in names if name not in rejoining]
 
 
+def _unreconciled(case: Case, state: GroupState, wait: Wait, rebalance_ms: int) -> Finding:
+    """Of a group that its coordinator assigns: there is no leader, and members that keep all read on."""
+    keepers, moving = _not_given_up(state)
+    names = [person_of(member) for member in keepers]
+    missing = sorted({topic for member in state.members for topic in member.subscribed or ()})
+    missing = [topic for topic in missing if case.is_gone(TopicPartition(topic, 0))]
+    if state.state == "NotReady":
+        what = f"its topics are not ready: {first_of(missing, 5)} is missing" if missing else _NOT_READY
+        first = Remedy("Create the topics that it reads; the log of the application names what does not fit.")
+    elif keepers:
+        what = f"{people(names)} has not yet given up {first_of(moving, 5)}"
+        first = Remedy(
+            f"Look at {people(names, 2)}: a thread dump shows what keeps it from poll(), or its rebalance "
+            "listener from returning. Restart it if it hangs."
+        )
+    else:
+        late = [member for member in state.members if 0 <= member.epoch < state.epoch]
+        names = [person_of(member) for member in late]
+        what = f"{people(names)} has not yet confirmed it" if late else "no member is known to hold it up"
+        first = Remedy(f"Look at {people(names, 2) if names else 'the members'}: the log, a thread dump.")
+    is_beyond = wait.ms > rebalance_ms or state.state == "NotReady"
+    limit = "" if is_beyond else f" The coordinator removes such a member after {duration(rebalance_ms)}."
+    return RULE.finding(
+        Severity.CRITICAL if is_beyond else Severity.WARNING,
+        case.group,
+        f"Group {case.group} does not get to its new assignment: {wait.state} in epoch {state.epoch} for "
+        f"{duration(wait.ms)} at least; {what}.{limit}",
+        why="The application reads nothing until its topics are there and fit together."
+        if state.state == "NotReady"
+        else "Nobody reads the partitions that change hands until then; members that keep theirs read on.",
+        evidence=[*wait.evidence, *(Evidence.of(state, _held_and_meant(member)) for member in keepers[:4])],
+        remedies=[first],
+        partitions=moving,
+        members=names,
+        since=wait.since,
+        check=describing(case, "--members"),
+    )
+
+
+_NOT_READY = "the coordinator says that its topics are missing or do not fit together"
+
+
+def _not_given_up(state: GroupState) -> tuple[list[Member], list[TopicPartition]]:
+    """Members that hold what the coordinator means for others, and these partitions."""
+    keepers, moving = [], []
+    for member in state.members:
+        if member.target is None or member.assigned is None:
+            continue
+        surplus = sorted(set(member.assigned) - set(member.target))
+        if surplus:
+            keepers.append(member)
+            moving += surplus
+    return keepers, moving
+
+
+def _held_and_meant(member: Member) -> str:
+    held, meant = (first_of(names or (), 6) or "nothing" for names in (member.assigned, member.target))
+    return f"{member.member_id} (epoch {member.epoch}): holds {held}, is to have {meant}"
+
+
 def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: int) -> Finding:
     missing = _missing(case, wait, members)
     completing = wait.state != "PreparingRebalance"
@@ -205,6 +296,7 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
         ],
         members=missing,
         since=wait.since,
+        check=describing(case, "--state"),
     )
 
 

@@ -15,6 +15,10 @@ partition. Offsets that were removed in between (KLP302, or deleted by hand)
 begin anew. A log that ends before the highest offset, or whose leader epoch went
 back, is another log (KLP304), and nothing is read again.
 
+What it needs: the right to read __consumer_offsets, or two surveys between which the
+offset went back. Without both it is undetermined. Share groups have no committed
+offsets, and are not judged.
+
 What to do: nothing, if it was meant. If not, and no member has started consuming
 yet, set the offset back to where it was.
 
@@ -29,6 +33,7 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, undetermined
+from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import (
     HISTORY,
     MOST_EVIDENCE,
@@ -127,6 +132,7 @@ def _found(case: Case, rewinds: list[Rewind]) -> Finding:
         ],
         partitions=names,
         since=since,
+        check=describing(case, "--offsets"),
     )
 
 

@@ -13,6 +13,10 @@ restart is none, and neither is one whose poll() came late (KLP203). A consumer
 that lost its session because the coordinator was away is KLP101's or KLP105's
 case. Whether it died or only fell silent shows in whether it came back.
 
+What it needs: the log of the group's coordinator, or those of its consumers. Without
+them it is undetermined, unless the records of __consumer_offsets show that no member
+has left. How long a session is comes from these records, too.
+
 What to do: if it never came back, find out why the process died, and close
 consumers cleanly. If it did, its heartbeats did not get through for so long:
 pauses of the JVM, a starved container, a blocked network; a longer
@@ -29,6 +33,7 @@ from kelpie.doctor.membership import (
     BROKER_LOGS,
     SESSION_MS,
     LogLines,
+    describing,
     had_coordinator,
     nobody_left,
     people,
@@ -77,6 +82,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
         members=lines.names,
         since=lines.first,
         until=None if gone else lines.last,
+        check=describing(case, "--members"),
     )
 
 

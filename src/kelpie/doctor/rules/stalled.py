@@ -1,7 +1,8 @@
 """KLP309 stalled
 
-What it sees: consumers are in the group and hold the partition, there are
-records to read, and the group does not move.
+What it sees: the group is at work, there are records to read, and it does not move
+in a partition: consumers are in the group and hold the partition, or consumers that
+are in no group (Spark, Flink, assign()) go on committing.
 
 Why it matters: it looks alive: heartbeats come, commits may go on at the same
 offset. But a record that fails again and again, a call that never comes back or
@@ -18,7 +19,17 @@ not matter, unless it is a single record: a transaction's marker looks the same.
 A member that works off a backlog reads one partition after the other, chunk by
 chunk: while it moves in another one that is behind, 5 min must have passed.
 Critical from one minute on, else a warning. If nothing at all is committed any
-more, it is KLP310.
+more, it is KLP310. Groups of the Streams protocol are judged in the same way. A share
+group has no commits: there, the start of the partition must not have moved between
+two surveys for as long as a record may be locked, times the number of deliveries
+(2.5 min by default), while records wait. Workers of Kafka Connect commit nothing, and
+are not judged; the groups of its sink connectors are.
+
+What it needs: the rights to describe the group and to see the topics; to read
+__consumer_offsets, or else a second survey. For share groups two surveys, and a
+position: brokers tell one only after a member has acquired a record (the lag since
+4.2). Without them it is undetermined. A share group with members that is undetermined
+counts as not judged.
 
 What to do: look at the member that holds the partition: its log, a thread dump.
 If one record cannot be processed, the log names it: it may be any record of the
@@ -38,10 +49,12 @@ from kelpie.cluster import commands
 from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import describing, people, person_of
 from kelpie.doctor.position_words import records, some
 from kelpie.doctor.positions import SURE_MS, PositionProgress, Track, progress_of
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.model.words import duration, moment
+from kelpie.doctor.share_positions import ShareTrack, share_patience_ms, share_tracks
+from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Member
 
 _POLL_INTERVAL_MS = 300_000
@@ -51,8 +64,10 @@ _POLL_INTERVAL_MS = 300_000
 def judge(case: Case) -> Judgement:
     if case.members is None:
         return undetermined("who is in the group")
-    if not case.members:
+    if case.is_connect or not (case.members or case.commits_without_joining):
         return ABSENT
+    if case.is_share:
+        return _judge_share(case)
     if case.is_cut_off:
         return undetermined(words.NO_COORDINATOR)
     if case.is_rebalancing:
@@ -78,6 +93,51 @@ def judge(case: Case) -> Judgement:
     return ABSENT
 
 
+def _judge_share(case: Case) -> Judgement:
+    tracks = share_tracks(case)
+    unknown = [track.name for track in tracks if track.waiting is None]
+    waiting = [track for track in tracks if track.waiting]
+    patience = share_patience_ms(case)
+    stalled = [track for track in waiting if _stood_ms(case, track) >= patience]
+    if stalled:
+        return _share_found(case, stalled, patience)
+    if waiting and any(len(track.looks) == len(track.standing) for track in waiting):
+        return undetermined(words.SECOND_LOOK)
+    if unknown or not tracks:
+        some_names = some(unknown) if unknown else "its partitions"
+        return undetermined(f"where it stands in {some_names}: brokers tell no position of this share group")
+    return ABSENT
+
+
+def _stood_ms(case: Case, track: ShareTrack) -> int:
+    since = track.standing_since
+    return 0 if since is None else case.cluster.now - since
+
+
+def _share_found(case: Case, stalled: list[ShareTrack], patience: int) -> Finding:
+    stalled.sort(key=lambda track: track.standing_since or 0)
+    names = [track.name for track in stalled]
+    members = case.members or ()
+    total = records(sum(track.waiting or 0 for track in stalled))
+    there = counted(len(members), "member is", "members are")
+    return RULE.finding(
+        Severity.CRITICAL,
+        case.group,
+        f"Share group {case.group} has not moved in {some(names)} for "
+        f"{duration(_stood_ms(case, stalled[0]))} at least, though {there} there; {total} wait.",
+        why="Records wait, and no member acknowledges any. One record that fails would hold it up for no "
+        f"longer than {duration(patience)}: then the broker gives the record up.",
+        evidence=[each for track in stalled[:4] for each in track.evidence] + words.state_evidence(case),
+        remedies=[
+            Remedy(f"Look at {people([person_of(member) for member in members])}: its log, a thread dump."),
+        ],
+        partitions=names,
+        members=[member.member_id for member in members],
+        since=stalled[0].standing_since,
+        check=describing(case, "--offsets"),
+    )
+
+
 def _is_next(case: Case, track: Track, moving: list[Track]) -> bool:
     """Whether the member that has the partition works off another one meanwhile."""
     if track.now - (track.unread_since or 0) >= _POLL_INTERVAL_MS:
@@ -96,22 +156,32 @@ def _found(case: Case, stalled: list[Track]) -> Finding:
     total = sum(track.lag or 0 for track in stalled)
     again = [track for track in stalled if sum(point.is_commit for point in track.standing) > 1]
     holders = _holders(case, stalled)
-    goes_on = (
-        f"though it commits offset {again[0].offset} again and again" if again else "though members are there"
-    )
+    if again:
+        goes_on = f"though it commits offset {again[0].offset} again and again"
+    elif case.members:
+        goes_on = "though members are there"
+    else:
+        goes_on = "though its consumers, which assign partitions themselves, commit in others"
     return RULE.finding(
         Severity.CRITICAL if lasted >= SURE_MS else Severity.WARNING,
         case.group,
         f"Group {case.group} has not moved in {some(names)} for {duration(lasted)} at "
         f"least, {goes_on}; {records(total)} wait.",
-        why="Its consumers are alive to Kafka and will not be replaced. A standstill of less than "
+        why=f"{_nobody_takes_over(case)} A standstill of less than "
         f"{duration(case.patience_ms(worst.name))} would be usual here.",
         evidence=_evidence(case, stalled),
         remedies=_remedies(case, worst, holders, lasted),
         partitions=names,
         members=[member.member_id for member in holders],
         since=since,
+        check=describing(case, "--offsets"),
     )
+
+
+def _nobody_takes_over(case: Case) -> str:
+    if case.members:
+        return "Its consumers are alive to Kafka and will not be replaced."
+    return "Its consumers are in no group: Kafka does not know them, and nobody takes over."
 
 
 def _holders(case: Case, stalled: list[Track]) -> list[Member]:
@@ -132,6 +202,10 @@ def _evidence(case: Case, stalled: list[Track]) -> list[Evidence]:
 
 def _remedies(case: Case, worst: Track, holders: list[Member], lasted: int) -> list[Remedy]:
     remedies = []
+    if not case.members:
+        remedies.append(
+            Remedy("Look at the job that reads with this group id: its log, its last checkpoint.")
+        )
     for member in holders[:1]:
         host = f" on {member.host.lstrip('/')}" if member.host else ""
         who = f"member {member.member_id}{host}, client {member.client_id}"
@@ -151,4 +225,9 @@ def _remedies(case: Case, worst: Track, holders: list[Member], lasted: int) -> l
     ]
 
 
-RULE = Rule.of(__name__, judge, Presentation("stands still", "stand still", stops_group=True))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("stands still", "stand still", stops_group=True),
+    of_share_groups=True,
+)

@@ -1,18 +1,24 @@
 """KLP205 static-member-fenced
 
-What it sees: two consumers use the same group.instance.id, and throw each other
-out of the group.
+What it sees: two consumers use the same group.instance.id: one of them is thrown
+out of the group, or not let in.
 
-Why it matters: the coordinator keeps the one that came last. The other one gets
-FENCED_INSTANCE_ID (82), after which a Java consumer ends. Where a scheduler starts
-it again, it throws out the first one in turn, and so on; what either of them read
-last may be read twice.
+Why it matters: with the classic protocol the coordinator keeps the one that came
+last. The other one gets FENCED_INSTANCE_ID (82), after which a Java consumer ends.
+Where a scheduler starts it again, it throws out the first one in turn, and so on;
+what either of them read last may be read twice. With KIP-848 the first one stays:
+the second is refused with UNRELEASED_INSTANCE_ID (111) and ends, as long as the
+first one has neither left nor lost its session.
 
 How it decides: a consumer's log says that it was fenced; or the coordinator's log
 shows requests of a member whose place another one has, which only a living one can
 send; or the same instance changed its member id three times within the time of one
 session, in that log or in the records of __consumer_offsets. One change alone is
 what a restart of a static member looks like, and is none.
+
+What it needs: the logs of the consumers or of the group's coordinator; or, for
+groups of the classic protocol, the right to read __consumer_offsets. Without them
+it is undetermined, unless no member is static.
 
 What to do: give every process its own id, for example from the ordinal of its pod
 or its host name. Two replicas of one deployment must not share a fixed one.
@@ -43,8 +49,10 @@ from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, moment
 from kelpie.observations import Event, EventKind
+from kelpie.observations.groups import CONSUMER
 
 _CHANGES = 3
+_OF_INSTANCES = (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID)
 _FENCING = (EventKind.FENCED, EventKind.MEMBER_FENCED)
 
 
@@ -89,7 +97,7 @@ def _fenced(case: Case) -> list[Event]:
 
 def _is_static(event: Event) -> bool:
     """A member of the new protocol may be fenced by its epoch as well; that is no quarrel."""
-    return event.instance_id is not None or event.error == ErrorCode.FENCED_INSTANCE_ID
+    return event.instance_id is not None or event.error in _OF_INSTANCES
 
 
 def _changes(case: Case) -> list[_Change]:
@@ -137,13 +145,24 @@ def _found(case: Case, fenced: list[Event], changes: list[Evidence], instances: 
     last = max(times, default=None)
     names = people(instances) if instances else "one group.instance.id"
     count = max(len(fenced), len(changes))
+    if _is_refused(case, fenced):
+        effect = "and the second one is not let in"
+        why = (
+            "With this protocol (KIP-848) the coordinator keeps the first one and refuses the second with "
+            "UNRELEASED_INSTANCE_ID (111), until the first has left or its session has ended."
+        )
+    else:
+        effect = "and throw each other out"
+        why = (
+            "The coordinator keeps the one that came last; the other one ends with FENCED_INSTANCE_ID (82). "
+            "Restarted, it throws out the first in turn."
+        )
     return RULE.finding(
         by_age(case, last, Severity.WARNING if count < _CHANGES else Severity.CRITICAL),
         case.group,
-        f"In group {case.group}, two consumers share the group.instance.id {names} and throw each other out: "
+        f"In group {case.group}, two consumers share the group.instance.id {names} {effect}: "
         f"{counted(count, 'time')}, the last at {moment(last)}.",
-        why="The coordinator keeps the one that came last; the other one ends with FENCED_INSTANCE_ID (82). "
-        "Restarted, it throws out the first in turn.",
+        why=why,
         evidence=evidence[:MOST_EVIDENCE],
         remedies=[
             Remedy(
@@ -157,7 +176,16 @@ def _found(case: Case, fenced: list[Event], changes: list[Evidence], instances: 
         ],
         members=instances,
         since=min(times, default=None),
+        check=describing(case, "--members"),
     )
+
+
+def _is_refused(case: Case, fenced: list[Event]) -> bool:
+    """Whether the second one is refused, as with KIP-848, and does not throw the first one out."""
+    if any(event.error == ErrorCode.FENCED_INSTANCE_ID for event in fenced):
+        return False
+    is_refused = any(event.error == ErrorCode.UNRELEASED_INSTANCE_ID for event in fenced)
+    return is_refused or (case.described is not None and case.described.kind == CONSUMER)
 
 
 RULE = Rule.of(__name__, judge)

@@ -17,7 +17,16 @@ the group has no members. Its severity depends on how long records have been
 waiting: critical from a minute on if members are there, else a warning; lower
 before that, and where it is not known. If the group has paused for as long more
 than once before, and no look found it ill then, a job that runs now and then
-looks the same: then it is a notice, or a warning if silent members are there.
+looks the same: then it is a notice, or a warning if silent members are there. A
+group that commits without members (Spark, Flink, assign()) is judged by its commits
+alone. A share group commits nothing: without members, two surveys must show the same
+start, and records that wait. Workers of Kafka Connect commit nothing, and are not
+judged.
+
+What it needs: the rights to describe the group, to see the topics and to read
+__consumer_offsets. Without the last, two surveys 15 s apart, for groups without
+members. Where a broker lists a group and does not describe it (share and Streams
+groups of early releases), who is in it is not known. All else is undetermined.
 
 What to do: start its consumers; or delete the group if it is not needed any
 more. If members are there, look into their logs.
@@ -33,6 +42,7 @@ from kelpie.cluster import commands
 from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import HISTORY, SECOND_LOOK, records, some
 from kelpie.doctor.positions import (
     AUTO_COMMIT_MS,
@@ -44,10 +54,15 @@ from kelpie.doctor.positions import (
     progress_of,
 )
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.share_positions import share_patience_ms, share_tracks
 from kelpie.model.words import counted, duration
 
 
 def judge(case: Case) -> Judgement:
+    if case.is_connect:
+        return ABSENT
+    if case.is_share:
+        return _judge_share(case)
     tracks = case.tracks
     if not tracks:
         return undetermined("its committed offsets")
@@ -75,6 +90,39 @@ def judge(case: Case) -> Judgement:
     return _found(case, behind)
 
 
+def _judge_share(case: Case) -> Judgement:
+    """With members it is KLP309's case."""
+    if case.members is None:
+        return undetermined("who is in the group")
+    waiting = [track for track in share_tracks(case) if track.waiting]
+    if case.members or not waiting:
+        return ABSENT
+    patience = share_patience_ms(case)
+    since = [track.standing_since for track in waiting if track.standing_since is not None]
+    if not since or case.cluster.now - min(since) < patience or len(waiting[0].standing) < 2:
+        return undetermined(SECOND_LOOK)
+    names = [track.name for track in waiting]
+    total = sum(track.waiting or 0 for track in waiting)
+    return RULE.finding(
+        Severity.WARNING,
+        case.group,
+        f"Share group {case.group} has stopped: nobody is in it, for "
+        f"{duration(case.cluster.now - min(since))} at least; {records(total)} wait in {some(names)}.",
+        why="Nobody reads these records, and they are deleted when the retention of their topic is over.",
+        evidence=[each for track in waiting[:4] for each in track.evidence] + words.state_evidence(case),
+        remedies=[
+            Remedy("Start its consumers."),
+            Remedy(
+                "If nobody needs it any more, delete it.",
+                commands.kafka("kafka-share-groups", case.cluster, "--group", case.group, "--delete"),
+            ),
+        ],
+        partitions=names,
+        since=min(since),
+        check=describing(case, "--offsets"),
+    )
+
+
 def _by_surveys(case: Case, behind: list[Track]) -> Judgement:
     """The history was not read: surveys at two times, of a group without members, show the same."""
     if case.members:
@@ -100,6 +148,8 @@ def _found(case: Case, behind: list[Track]) -> Finding:
         silence = f"nothing was committed for {duration(stood)} at least"
     if members:
         who = f"{counted(len(members), 'member is', 'members are')} there, and silent"
+    elif case.commits_without_joining:
+        who = "its consumers commit without being in the group, so Kafka does not know whether they are alive"
     else:
         who = "nobody is in it" if members is not None else "who is in it is not known"
     pauses = _usual_pauses(case)
@@ -116,6 +166,7 @@ def _found(case: Case, behind: list[Track]) -> Finding:
         partitions=names,
         members=[member.member_id for member in members or ()],
         since=since,
+        check=describing(case, "--offsets"),
     )
 
 
@@ -149,6 +200,8 @@ def _remedies(case: Case) -> list[Remedy]:
     if case.members:
         hosts = some(sorted({member.host.lstrip("/") for member in case.members if member.host}))
         return [Remedy(f"Look into the logs of its members on {hosts or 'their hosts'}, then restart them.")]
+    if case.commits_without_joining:
+        return [Remedy("Look at the job that reads with this group id (Spark, Flink, or assign()): its log.")]
     delete = commands.kafka("kafka-consumer-groups", case.cluster, "--group", case.group, "--delete")
     return [
         Remedy("Start its consumers."),
@@ -156,4 +209,9 @@ def _remedies(case: Case) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge, Presentation("has stopped", "have stopped", stops_group=True))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("has stopped", "have stopped", stops_group=True),
+    of_share_groups=True,
+)

@@ -12,8 +12,10 @@ How it decides: a consumer's log shows a commit that failed with UNKNOWN_MEMBER_
 (25), ILLEGAL_GENERATION (22), FENCED_INSTANCE_ID (82), FENCED_MEMBER_EPOCH (110) or
 STALE_MEMBER_EPOCH (113), or that failed because the consumer is "not part of an
 active group". REBALANCE_IN_PROGRESS (27) is what members hear that commit at the
-wrong moment; it counts only for one that was thrown out before. Refused commits
-leave no trace in the cluster, so without such logs it stays undetermined.
+wrong moment; it counts only for one that was thrown out before.
+
+What it needs: the logs of the group's consumers. Refused commits leave no trace in
+the cluster, so without such logs it is undetermined.
 
 What to do: find out why it was thrown out: mostly poll() came late (KLP203), or its
 session ended (KLP204). Commit before the batch grows long, and make processing
@@ -29,7 +31,7 @@ from collections.abc import Sequence
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import CLIENT_LOGS, LogLines, person_in
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, person_in
 from kelpie.doctor.rule import Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -104,6 +106,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
         ],
         members=lines.names,
         since=lines.first,
+        check=describing(case, "--members"),
     )
 
 

@@ -23,8 +23,6 @@ class Scenario:
     run: Callable[[Stage], Awaitable[None]]
     personas: tuple[str, ...]
     """The releases that it can run with; the first one is the default."""
-    needs_zookeeper: bool = False
-    """It runs in real time, with sessions of a real ZooKeeper."""
 
     @property
     def summary(self) -> str:
@@ -39,7 +37,5 @@ def scenarios() -> dict[str, Scenario]:
         name = getattr(module, "NAME", None)
         if name is not None:
             description = inspect.getdoc(module) or ""
-            needs_zookeeper = getattr(module, "NEEDS_ZOOKEEPER", False)
-            personas = tuple(module.PERSONAS)
-            by_name[name] = Scenario(name, description, module.run, personas, needs_zookeeper)
+            by_name[name] = Scenario(name, description, module.run, tuple(module.PERSONAS))
     return dict(sorted(by_name.items()))

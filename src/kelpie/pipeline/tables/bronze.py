@@ -188,7 +188,7 @@ CLUSTER_SNAPSHOT = _table(
     Column("at", MOMENT, "when it was asked"),
     required("snapshot", STRING, "which survey, or which file"),
     required(
-        "kind", STRING, "broker, partition, topic, clock, listing, answer, state, committed, ends, setting …"
+        "kind", STRING, "broker, partition, listing, answer, state, committed, ends, setting, unasked …"
     ),
     Column("node", INT, "broker that was asked, or that it is about"),
     Column("group", STRING, "the group that it is about"),
