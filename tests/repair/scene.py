@@ -1,12 +1,14 @@
 """Lab clusters with groups on them, for repairs: whole, or with brokers dead and their disks at hand."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from kelpie.cli import parser
 from kelpie.client.memory import Memory
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -18,6 +20,7 @@ from kelpie.repair.applying import Repair, RepairResult, apply
 from kelpie.repair.change_records import ChangeRecord
 from kelpie.repair.coordinators import Coordinators
 from kelpie.repair.picture import survey_cluster
+from kelpie.repair.plan import Plan
 from kelpie.repair.undo import undo
 from tests.client.inhabitants import Inhabitants
 
@@ -80,7 +83,16 @@ def committed(cluster: Any, group: str) -> dict[int, int]:
     return with_nodes(cluster, ask)
 
 
+def assert_commands_parse(plan: Plan) -> None:
+    """Every command of ours that a plan prints is one that our own parser takes."""
+    ways = [*(step.undo for step in plan.steps), *plan.afterwards, *plan.instead]
+    for line in (line for way in ways for line in way.lines if line.startswith("kelpie ")):
+        words = shlex.split(line)[1:]
+        parser(words[0]).parse_args(words)
+
+
 async def do(repair: Repair) -> RepairResult:
+    assert_commands_parse(repair.plan)
     return await apply(repair, lambda number, report: None)
 
 

@@ -32,6 +32,7 @@ COMMANDS = (
     "explain",
     "probe",
     "consume",
+    "peek",
     "where",
     "names",
     "lab",

@@ -4,6 +4,7 @@ A command that changes something is printed without --apply or --execute: its pl
 """
 
 from kelpie.cluster.view import ClusterView
+from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import quoted, words_of
 
 BEGINNINGS = ("kelpie ", "kafka-")
@@ -21,6 +22,12 @@ def kelpie(command: str, cluster: ClusterView, *options: object, name: object = 
     if text.startswith("-"):
         return _line(*words, *options, "--", text)
     return _line(*words, *([text] if text else []), *options)
+
+
+def peek(cluster: ClusterView, partition: TopicPartition, offset: int) -> str:
+    """`kelpie peek`: the record at an offset, before anybody skips it."""
+    ending = ["--"] if partition.topic.startswith("-") else []
+    return _line("kelpie", "peek", "-b", _address(cluster), *ending, *partition, offset)
 
 
 def kafka(tool: str, cluster: ClusterView, *words: object) -> str:

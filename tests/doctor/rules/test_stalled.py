@@ -65,8 +65,8 @@ def test_a_record_is_shown_after_minutes_and_never_stepped_over_by_a_command() -
     stuck = commits(*((at, 700) for at in range(NOW - HOUR, NOW + 1, 5 * SECOND)))
     finding = found(judge(_case(stuck, since, an_end(1200))))
     commands = [remedy.command for remedy in finding.remedies if remedy.command]
-    assert [command.partition(" --topic ")[2] for command in commands] == [
-        "orders --partition 0 --offset 700 --max-messages 1"
+    assert [command.split() for command in commands] == [
+        ["kelpie", "peek", "-b", "kafka-1:9092", "orders", "0", "700"]
     ]
 
 

@@ -213,8 +213,7 @@ def _remedies(case: Case, worst: Track, holders: list[Member], lasted: int) -> l
     if lasted < _POLL_INTERVAL_MS:
         return remedies  # It may come through yet. Whoever steps over a record now loses it for nothing.
     name = worst.name
-    place = ("--topic", name.topic, "--partition", name.partition, "--offset", worst.offset)
-    show = commands.kafka("kafka-console-consumer", case.cluster, *place, "--max-messages", 1)
+    show = commands.peek(case.cluster, name, worst.offset)
     return [
         *remedies,
         Remedy(

@@ -1,0 +1,198 @@
+"""kelpie peek: a record as it lies in the log, before anybody decides to skip it."""
+
+import argparse
+import asyncio
+import base64
+import json
+import textwrap
+from collections.abc import Iterator
+
+from kelpie.cli.command import CommandError, folded, option
+from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.client.client_errors import ClientError
+from kelpie.client.nodes import Nodes
+from kelpie.client.peek import Batch, CannotPeek, Peek, PeekedRecord, peek
+from kelpie.model.names import TopicPartition
+from kelpie.model.quoting import harmless
+from kelpie.model.words import counted, moment
+
+_PREVIEW = 256
+_MOST = 100
+_NOT_THERE = 1
+_NOT_ASKED = 3
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "peek",
+        help="look at a record: its place, size, key, headers and the beginning of its value",
+        description="Shows records of one partition as they lie in the log: place, batch, compression, time, "
+        "key, headers and the beginning of the value; what a terminal would obey is written out. Joins no "
+        "group and commits nothing. Look here before a stalled group is made to skip a record. Exit status: "
+        "0 if the record is there, 1 if it is not, 3 if it could not be asked for, 64 the command was not "
+        "understood.",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("partition", type=_number, metavar="PARTITION")
+    parser.add_argument("offset", type=_number, metavar="OFFSET")
+    option(parser, "--count N", f"so many records, up to {_MOST}; 1 if left out", type=_count, default=1)
+    option(
+        parser,
+        "--bytes N",
+        "so many bytes of each key, header and value; %(default)d if left out",
+        type=_number,
+        default=_PREVIEW,
+    )
+    option(parser, "--json", "print JSON, with bytes in base64")
+    add_connection_options(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    partition = TopicPartition(arguments.topic, arguments.partition)
+    settings = settings_from(arguments)
+
+    async def ask() -> Peek:
+        async with await Nodes.open(settings) as nodes:
+            return await peek(nodes, partition, arguments.offset, arguments.count)
+
+    try:
+        found = asyncio.run(ask())
+    except (CannotPeek, ClientError) as error:
+        raise CommandError(folded(harmless(str(error)), arguments.command), status=_NOT_ASKED) from None
+    if arguments.json:
+        print(json.dumps(_data(found, arguments.bytes), indent=2))
+    else:
+        print("\n".join(_lines(found, arguments.bytes)))
+    return 0 if found.records and found.next_there is None else _NOT_THERE
+
+
+def _lines(found: Peek, most: int) -> Iterator[str]:
+    name = harmless(str(found.partition))
+    if not found.is_in_range:
+        holds = f"It holds {found.earliest} to {found.latest - 1}."
+        if found.latest == found.earliest:
+            holds = f"It is empty; the next record gets {found.latest}."
+        way = "before its beginning" if found.offset < found.earliest else "after its end"
+        yield _wrapped(f"{name} has no offset {found.offset}: that is {way}. {holds}")
+        return
+    if found.next_there is not None:
+        yield _wrapped(
+            f"{name} has no record at offset {found.offset} any more (compaction has removed it, or it was "
+            f"never given to a record). The next one is at {found.next_there}:"
+        )
+        yield ""
+    elif not found.records and not found.failure:
+        yield _wrapped(f"{name} has no record from offset {found.offset} to its end, {found.latest}.")
+    batch: Batch | None = None
+    for record in found.records:
+        if record.batch != batch:
+            batch = record.batch
+            yield _wrapped(_batch_words(name, batch))
+        yield from _record_lines(record, most)
+    if found.failure:
+        yield _wrapped(harmless(found.failure))
+
+
+def _batch_words(name: str, batch: Batch) -> str:
+    count = "records" if batch.records < 0 else counted(batch.records, "record")
+    codec = "not compressed" if batch.codec == "none" else batch.codec
+    text = f"Batch {batch.first} to {batch.last} of {name}: {count}, {batch.size:,} bytes, {codec}"
+    if batch.leader_epoch >= 0:
+        text += f", leader epoch {batch.leader_epoch}"
+    if batch.producer_id >= 0:
+        kind = "transactional, " if batch.transactional else ""
+        text += f", {kind}producer id {batch.producer_id} (epoch {batch.producer_epoch})"
+    return text + "."
+
+
+def _record_lines(record: PeekedRecord, most: int) -> Iterator[str]:
+    at = "no time" if record.at is None else moment(record.at)
+    whose = " (the broker's clock)" if record.appended else ""
+    if record.marker:
+        yield f"  {record.offset}  {at}  control record: {record.marker}. Applications do not see it."
+        return
+    fate = f", transaction {record.fate}" if record.fate else ""
+    yield f"  {record.offset}  {at}{whose}, {record.size:,} bytes{fate}"
+    yield _field("key", record.key, most)
+    for name, value in record.headers:
+        yield _field(f"header {harmless(name)}", value, most)
+    yield _field("value", record.value, most)
+
+
+def _field(name: str, value: bytes | None, most: int) -> str:
+    if value is None:
+        return f"    {name}: null"
+    shown = _preview(value, most)
+    cut = f" … of {len(value):,} bytes" if len(value) > most else ""
+    return f"    {name}: {shown}{cut}"
+
+
+def _preview(value: bytes, most: int) -> str:
+    """The beginning, as text where it is text; what a terminal would obey is written out."""
+    text = value[:most].decode("utf-8", "backslashreplace")
+    return f'"{harmless(text)}"'
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)
+
+
+def _data(found: Peek, most: int) -> dict[str, object]:
+    return {
+        "topic": found.partition.topic,
+        "partition": found.partition.partition,
+        "offset": found.offset,
+        "earliest": found.earliest,
+        "latest": found.latest,
+        "last_stable": found.stable,
+        "in_range": found.is_in_range,
+        "next": found.next_there,
+        "failure": found.failure or None,
+        "records": [_record_data(record, most) for record in found.records],
+    }
+
+
+def _record_data(record: PeekedRecord, most: int) -> dict[str, object]:
+    batch = record.batch
+    return {
+        "offset": record.offset,
+        "timestamp": record.at,
+        "log_append_time": record.appended,
+        "bytes": record.size,
+        "key": _bytes(record.key, most),
+        "value": _bytes(record.value, most),
+        "headers": [[name, _bytes(value, most)] for name, value in record.headers],
+        "control": record.marker or None,
+        "transaction": record.fate or None,
+        "batch": {
+            "first_offset": batch.first,
+            "last_offset": batch.last,
+            "records": None if batch.records < 0 else batch.records,
+            "bytes": batch.size,
+            "compression": batch.codec,
+            "leader_epoch": batch.leader_epoch,
+            "producer_id": batch.producer_id,
+            "producer_epoch": batch.producer_epoch,
+            "transactional": batch.transactional,
+        },
+    }
+
+
+def _bytes(value: bytes | None, most: int) -> dict[str, object] | None:
+    if value is None:
+        return None
+    return {"bytes": len(value), "base64": base64.b64encode(value[:most]).decode()}
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    number = _number(text)
+    if not 1 <= number <= _MOST:
+        raise argparse.ArgumentTypeError(f"choose 1 to {_MOST}")
+    return number
