@@ -1,5 +1,6 @@
 """Which of several claims about a committed offset is believed."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,14 +90,42 @@ def test_the_coordinator_is_believed_before_any_copy() -> None:
     assert (standing.offset, standing.certainty) == (8, Certainty.CERTAIN)
 
 
-def test_an_earlier_survey_counts_where_it_is_newer_than_the_copies() -> None:
-    """A disk may be an old backup; what a survey saw later was committed later."""
+@pytest.mark.parametrize(("survey_at", "seen"), [(100, 12), (300, 12), (100, 4), (300, 4)])
+def test_the_lower_of_a_copy_and_a_survey_is_taken_whatever_their_clocks_say(
+    survey_at: int, seen: int
+) -> None:
+    """The times are of two clocks. To read records again is safe, to skip some is not; both are told."""
     copies = of_copies([a_commit(9, 200, DISK_2.format(2))], "billing")
-    seen = of_surveys([Committed("billing", *ORDERS, 12, at=300, source="a survey")], "billing")
-    standing = settle([*copies, *seen])[ORDERS]
-    assert (standing.offset, standing.certainty) == (12, Certainty.DATED)
-    older = of_surveys([Committed("billing", *ORDERS, 4, at=100, source="a survey")], "billing")
-    assert settle([*copies, *older])[ORDERS].offset == 9
+    survey = of_surveys([Committed("billing", *ORDERS, seen, at=survey_at, source="a survey")], "billing")
+    standing = settle([*copies, *survey])[ORDERS]
+    assert (standing.offset, standing.certainty) == (min(seen, 9), Certainty.DATED)
+    assert f"says {seen}" in standing.why
+    assert "says 9" in standing.why
+
+
+def test_a_copy_that_holds_the_offset_of_the_survey_too_is_newer() -> None:
+    """The order of its log says so, without any clock; else every survey would set groups back."""
+    rows = [a_commit(4, 900, DISK_2.format(1)), a_commit(9, 950, DISK_2.format(2))]
+    survey = of_surveys([Committed("billing", *ORDERS, 4, at=10**13, source="a survey")], "billing")
+    standing = settle([*of_copies(rows, "billing"), *survey])[ORDERS]
+    assert (standing.offset, standing.certainty) == (9, Certainty.LIKELY)
+
+
+def test_copies_that_were_all_read_know_more_than_a_survey() -> None:
+    """What a coordinator answered was in one of them."""
+    copies = of_copies([a_commit(9, 200, DISK_2.format(2))], "billing")
+    survey = of_surveys([Committed("billing", *ORDERS, 4, at=300, source="a survey")], "billing")
+    standing = settle([*copies, *survey], [CopyRead("2", 3)], replicas=1)[ORDERS]
+    assert (standing.offset, standing.certainty) == (9, Certainty.CERTAIN)
+
+
+def test_an_offset_that_was_removed_and_seen_is_told() -> None:
+    """Only clocks could say which came last: a place is better than none, and a person decides."""
+    copies = of_copies([a_commit(NO_OFFSET, 200, DISK_2.format(2))], "billing")
+    survey = of_surveys([Committed("billing", *ORDERS, 4, at=100, source="a survey")], "billing")
+    standing = settle([*copies, *survey])[ORDERS]
+    assert (standing.offset, standing.certainty) == (4, Certainty.DATED)
+    assert "was removed" in standing.why
 
 
 def test_answers_without_an_offset_are_no_claims() -> None:
@@ -129,7 +158,14 @@ def test_a_copy_is_a_folder_of_segments() -> None:
     )
 )
 def test_no_claim_beats_the_winner(made: list[tuple[int, int, str, ClaimKind]]) -> None:
-    """By kind first, then by time."""
+    """By kind first, then by time among claims of one clock; of two clocks the lower offset."""
     claims = [Claim(ORDERS, offset, "s", at, kind, copy) for offset, at, copy, kind in made]
     best = settle(claims)[ORDERS].claim
-    assert all((it.kind, it.at) <= (best.kind, best.at) for it in claims)
+    assert all(it.kind <= best.kind for it in claims)
+    rivals = [it for it in claims if it.kind is best.kind]
+    of_its_clock = [it for it in rivals if bool(it.copy) == bool(best.copy)]
+    assert all((it.at or 0) <= (best.at or 0) for it in of_its_clock)
+    others = [it for it in rivals if bool(it.copy) != bool(best.copy)]
+    if others:
+        latest = max(it.at or 0 for it in others)
+        assert any(it.offset >= best.offset for it in others if it.at == latest)

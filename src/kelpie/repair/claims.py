@@ -5,14 +5,20 @@ ones), earlier surveys, a file that a person gives. For each partition one claim
 
 1. The one that a person gives, because it is meant.
 2. The one of the coordinator, because that is the truth while the coordinator answers.
-3. Else the newest. Within one copy the later record is newer, whatever its time says; between copies
-   and surveys the time decides.
+3. Else the newest. Within one copy the later record is newer, whatever its time says; between copies the
+   time of the commit decides, which the coordinator's clock gave, and of surveys the time of the survey.
+4. A commit in a copy and an offset that a survey saw have times of two clocks, which are never compared:
+   whatever differs between them may be the clocks. A copy that holds the offset of the survey as well,
+   before its last commit, is newer by the order of its log; so are the copies if all of them were read.
+   Else, where they disagree, the lower offset is taken, so that records are read again rather than skipped,
+   and the settled offset says so.
 
 The settled offset says how certain it is, and why.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -67,6 +73,8 @@ class Claim:
     """The offset of its record in the offsets topic."""
     leader_epoch: int = -1
     metadata: str = ""
+    earlier: frozenset[int] = frozenset()
+    """The offsets that the same copy holds before this one."""
 
     @property
     def removed(self) -> bool:
@@ -101,6 +109,7 @@ def of_copies(commits: Iterable[Commit], group: str, *, removals: bool = True) -
     Without `removals`: the last commit even if it was removed since.
     """
     last: dict[tuple[str, TopicPartition], Claim] = {}
+    earlier: defaultdict[tuple[str, TopicPartition], set[int]] = defaultdict(set)
     for commit in commits:
         if commit.group != group or (commit.removed and not removals):
             continue
@@ -108,8 +117,10 @@ def of_copies(commits: Iterable[Commit], group: str, *, removals: bool = True) -
         before = last.get((copy, commit.name))
         # A tombstone of an old release has no time. It is not older than the commit that it removes.
         at = commit.at if commit.at is not None else before.at if before is not None else None
+        if before is not None:
+            earlier[copy, commit.name].add(before.offset)
         last[copy, commit.name] = Claim.of_row(commit, at, copy=copy, record=record)
-    return list(last.values())
+    return [replace(claim, earlier=frozenset(earlier.get(key, ()))) for key, claim in last.items()]
 
 
 def of_surveys(rows: Iterable[Committed], group: str) -> list[Claim]:
@@ -150,9 +161,47 @@ def settle(
     settled = {}
     for partition, rivals in sorted(by_partition.items()):
         # Of equal claims the last one counts. max() keeps the first, so the list is reversed.
-        best = max(reversed(rivals), key=lambda claim: (claim.kind, -1 if claim.at is None else claim.at))
-        settled[partition] = SettledOffset(best, *_certainty(best, copies, replicas))
+        highest = max(claim.kind for claim in rivals)
+        equals = [claim for claim in reversed(rivals) if claim.kind is highest]
+        best, other = _believed(equals, all_read=replicas is not None and len(copies) >= replicas)
+        certainty, why = _certainty(best, copies, replicas)
+        if other is not None:
+            certainty = Certainty.DATED
+            why = (
+                f"the lower of two: {_place(best)} says {_offset_words(best)}, {_place(other)} says "
+                f"{_offset_words(other)}, and their times are of two clocks"
+            )
+        settled[partition] = SettledOffset(best, certainty, why)
     return settled
+
+
+def _believed(rivals: Sequence[Claim], *, all_read: bool) -> tuple[Claim, Claim | None]:
+    """The claim that is believed, and one of another clock that contradicts it."""
+    of_copies_ = [claim for claim in rivals if claim.copy]
+    of_surveys_ = [claim for claim in rivals if not claim.copy]
+    newest = [
+        max(claims, key=lambda claim: -1 if claim.at is None else claim.at)
+        for claims in (of_copies_, of_surveys_)
+        if claims
+    ]
+    if len(newest) == 1 or newest[0].offset == newest[1].offset:
+        return newest[0], None
+    by_copy, by_survey = newest
+    if all_read or by_survey.offset in by_copy.earlier:
+        return by_copy, None
+    if by_copy.removed:
+        # Whether the group went on after the removal only clocks could say. What was seen is a place.
+        return by_survey, by_copy
+    best, other = sorted(newest, key=lambda claim: claim.offset)
+    return best, other
+
+
+def _place(claim: Claim) -> str:
+    return "a copy of the offsets topic" if claim.copy else "an earlier survey"
+
+
+def _offset_words(claim: Claim) -> str:
+    return "that the offset was removed" if claim.removed else str(claim.offset)
 
 
 def _certainty(best: Claim, copies: Sequence[CopyRead], replicas: int | None) -> tuple[Certainty, str]:

@@ -18,6 +18,7 @@ from kelpie.errors import ErrorCode, describe, info
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import GroupState
+from kelpie.observations.groups import OTHER_KINDS
 from kelpie.questions.offset_commit import OffsetToCommit
 from kelpie.repair.applying import StepFailed
 from kelpie.repair.claims import Claim, ClaimKind
@@ -63,6 +64,11 @@ class Coordinators:
         state = states[0]
         if state.error not in _NO_SUCH_GROUP:
             _check(what, state.error)
+        if (state.error or state.state == ABSENT) and group in self.cluster.listed_groups:
+            # Share and Streams groups are listed; DescribeGroups does not know them.
+            for row in await self._admin.list_groups():
+                if row.group == group and row.kind in OTHER_KINDS:
+                    return row
         return replace(state, state=state.state or ABSENT, error=ErrorCode.NONE)
 
     async def committed(self, group: str) -> dict[TopicPartition, Claim]:

@@ -12,6 +12,8 @@ from kelpie.cluster.health import Health, health_of, living_in_sync
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import GroupState
+from kelpie.observations.groups import OTHER_KINDS
+from kelpie.repair.applications import UNKNOWN_USE, GroupUse, move_warnings
 from kelpie.repair.change_records import ChangeRecord
 from kelpie.repair.claims import Certainty, Claim, SettledOffset
 from kelpie.repair.group_names import Occupant, Use
@@ -22,6 +24,7 @@ EXPIRES = (
     "Nothing deletes a group on this release of Kafka (1.1 and later can). Unused, its offsets expire after "
     "offsets.retention.minutes, and do no harm until then."
 )
+_WITHOUT_MEMBERS = ("Empty", "Dead", "")
 COMPARE = Step("Fetch them back, and compare", "Nothing.", NOTHING_CHANGES)
 
 
@@ -33,6 +36,7 @@ class Origin:
     home: TopicPartition
     state: GroupState | None
     """From its coordinator, if that answers."""
+    application: GroupUse = UNKNOWN_USE
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,10 @@ def plan_move(move: GroupMove, record: ChangeRecord) -> Plan:
         () if move.use is Use.DONE else _steps(move, record),
         seen=tuple(_seen(move)),
         tables=(settled_table("Offsets to carry over (times in UTC)", carried),),
-        warnings=tuple(_warnings(move.offsets)),
+        warnings=(
+            *move_warnings(move.origin.group, move.goal.name, move.origin.application),
+            *_warnings(move.offsets),
+        ),
         obstacles=tuple(_obstacles(move)),
         afterwards=_afterwards(move),
         details=_details(move),
@@ -216,7 +223,13 @@ def _obstacles(move: GroupMove) -> list[str]:
 
 def members_obstacle(state: GroupState | None) -> Sequence[str]:
     """A group with members cannot be committed for by others; and they would go on committing."""
-    if state is None or not state.members:
+    if state is None:
+        return ()
+    if state.kind in OTHER_KINDS and state.state not in _WITHOUT_MEMBERS:
+        return (
+            f"Group {state.group}, a {state.kind} group, is {state.state}: it has members. Stop them first.",
+        )
+    if not state.members:
         return ()
     who = [
         f"{member.client_id or member.member_id} on {member.host.lstrip('/') or '?'}"

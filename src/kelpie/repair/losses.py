@@ -37,10 +37,19 @@ def lost_commits(
         for partition, settled in others.items():
             stays = ours.get(partition)
             left = stays.offset if stays is not None and not stays.claim.removed else None
-            newer = stays is None or (settled.claim.at or -1) > (stays.claim.at or -1)
+            newer = stays is None or _is_newer(settled.claim, stays.claim)
             if newer and settled.offset != left and not settled.claim.removed:
                 lost.append(LostCommit(group, partition, settled.claim, left))
     return lost
+
+
+def _is_newer(known: Claim, kept: Claim) -> bool:
+    """Times of commits are of one clock. What a tool or a survey saw has a time of another: there it counts
+    if it is further on.
+    """
+    if known.copy and kept.copy:
+        return (known.at or -1) > (kept.at or -1)
+    return known.offset > kept.offset
 
 
 def lost_records(partition: TopicPartition, end: int, known: Observations) -> tuple[int, str]:

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
+from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, Observations
+from kelpie.repair.applications import refuse_share_group, use_of
 from kelpie.repair.applying import Repair
 from kelpie.repair.change_records import OffsetsChange, StoredOffset, record_of
 from kelpie.repair.claims import SettledOffset, settle
@@ -45,6 +48,9 @@ async def rehome(
     """What would move the group. `earlier`, `evidence`: see `sources`. Raises CannotRepair, ClientError."""
     coordinators = Coordinators(nodes, await survey_cluster(nodes))
     home = home_of(coordinators.cluster, group)
+    if coordinators.cluster.has_leader(home):
+        with suppress(CoordinatorRefused, ClientError):
+            refuse_share_group(coordinators.cluster, await coordinators.state(group), "moved")
     gathered = await gather(nodes, coordinators, group, sources, earlier=earlier, evidence=evidence)
     settled = settle(gathered.claims, gathered.copies, replicas=_replicas(coordinators.cluster, home))
     # Now with the topics as well: which of them are left, and where their logs begin and end.
@@ -67,11 +73,12 @@ async def rehome(
     if cluster.has_leader(home):
         with suppress(CoordinatorRefused):
             state = await coordinators.state(group)
+    application = await use_of(nodes, group, state, wall_clock())
     ends = await ends_of(nodes, cluster, [offset.partition for offset in carried])
     deletable = await coordinators.can_delete(name)
     move = GroupMove(
         cluster,
-        Origin(group, home, state),
+        Origin(group, home, state, application),
         Goal(name, home_of(cluster, name), coordinator, occupant, deletable),
         MovedOffsets(tuple(carried), tuple(left), tuple(gathered.reports), ends),
     )

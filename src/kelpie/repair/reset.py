@@ -9,10 +9,12 @@ from typing import Any, cast
 
 from kelpie.client.admin.groups import ABSENT
 from kelpie.client.nodes import Nodes
+from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Observations
+from kelpie.repair.applications import refuse_share_group, reset_warnings, use_of
 from kelpie.repair.applying import Repair
 from kelpie.repair.claims import Claim, SettledOffset, settle
 from kelpie.repair.committing import (
@@ -76,6 +78,8 @@ async def reset(
         named |= {partition.topic for partition in target.claims}
     coordinators = Coordinators(nodes, await survey_cluster(nodes, named))
     state, committed = await group_at_coordinator(coordinators, group)
+    refuse_share_group(coordinators.cluster, state, "reset")
+    application = await use_of(nodes, group, state, wall_clock())
     unseen = {partition.topic for partition in committed} - set(coordinators.cluster.topics)
     if unseen:
         await coordinators.survey_again(named | unseen)
@@ -102,7 +106,10 @@ async def reset(
         steps,
         seen=(*_seen(coordinators, group, state, offsets), *(known.reports if known is not None else ())),
         tables=tuple(tables),
-        warnings=tuple(f"{partition.partition} stays as it is: {partition.reason}." for partition in skipped),
+        warnings=(
+            *reset_warnings(group, application),
+            *(f"{partition.partition} stays as it is: {partition.reason}." for partition in skipped),
+        ),
         obstacles=tuple(members_obstacle(state)),
         details=offset_details(group, offsets, skipped),
     )
