@@ -525,3 +525,27 @@ def test_logs_are_told_as_they_were() -> None:
             assert now[0].last_written is not None
 
     _run(test)
+
+
+@pytest.mark.parametrize("persona", ["4.3", "0.9"])
+@pytest.mark.usefixtures("hurry")
+def test_sizes_of_logs_are_asked_on_request(persona: str) -> None:
+    """With the settings that say what they mean. Kafka before 1.0 has no such question: one row says so."""
+
+    async def test() -> None:
+        async with _inhabited(persona) as (cluster, _):
+            settings = Settings.of(cluster.bootstrap_servers)
+            assert (await survey(settings, known=GROUPS)).sizes == []
+            seen = await survey(settings, known=GROUPS, options=SurveyOptions(sizes=True))
+            if persona == "0.9":
+                assert seen.sizes == []
+                assert _unasked(seen, "sizes").keys() == {"all"}
+            else:
+                sizes = {row.name: row for row in seen.sizes}
+                assert sizes.keys() == {row.name for row in seen.ends if row.earliest >= 0}
+                assert all(row.size > 0 and row.node > 0 for row in sizes.values() if row.topic == "orders")
+                policies = {row.topic: row.cleanup_policy for row in sizes.values()}
+                assert policies["orders"] == "delete"
+                assert _unasked(seen, "sizes") == {}
+
+    _run(test)

@@ -29,7 +29,7 @@ def add_attribution(subjects: "argparse._SubParsersAction[argparse.ArgumentParse
         help="which plan keeps the group of every fetch",
         description="Compares plans that keep the mapping from a client's host and client id to its group. "
         "Prints the share of runs in which a fetch lost its label, went to a wrong group or was ambiguous, "
-        "and in which a mapping leaked, each with its 95 %% confidence interval.",
+        "and in which a mapping leaked, each with its 95 % confidence interval.",
     )
     attribution.set_defaults(run=_run)
     attribution.add_argument(

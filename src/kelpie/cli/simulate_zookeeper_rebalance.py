@@ -32,7 +32,7 @@ def add_zookeeper_rebalance(subjects: "argparse._SubParsersAction[argparse.Argum
         "zookeeper-rebalance",
         help="how often consumers of Kafka 0.8 fail to rebalance",
         description="Runs groups of Kafka 0.8's high-level consumer on a simulated ZooKeeper. Prints the "
-        "share of runs in which a rebalance failed, with its 95 %% confidence interval, and how long "
+        "share of runs in which a rebalance failed, with its 95 % confidence interval, and how long "
         "partitions were read by nobody.",
     )
     parser.set_defaults(run=_run)

@@ -6,7 +6,7 @@ ended some time ago is asked in the first round only: afterwards earlier rounds 
 """
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -56,7 +56,9 @@ class Surveyor:
             async with asyncio.timeout(self.limit_s):
                 async with await Nodes.open(self.settings) as nodes:
                     cluster_id = nodes.cluster_id
-                    options = SurveyOptions(look_back_s=()) if self.rounds else SurveyOptions()
+                    options = SurveyOptions(sizes=True)
+                    if self.rounds:
+                        options = replace(options, look_back_s=())
                     rows = await survey(nodes, known=self.known, options=options, now=self.clock)
         except BadSettings:
             raise

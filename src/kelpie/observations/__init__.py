@@ -25,6 +25,7 @@ from kelpie.observations.positions import (
     Committed,
     LeaderEpochEnd,
     LogEnds,
+    LogSize,
     OpenTransaction,
     PendingCommit,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "LeaderEpochEnd",
     "Listing",
     "LogEnds",
+    "LogSize",
     "MalformedSeries",
     "MappingListing",
     "MappingNode",

@@ -91,7 +91,8 @@ class Setting(NamedTuple):
 class Unasked:
     """A question that no broker or file could answer, and why.
 
-    `kind` is broker, group, partition, topic, history, settings, file or zookeeper; `name` says which one.
+    `kind` is broker, group, partition, topic, history, settings, sizes, file or
+    zookeeper; `name` says which one.
     """
 
     kind: str

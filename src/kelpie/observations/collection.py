@@ -11,6 +11,7 @@ from kelpie.observations.positions import (
     Committed,
     LeaderEpochEnd,
     LogEnds,
+    LogSize,
     OpenTransaction,
     PendingCommit,
 )
@@ -33,6 +34,7 @@ class Observations:
     pending_commits: list[PendingCommit] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
     ends: list[LogEnds] = field(default_factory=list)
+    sizes: list[LogSize] = field(default_factory=list)
     transactions: list[OpenTransaction] = field(default_factory=list)
     epoch_ends: list[LeaderEpochEnd] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)

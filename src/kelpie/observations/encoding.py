@@ -27,6 +27,7 @@ from kelpie.observations.positions import (
     Committed,
     LeaderEpochEnd,
     LogEnds,
+    LogSize,
     OpenTransaction,
     PendingCommit,
 )
@@ -46,6 +47,7 @@ KINDS: dict[str, type] = {
     "pending-commit": PendingCommit,
     "committed": Committed,
     "ends": LogEnds,
+    "size": LogSize,
     "transaction": OpenTransaction,
     "epoch-end": LeaderEpochEnd,
     "setting": Setting,

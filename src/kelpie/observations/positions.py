@@ -5,7 +5,7 @@ from typing import NamedTuple
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 
-NO_OFFSET = -1
+NO_OFFSET = NO_SIZE = -1
 
 
 class Commit(NamedTuple):
@@ -83,6 +83,31 @@ class LogEnds(NamedTuple):
     leader_epoch: int = -1
     last_written: Instant | None = None
     """Timestamp of the newest record."""
+    at: Instant | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+class LogSize(NamedTuple):
+    """The size of a partition's log on the broker that leads it (DescribeLogDirs), in bytes.
+
+    It is what lies on the broker's own disk, without indexes. Older segments in tiered storage are not in it.
+    """
+
+    topic: str
+    partition: int
+    size: int = NO_SIZE
+    """NO_SIZE: not known; `error` says why."""
+    node: int = -1
+    """The broker."""
+    cleanup_policy: str = ""
+    """The setting of the topic: delete, compact, or both; empty: not known."""
+    is_tiered: bool = False
+    """Whether older segments move to remote storage."""
+    error: int = 0
     at: Instant | None = None
     source: str = ""
 

@@ -15,6 +15,7 @@ from kelpie.pipeline.diagnosis.scraped import known_mappings
 from kelpie.pipeline.group_history import membership_tables, rebalance_tables, zookeeper_tables
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.traffic.days import TrafficDays
+from kelpie.pipeline.traffic.derived_days import DerivedDays
 from kelpie.pipeline.transforms.commits import timeline
 from kelpie.pipeline.transforms.generations import generations
 from kelpie.pipeline.transforms.lag import ends, lags, surveyed_positions
@@ -55,8 +56,11 @@ def _lag(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
 
 def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
     TrafficDays(tables, lambda: known_mappings(tables.lake, tables.cluster)).make()
+    DerivedDays(tables).make()
     return ()
 
+
+_SEEN = ("cluster_snapshot", "log_event")
 
 JOBS = (
     _one_table("commit_timeline", ("offset_commit", "transaction_marker"), timeline),
@@ -97,8 +101,21 @@ JOBS = (
         stage="diagnosis",
     ),
     Job(
-        ("attributed_traffic", "attribution_gap", "traffic_closing", "unattributed_traffic"),
-        ("traffic_sample", "group_generation", "commit_timeline", "cluster_snapshot", "log_event"),
+        (
+            "attributed_traffic",
+            "attribution_gap",
+            "traffic_closing",
+            "unattributed_traffic",
+            "offset_closing",
+        ),
+        (
+            "traffic_sample",
+            "offset_sample",
+            "group_generation",
+            "commit_timeline",
+            "cluster_snapshot",
+            "log_event",
+        ),
         _traffic_by_group,
     ),
     Job(

@@ -34,6 +34,7 @@ from kelpie.pipeline.summary import Announce, Summary
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
 from kelpie.pipeline.transforms.group_records import observed_groups
+from kelpie.pipeline.transforms.offset_samples import offset_samples
 
 MOST_DATED_GROUPS = 2_000
 """Outputs are dated by the history of the groups that they show; the history of so many is enough."""
@@ -196,7 +197,9 @@ class Intake:
                 for row in damaged.select("source", "reason").limit(MOST_TORN).collect()
             ]
             self._require_seen(torn)
-            self._append("cluster_snapshot", stage.where("reason is null"), part="surveys")
+            surveyed = stage.where("reason is null")
+            self._append("cluster_snapshot", surveyed, part="surveys")
+            self._append("offset_sample", offset_samples(surveyed), part="surveys")
             self._append("quarantine", damaged, part="surveys")
             self._summary.unusable += torn
 

@@ -74,7 +74,9 @@ def test_questions_to_a_healthy_cluster(persona: str) -> None:
             assert {row.of for row in await admin.settings(["orders"])} == {"topic orders"}
             first = await admin.offsets_at(dict.fromkeys(ORDERS, 0))
             assert {name: found.offset for name, found in first.items()} == dict.fromkeys(ORDERS, 0)
-            for answer in (states, every, committed, ends):
+            sizes = await admin.log_sizes(ORDERS)
+            assert {row.name for row in sizes if row.size > 10 and row.node > 0} == set(ORDERS)
+            for answer in (states, every, committed, ends, sizes):
                 assert answer.failures == {}
 
     _run(test)
@@ -256,6 +258,21 @@ def test_the_synchronous_twin_on_the_lab() -> None:
         SyncAdmin(Settings.of(bootstrap, connect_timeout_s=0.5))
 
 
+def test_sizes_of_logs_whose_leader_is_dead_fail_alone() -> None:
+    """And a partition that is nowhere."""
+
+    async def test() -> None:
+        async with _inhabited() as (cluster, _), await Admin.open(_fast(cluster)) as admin:
+            leaders = {view.name: view.leader for view in await admin.topics(["orders"])}
+            await cluster.kill(leaders[ORDERS[0]])
+            sizes = await admin.log_sizes([*ORDERS, TopicPartition("nowhere", 0)])
+            dead = {name for name, leader in leaders.items() if leader == leaders[ORDERS[0]]}
+            assert {row.name for row in sizes} == set(ORDERS) - dead
+            assert sizes.failures.keys() == {f"partition {name}" for name in (*dead, "nowhere-0")}
+
+    _run(test)
+
+
 def test_on_a_real_broker(real_kafka: Callable[..., RealCluster]) -> None:
     """Kafka 4.3.1 gives the same answers as the lab."""
     cluster = real_kafka(version="4.3.1", brokers=1)
@@ -271,6 +288,10 @@ def test_on_a_real_broker(real_kafka: Callable[..., RealCluster]) -> None:
             assert [state.state for state in await admin.describe_groups([group])] == ["Empty"]
             assert [row.offset for row in await admin.committed([group])] == [0, 0]
             assert [row.latest for row in await admin.log_ends(names)] == [0, 0]
+            async with await Nodes.open(Settings.of(cluster.bootstrap_servers)) as nodes:
+                await Inhabitants(nodes).produce("admin-orders", 0, 10)
+            written, empty = await admin.log_sizes(names)
+            assert (written.size > 10, written.node, empty.size) == (True, 1, 0)
             assert {row.error for row in await admin.elect(names)} == {0}
             assert (await admin.delete_offsets(group, names[:1])).failures == {}
             assert (await admin.delete_groups([group])).failures == {}

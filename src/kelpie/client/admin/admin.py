@@ -20,6 +20,7 @@ from kelpie.client.admin.asking import Asking, Clock, together, wall_clock
 from kelpie.client.admin.committed import fetch_offsets, needs_names
 from kelpie.client.admin.groups import describe_groups, listed_state
 from kelpie.client.admin.log_ends import OffsetAt, ask_ends, ask_offsets_at
+from kelpie.client.admin.log_sizes import ask_sizes
 from kelpie.client.admin.rounds import Rounds
 from kelpie.client.admin.rows import PartitionChange, Reassignment, Rows
 from kelpie.client.admin.settings import ask_broker_settings, ask_topic_settings
@@ -36,6 +37,7 @@ from kelpie.observations import (
     CoordinatorAnswer,
     GroupState,
     LogEnds,
+    LogSize,
     OpenTransaction,
     PartitionView,
     Setting,
@@ -266,6 +268,15 @@ class Admin:
         async def attempt(asking: Asking, names: Sequence[TopicPartition]) -> Iterable[LogEnds]:
             await ask_ends(asking, await self._rounds.leaders(asking, names))
             return asking.seen.ends
+
+        return await self._rounds.patiently(sorted(set(partitions)), attempt, lambda row: str(row.name))
+
+    async def log_sizes(self, partitions: Iterable[TopicPartition]) -> Rows[LogSize]:
+        """How many bytes the logs of partitions have on their leaders (Kafka 1.0 and later)."""
+
+        async def attempt(asking: Asking, names: Sequence[TopicPartition]) -> Iterable[LogSize]:
+            await ask_sizes(asking, await self._rounds.leaders(asking, names))
+            return asking.seen.sizes
 
         return await self._rounds.patiently(sorted(set(partitions)), attempt, lambda row: str(row.name))
 

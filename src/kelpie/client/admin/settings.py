@@ -36,6 +36,7 @@ OF_TOPICS = (
     "cleanup.policy",
     "message.timestamp.type",
     "min.insync.replicas",
+    "remote.storage.enable",
     "retention.bytes",
     "retention.ms",
     "unclean.leader.election.enable",

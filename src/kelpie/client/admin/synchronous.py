@@ -70,6 +70,7 @@ class SyncAdmin:
     delete_offsets = _blocking(Admin.delete_offsets)
     delete_groups = _blocking(Admin.delete_groups)
     log_ends = _blocking(Admin.log_ends)
+    log_sizes = _blocking(Admin.log_sizes)
     offsets_at = _blocking(Admin.offsets_at)
     open_transactions = _blocking(Admin.open_transactions)
     elect = _blocking(Admin.elect)

@@ -6,8 +6,9 @@ brokers are asked at once. The questions are those of `client.admin`.
    coordinates what is disputed (`coordinators`), its settings (`settings`).
 3. A group whose supposed coordinator denies: the brokers are asked who coordinates it, and that broker is
    asked instead, once.
-4. The topics that groups read: partitions (`topics`), settings; then the ends of logs (`log_ends`). The ends
-   come after the committed offsets, or a healthy consumer would seem to be ahead of the log.
+4. The topics that groups read: partitions (`topics`), settings; then the ends of logs (`log_ends`), and their
+   sizes (`log_sizes`). The ends come after the committed offsets, or a healthy consumer would seem to be
+   ahead of the log.
 5. Open transactions (`transactions`) and epochs (`epochs`), where the rows so far call for it.
 
 The number of requests grows with the number of brokers, not of groups.
@@ -31,6 +32,7 @@ from kelpie.client.admin.coordinators import GroupCoordinators
 from kelpie.client.admin.epochs import ask_epochs
 from kelpie.client.admin.groups import describe_groups
 from kelpie.client.admin.log_ends import ask_ends
+from kelpie.client.admin.log_sizes import ask_sizes, with_settings
 from kelpie.client.admin.settings import ask_broker_settings, ask_topic_settings
 from kelpie.client.admin.topics import ask_eligible, ask_topics, best_views, by_leader
 from kelpie.client.admin.transactions import ask_transactions
@@ -52,12 +54,14 @@ _EARLIER = "an earlier survey"
 
 @dataclass(frozen=True, slots=True)
 class SurveyOptions:
-    """How much is asked: everything by default."""
+    """How much is asked: all that the doctor uses by default."""
 
     offsets: bool = True
     """Committed offsets."""
     ends: bool = True
     """Topics and partitions that groups read, and where they begin and end."""
+    sizes: bool = False
+    """The sizes of these partitions' logs: the traffic of groups in bytes follows from them."""
     transactions: bool = True
     """Open transactions, which hold a last stable offset back."""
     epochs: bool = True
@@ -217,6 +221,9 @@ async def _ask_positions(asking: Asking, options: SurveyOptions) -> None:
     read = set(topics)
     leaders = by_leader(asking, best, sorted(name for name in best if name.topic in read))
     await ask_ends(asking, leaders, options.look_back_s)
+    if options.sizes:  # At once, so that little is written in between.
+        await ask_sizes(asking, leaders, one_failure_a_broker=True)
+        asking.seen.sizes = with_settings(asking.seen.sizes, asking.seen.settings)
     await together(
         ask_eligible(asking, {view.topic for view in best.values() if view.leader < 0} & read),
         *([ask_transactions(asking, _held_back(asking, best))] if options.transactions else []),

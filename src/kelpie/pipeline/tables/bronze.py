@@ -188,7 +188,9 @@ CLUSTER_SNAPSHOT = _table(
     Column("at", MOMENT, "when it was asked"),
     required("snapshot", STRING, "which survey, or which file"),
     required(
-        "kind", STRING, "broker, partition, listing, answer, state, committed, ends, setting, unasked …"
+        "kind",
+        STRING,
+        "broker, partition, listing, answer, state, committed, ends, size, setting, unasked …",
     ),
     Column("node", INT, "broker that was asked, or that it is about"),
     Column("group", STRING, "the group that it is about"),
@@ -197,6 +199,30 @@ CLUSTER_SNAPSHOT = _table(
     required("ordinal", LONG, "place of the row in its snapshot"),
     required("body", STRING, "all of it, as JSON, in the words of the observations"),
     _SOURCE,
+)
+
+POSITIONS_SEEN = (
+    Column("group", STRING, "the group; null: the row is of the log itself"),
+    Column("broker", STRING, "of a log: the broker that leads it"),
+    Column("offset", LONG, "of a group: its committed offset; of a log: the high watermark"),
+    Column("start_offset", LONG, "of a log: its first offset"),
+    Column("size", LONG, "of a log: its bytes on the leader; null: not known"),
+    Column("is_whole", BOOLEAN, "of a log: whether only whole segments at its start are ever removed"),
+    Column("leader_epoch", INT, "of a group: that of its commit, where the client told it"),
+)
+"""What a survey sees of a partition."""
+
+OFFSET_SAMPLE = _table(
+    "offset_sample",
+    "Where logs end, how large they are, and where groups stand in them, survey by survey.",
+    ("at", "topic", "partition", "group"),
+    required(DAY, DATE, "the day of `at`"),
+    required("at", MOMENT, "when the end of the log was asked"),
+    required("topic", STRING, "the topic"),
+    required("partition", INT, "the partition"),
+    *POSITIONS_SEEN,
+    required("source", STRING, "the survey"),
+    divided_by=(DAY,),
 )
 
 QUARANTINE = _table(
@@ -236,5 +262,6 @@ BRONZE = (
     METRIC_SAMPLE,
     TRAFFIC_SAMPLE,
     CLUSTER_SNAPSHOT,
+    OFFSET_SAMPLE,
     QUARANTINE,
 )

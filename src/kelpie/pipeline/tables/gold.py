@@ -86,21 +86,27 @@ TRAFFIC = _table(
 ATTRIBUTED_TRAFFIC = _table(
     "attributed_traffic",
     "What each group fetched, from scrape to scrape, and how that is known. By topic, partition and window, "
-    "rows add up to what the brokers counted.",
+    "rows add up to what the brokers counted; those that are derived are beside them, for clusters whose "
+    "brokers do not count by group.",
     ("how", "broker", "topic", "partition", "group", "label", "ended"),
     required(DAY, DATE, "the day of `ended`"),
     required(
         HOW,
         STRING,
         "counted: the broker says so; exact: only this group can have fetched it; apportioned: an estimate, "
-        "by committed offsets; unknown: nothing tells",
+        "by committed offsets; unknown: nothing tells; derived: from survey to survey, by committed offsets "
+        "and the size of the log between them",
     ),
-    required("broker", STRING, "the broker that counted"),
+    required("broker", STRING, "the broker that counted; of derived rows, the leader"),
     *_POSITION,
     Column("group", STRING, "the group; null: unknown"),
     Column("label", STRING, "what the broker had in its place; null: it named the group"),
-    Column("began", MOMENT, "the scrape before; null: there is none, so it is all since the broker's start"),
-    required("ended", MOMENT, "the scrape"),
+    Column(
+        "began",
+        MOMENT,
+        "the scrape, or the survey, before; null: there is none, so it is all since the broker's start",
+    ),
+    required("ended", MOMENT, "the scrape, or the survey"),
     *AMOUNTS,
     divided_by=(DAY, HOW),
 )

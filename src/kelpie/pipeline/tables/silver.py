@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kelpie.pipeline.tables.bronze import AMOUNTS
+from kelpie.pipeline.tables.bronze import AMOUNTS, POSITIONS_SEEN
 from kelpie.pipeline.tables.table import DAY, Column, in_layer, required
 from kelpie.pipeline.tables.types import BOOLEAN, DATE, INT, LONG, MOMENT, STRING, STRINGS
 
@@ -214,6 +214,19 @@ TRAFFIC_CLOSING = _table(
     divided_by=(DAY,),
 )
 
+OFFSET_CLOSING = _table(
+    "offset_closing",
+    "Of each day, what the last survey of each log and of each group's position in it saw: the next day goes "
+    "on from it.",
+    ("topic", "partition", "group"),
+    required(DAY, DATE, "the day"),
+    required("at", MOMENT, "when the end of the log was asked"),
+    _TOPIC,
+    _PARTITION,
+    *POSITIONS_SEEN,
+    divided_by=(DAY,),
+)
+
 UNATTRIBUTED_TRAFFIC = _table(
     "unattributed_traffic",
     "What brokers counted to no group, from scrape to scrape, with the groups that they counted beside it.",
@@ -246,5 +259,6 @@ SILVER = (
     LAG,
     COORDINATOR_TIMELINE,
     TRAFFIC_CLOSING,
+    OFFSET_CLOSING,
     UNATTRIBUTED_TRAFFIC,
 )

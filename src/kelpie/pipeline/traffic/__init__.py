@@ -5,4 +5,8 @@ evidence  who was assigned which partition, and who committed, on Spark
 verdicts  to which group an unattributed delta belongs: exact, apportioned or unknown
 gaps      from when to when a label was missing, and why
 days      which days have to be made (again), and their tasks
+
+derivation    what groups read, by committed offsets and sizes of logs, where no broker counts it
+derived_days  its days, and their tasks
+day_tables    what both kinds of days share
 """

@@ -6,46 +6,41 @@
 3. Whose the unattributed part is, of these deltas and of the evidence for them. Records of the offsets topic
    that come late make the days again that they say something new about, and no sample is read for that.
 
-Each table's log has a number for each day, that of the inputs which the day was made of, in the commit that
-replaced its rows (`derived` does the same for whole tables). So a run that was killed goes on where it was.
+`day_tables` says how it is known which days are due.
 """
 
 import hashlib
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
 from kelpie.cluster.mappings import MappingHistory
-from kelpie.pipeline.code_version import code_version
 from kelpie.pipeline.storage.frames import ClusterTables, staging
-from kelpie.pipeline.storage.parquet import NewFile
-from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import DAY, HOW
-from kelpie.pipeline.traffic.day import Day, Written
+from kelpie.pipeline.traffic.day import Day
+from kelpie.pipeline.traffic.day_tables import DayTables, merged, number_of_day
 from kelpie.pipeline.transforms.assignments import assigned
 
 COUNTED, VERDICTS = "counted", ("exact", "apportioned", "unknown")
 _SAMPLES, _CLOSING = TABLES["traffic_sample"], TABLES["traffic_closing"]
 _ATTRIBUTED, _GAP = TABLES["attributed_traffic"], TABLES["attribution_gap"]
 _UNATTRIBUTED = TABLES["unattributed_traffic"]
-_FOLDERS = (_CLOSING, _ATTRIBUTED, _GAP, _UNATTRIBUTED)
 _GROWN, _JUDGED = "counted on", "attributed on"
 
-Numbers = dict[str, int]
-"""By day."""
 
+class TrafficDays(DayTables):
+    """The days of one cluster whose brokers count."""
 
-class TrafficDays:
-    """The days of one cluster."""
+    written: ClassVar[tuple[LakeTable, ...]] = (_CLOSING, _ATTRIBUTED, _GAP, _UNATTRIBUTED)
 
     def __init__(self, tables: ClusterTables, mappings: Callable[[], MappingHistory]) -> None:
         """`mappings`: what listings of the mapping tree say; asked only if there is something to explain."""
-        self._tables, self._lake, self._cluster = tables, tables.lake, tables.cluster
+        super().__init__(tables)
         self._mappings = mappings
 
     def make(self) -> None:
@@ -58,10 +53,10 @@ class TrafficDays:
             self._judge()
 
     def _close(self, samples: Mapping[str, Sequence[Path]]) -> None:
-        numbers = {day: _number(day, files) for day, files in samples.items()}
+        numbers = {day: number_of_day(day, files) for day, files in samples.items()}
         due = self._due(_CLOSING.name, DAY, numbers)
         if due:
-            written = _merged(self._run("tasks.close", [self._day(day, samples[day]) for day in due]))
+            written = merged(self._run("tasks.close", [self._day(day, samples[day]) for day in due]))
             self._replace(_CLOSING.name, written, due, DAY)
 
     def _grow(self, samples: Mapping[str, Sequence[Path]]) -> None:
@@ -69,12 +64,12 @@ class TrafficDays:
         numbers, before = {}, {}
         for day, files in samples.items():
             before[day] = self._openings(day, closing)
-            numbers[day] = _number(day, [*files, *(file for each in before[day] for file in each)])
+            numbers[day] = number_of_day(day, [*files, *(file for each in before[day] for file in each)])
         due = self._due(_UNATTRIBUTED.name, _GROWN, numbers)
         due |= self._due(_ATTRIBUTED.name, _GROWN, numbers)
         if due:
             days = [self._day(day, samples[day], before[day]) for day in sorted(due)]
-            written = _merged(self._run("tasks.grow", days))
+            written = merged(self._run("tasks.grow", days))
             self._replace(_ATTRIBUTED.name, written, due, _GROWN, {HOW: [COUNTED]})
             self._replace(_UNATTRIBUTED.name, written, due, _GROWN)
 
@@ -112,14 +107,16 @@ class TrafficDays:
             digests = dict(zip(staged, self._run("evidence.digest", list(staged.values())), strict=True))
             history = self._mappings() if deltas else MappingHistory(())
             told = hashlib.sha256(repr(history.listings).encode()).hexdigest()
-            numbers = {day: _number(day, files, digests.get(day, ""), told) for day, files in deltas.items()}
+            numbers = {
+                day: number_of_day(day, files, digests.get(day, ""), told) for day, files in deltas.items()
+            }
             # A late scrape may have left a day without anything to attribute.
-            numbers |= {day: _number(day, ()) for day in self._files(_GAP.name) if day not in deltas}
+            numbers |= {day: number_of_day(day, ()) for day in self._files(_GAP.name) if day not in deltas}
             due = self._due(_GAP.name, _JUDGED, numbers) | self._due(_ATTRIBUTED.name, _JUDGED, numbers)
             if not due:
                 return
             days = [staged[day] for day in sorted(due) if day in staged]
-            written = _merged(self._run("tasks.judge", days, history))
+            written = merged(self._run("tasks.judge", days, history))
         self._replace(_ATTRIBUTED.name, written, due, _JUDGED, {HOW: list(VERDICTS)})
         self._replace(_GAP.name, written, due, _JUDGED)
 
@@ -147,70 +144,3 @@ class TrafficDays:
         """None: the table has no rows of this cluster."""
         has_rows = bool(self._lake.files(TABLES[table], self._cluster))
         return self._tables.frame(table) if has_rows else None
-
-    def _files(self, table: str) -> dict[str, list[Path]]:
-        return self._lake.files_by(TABLES[table], self._cluster, DAY)
-
-    def _due(self, table: str, part: str, numbers: Numbers) -> Numbers:
-        """The days whose rows were made of something else."""
-        names = {day: f"{part} {day}" for day in numbers}
-        made = self._lake.numbers(TABLES[table], self._cluster, names.values())
-        return {day: number for day, number in numbers.items() if made[names[day]] != number}
-
-    def _replace(
-        self,
-        table: str,
-        written: Mapping[str, Sequence[NewFile]],
-        due: Numbers,
-        part: str,
-        more: Mapping[str, Sequence[str]] | None = None,
-    ) -> None:
-        self._lake.replace_parts(
-            TABLES[table],
-            self._cluster,
-            written.get(table, ()),
-            parts={DAY: list(due), **(more or {})},
-            made_of=_named(part, due),
-        )
-
-    def _day(self, day: str, files: Sequence[Path], before: Sequence[Sequence[Path]] = ()) -> Day:
-        folders = {table.name: str(self._lake.path(table)) for table in _FOLDERS}
-        texts = [[str(file) for file in each] for each in before]
-        return Day(self._cluster, day, folders, [str(file) for file in files], texts)
-
-    def _run(self, what: str, inputs: Sequence[Any], *more: object) -> list[Any]:
-        """A task for each input: calls a function of this package, as "tasks.grow"."""
-        module, _, function = what.partition(".")
-        for table in _FOLDERS:
-            self._lake.open(table)
-        if not inputs:
-            return []
-
-        def task(of: Any) -> Any:
-            from kelpie.pipeline.spark.workers import spare_modules  # noqa: PLC0415 - not in the driver.
-
-            loaded = importlib.import_module(f"kelpie.pipeline.traffic.{module}")
-            spare_modules()
-            return getattr(loaded, function)(of, *more)
-
-        return self._tables.spark.sparkContext.parallelize(inputs, len(inputs)).map(task).collect()
-
-
-def _named(part: str, numbers: Numbers) -> Numbers:
-    return {f"{part} {day}": number for day, number in numbers.items()}
-
-
-def _merged(results: Iterable[Written]) -> Written:
-    merged: Written = {}
-    for result in results:
-        for table, files in result.items():
-            merged.setdefault(table, []).extend(files)
-    return merged
-
-
-def _number(day: str, files: Iterable[Path], *more: str) -> int:
-    """A number for what a day is made of. Other code has other numbers."""
-    digest = hashlib.sha256(code_version() + day.encode())
-    for text in (*sorted(file.name for file in files), *more):
-        digest.update(b"\0" + text.encode())
-    return int.from_bytes(digest.digest()[:8], "big") >> 1

@@ -248,7 +248,7 @@ class _Series:
 
 
 def codes(column: pa.ChunkedArray | pa.Array) -> tuple[Numbers, list[Any]]:
-    """A column as numbers, and the values that they stand for."""
+    """A column as numbers, and the values that they stand for; −1 stands for null."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # Of none or of several dictionaries.
@@ -257,7 +257,8 @@ def codes(column: pa.ChunkedArray | pa.Array) -> tuple[Numbers, list[Any]]:
         column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks else pa.array([], pa.string()).dictionary_encode()
-    return column.indices.to_numpy(zero_copy_only=False).astype(np.int64), column.dictionary.to_pylist()
+    numbers = column.indices.fill_null(-1) if column.null_count else column.indices
+    return numbers.to_numpy(zero_copy_only=False).astype(np.int64), column.dictionary.to_pylist()
 
 
 def named(numbers: Numbers, values: list[Any]) -> pa.DictionaryArray:
