@@ -50,7 +50,7 @@ def test_the_dead_brokers_are_known_though_nobody_says_so(name: str, dead: set[i
 def test_nothing_else_is_made_up_about_the_old_recording() -> None:
     """Two partitions of its topic lost their replicas too; that is all."""
     codes = {it.code for it in diagnosed(OLD).findings if it.severity >= Severity.WARNING}
-    assert codes == {"KLP101", "KLP106", "KLP311"}
+    assert codes == {"KLP100", "KLP101", "KLP106", "KLP311"}
 
 
 def test_the_storm_the_slow_pollers_and_the_rewind_are_told_as_well() -> None:
@@ -60,7 +60,7 @@ def test_the_storm_the_slow_pollers_and_the_rewind_are_told_as_well() -> None:
     assert found(NEW, "KLP203") == {"checkout-130", "checkout-126"}
     assert found(NEW, "KLP308") == {"checkout-53"}
     assert found(NEW, "KLP210") <= {"checkout-130", "checkout-126"}
-    assert worth_telling <= {"KLP101", "KLP106", "KLP201", "KLP203", "KLP210", "KLP308"}
+    assert worth_telling <= {"KLP100", "KLP101", "KLP106", "KLP201", "KLP203", "KLP210", "KLP308"}
 
 
 def test_the_story_tells_what_was_lost_when_and_who_was_ill_before() -> None:

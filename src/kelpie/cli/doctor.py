@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -62,7 +63,9 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=Path,
     )
     option(parser, "--cluster NAME", "of these tables, if they hold more than one cluster")
-    option(parser, "--json", "print JSON; docs/findings.schema.json says how")
+    shown = parser.add_mutually_exclusive_group()
+    option(shown, "--full", "all evidence, all groups, all commands; one screen if left out")
+    option(shown, "--json", "print JSON; docs/findings.schema.json says how")
     option(
         parser,
         "--watch SECONDS",
@@ -142,7 +145,9 @@ def _print(arguments: argparse.Namespace, diagnosis: Diagnosis) -> None:
         print(as_json.render(diagnosis))
     else:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-        print(terminal.render(diagnosis, colour=sys.stdout.isatty() and not plain), end="")
+        colour = sys.stdout.isatty() and not plain
+        width = shutil.get_terminal_size((terminal.WIDTH, 24)).columns
+        print(terminal.render(diagnosis, colour=colour, width=width, is_full=arguments.full), end="")
 
 
 async def _watch(

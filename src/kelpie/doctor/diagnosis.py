@@ -1,13 +1,17 @@
-"""All rules on all cases, and incidents: findings with the same cause."""
+"""All rules on all cases; findings with what explains them; incidents: findings with the same cause."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import Finding, Judgement, Severity, Undetermined
+from kelpie.doctor.causes import linked
+from kelpie.doctor.finding import Acknowledgement, Finding, Judgement, Severity, Undetermined
+from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
+from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 from kelpie.observations.groups import OTHER_KINDS
 
@@ -46,6 +50,18 @@ class Incident:
         return groups_of(self.findings)
 
 
+class Waiting(NamedTuple):
+    """Records that wait for a group."""
+
+    records: int
+    since: Instant | None
+    """When the oldest of them was written, at the latest. None: unknown."""
+
+    def weight(self, now: Instant) -> int:
+        """How long how many records wait: to put the worst first."""
+        return self.records * max(1, now - self.since if self.since is not None else 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     cluster: ClusterView
@@ -64,6 +80,8 @@ class Diagnosis:
     """Share groups and groups of the Streams protocol that could not be judged: not described, or without a
     position that brokers tell.
     """
+    waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    """By group, of those that have findings and whose position is known."""
 
     def only(self, codes: Collection[str] = (), at_least: Severity = Severity.NOTICE) -> "Diagnosis":
         """With findings and open questions of these codes alone, all if there are none; and with findings
@@ -71,10 +89,12 @@ class Diagnosis:
         """
         return replace(
             self,
-            findings=tuple(
-                finding
-                for finding in self.findings
-                if finding.severity >= at_least and (not codes or finding.code in codes)
+            findings=linked(
+                [
+                    finding
+                    for finding in self.findings
+                    if finding.severity >= at_least and (not codes or finding.code in codes)
+                ]
             ),
             open=tuple(question for question in self.open if not codes or question.code in codes),
         )
@@ -96,9 +116,33 @@ class Diagnosis:
             ),
         )
 
+    def acknowledged(self, known: Sequence[Acknowledgement]) -> "Diagnosis":
+        """The same, with the findings marked that people know about."""
+        by_code: dict[str, list[Acknowledgement]] = {}
+        for each in known:
+            by_code.setdefault(each.code, []).append(each)
+        now = self.cluster.now
+        return replace(
+            self,
+            findings=tuple(
+                replace(
+                    finding,
+                    acknowledged=next(
+                        (each for each in by_code.get(finding.code, ()) if each.covers(finding, now)), None
+                    ),
+                )
+                for finding in self.findings
+            ),
+        )
+
+    @property
+    def unacknowledged(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.acknowledged is None)
+
     @property
     def worst(self) -> Severity | None:
-        return max((finding.severity for finding in self.findings), default=None)
+        """Of the findings that nobody has acknowledged."""
+        return max((finding.severity for finding in self.unacknowledged), default=None)
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
@@ -120,9 +164,22 @@ def _order(incident: Incident) -> tuple[int, str, int, str]:
 def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
     """All rules on one group. The live doctor and the pipeline both call this."""
     # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
-    case = replace(case)
+    return _diagnose(replace(case))
+
+
+def _diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
     judging = [(rule, rule.judge) for rule in rules().values() if rule.judges(case)]
     return _sorted(case.group, ((rule, judge(case)) for rule, judge in judging if judge is not None))
+
+
+def _waiting_for(case: Case) -> Waiting | None:
+    """The records that wait for a group. None: its position, or the end of the log, is not known."""
+    behind = [(track.lag, lag_ms(track)) for track in case.tracks if track.lag]
+    if not behind:
+        return None
+    ages = [age for _, known in behind if known is not None for age in known[:1]]
+    oldest = case.cluster.now - max(ages) if ages else None
+    return Waiting(sum(lag for lag, _ in behind if lag is not None), oldest)
 
 
 def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[Finding], list[Open]]:
@@ -137,21 +194,26 @@ def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[
 
 def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
     findings, undecided = diagnose_cluster(cluster, cases)
+    waiting: dict[str, Waiting] = {}
     for case in cases:
-        findings_of_group, undecided_of_group = diagnose(case)
+        judged = replace(case)
+        findings_of_group, undecided_of_group = _diagnose(judged)
         findings += findings_of_group
         undecided += undecided_of_group
+        if findings_of_group and (records := _waiting_for(judged)) is not None:
+            waiting[case.group] = records
     unmoved = {question.group for question in undecided if question.code == _STALLED}
     findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))
     return Diagnosis(
         cluster,
         tuple(case.group for case in cases),
-        tuple(findings),
+        linked(findings),
         tuple(undecided),
         tuple((case.group, case.known_from) for case in cases if case.listed is False and case.known_from),
         tuple(case.group for case in cases if case.listed is False and not case.known_from),
         (*cluster.unasked, *(row for case in cases for row in case.unasked)),
         tuple(case.group for case in cases if _is_unjudged(case, unmoved)),
+        waiting,
     )
 
 

@@ -7,6 +7,7 @@ is never the same as all is well.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 from kelpie.model.time import Instant
@@ -65,6 +66,29 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """A person knows about a finding, for a while. `kelpie ack` makes it, the store keeps it."""
+
+    group: str | None
+    """A name or a pattern ("billing-*"). None: what concerns the cluster as a whole."""
+    code: str
+    severity: Severity
+    """A finding that is worse than this is told as if nobody knew about it."""
+    until: Instant
+    by: str
+    why: str
+    at: Instant
+    """When it was acknowledged."""
+
+    def covers(self, finding: "Finding", now: Instant) -> bool:
+        if finding.code != self.code or finding.severity > self.severity or now >= self.until:
+            return False
+        if self.group is None or finding.group is None:
+            return self.group is finding.group
+        return self.group == finding.group or fnmatchcase(finding.group, self.group)
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A fault that is there. `group` is None when it concerns the cluster as a whole."""
 
@@ -89,6 +113,12 @@ class Finding:
     """Set when it is over."""
     check: str = ""
     """A command of Kafka's own tools that shows the same without Kelpie. Empty: there is none."""
+    id: str = ""
+    """The same in every examination that finds it; `causes.linked` sets it, and the next field."""
+    caused_by: tuple[str, ...] = ()
+    """Ids of the findings that explain this one."""
+    acknowledged: Acknowledgement | None = None
+    """Somebody knows about it: it does not count for the verdict and the exit status."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
-"""What all renderers say alike of a diagnosis: the verdict, the blast radius, what belongs together."""
+"""What all renderers say alike of a diagnosis: the verdict, what it hits, what is not known."""
 
 from collections import defaultdict
 from dataclasses import dataclass
 
+from kelpie.doctor.chapters import Chapter, Part, chapters, presentation_of
 from kelpie.doctor.diagnosis import Diagnosis, Open, groups_of
-from kelpie.doctor.finding import Finding, Severity
-from kelpie.doctor.rule import Presentation
-from kelpie.doctor.rules import rules
+from kelpie.doctor.finding import Severity
 from kelpie.model.words import counted, first_of, listed, numbered, ranges
 
 _MANY = 5
+_NO_PLURAL = {"history", "settings", "zookeeper"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +25,6 @@ class BlastRadius:
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
-    """All findings of one code: reports show them together."""
-
-    code: str
-    name: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def severity(self) -> Severity:
-        return max(finding.severity for finding in self.findings)
-
-    @property
-    def presentation(self) -> Presentation:
-        return presentation_of(self.code)
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return groups_of(self.findings)
-
-    @property
-    def is_over(self) -> bool:
-        return all(finding.until is not None for finding in self.findings)
-
-
-@dataclass(frozen=True, slots=True)
 class OpenQuestion:
     """What a rule could not decide, for all groups for which it lacks the same."""
 
@@ -60,30 +35,6 @@ class OpenQuestion:
     """Empty: it concerns the cluster."""
 
 
-def presentation_of(code: str) -> Presentation:
-    """Of a rule; tables may hold findings of a rule that this release does not have."""
-    rule = rules().get(code)
-    return rule.presentation if rule is not None else Presentation()
-
-
-def chapters(diagnosis: Diagnosis) -> tuple[Chapter, ...]:
-    """Worst first, then by code: without a coordinator nothing else works.
-
-    What is over, and what is but a risk, comes after what is wrong now.
-    """
-    by_code: defaultdict[tuple[str, str, bool], list[Finding]] = defaultdict(list)
-    for incident in diagnosis.incidents:
-        is_over = all(finding.until is not None for finding in incident.findings)
-        by_code[incident.code, incident.name, is_over] += incident.findings
-    of_all = [Chapter(code, name, tuple(findings)) for (code, name, _), findings in by_code.items()]
-    return tuple(sorted(of_all, key=_order))
-
-
-def _order(chapter: Chapter) -> tuple[int, bool, bool, str]:
-    is_a_risk = chapter.presentation.is_risk_alone and not chapter.groups
-    return -chapter.severity, chapter.is_over, is_a_risk, chapter.code
-
-
 def verdict(diagnosis: Diagnosis) -> str:
     """One line: severity, fault, groups, cause."""
     worst = diagnosis.worst
@@ -92,12 +43,28 @@ def verdict(diagnosis: Diagnosis) -> str:
     if worst is None:
         return _all_well(diagnosis)
     first = chapters(diagnosis)[0]
-    sentence = f"{worst.name}: {_said(first, len(diagnosis.groups))}"
+    part = _spoken_of(first)
+    sentence = f"{worst.name}: {_said(part, worst, len(diagnosis.groups))}"
     dead = diagnosis.cluster.dead_brokers
-    if dead and worst is Severity.CRITICAL and first.presentation.names_dead_brokers:
+    if dead and part.groups and any(each.presentation.names_dead_brokers for each in (first.cause, part)):
         brokers = numbered("broker", dead) if len(dead) < _MANY else f"brokers {ranges(dead)}"
         sentence += f" ({brokers} {'is' if len(dead) == 1 else 'are'} dead)"
+    elif part is not first.cause and first.cause.presentation.of_one and first.cause.groups:
+        words = first.cause.presentation
+        is_one = len(_hit(part, worst)) == 1
+        sentence += f", because {'it' if is_one else 'they'} {words.of_one if is_one else words.of_many}"
     return sentence + "."
+
+
+def _spoken_of(chapter: Chapter) -> Part:
+    """The part that the verdict speaks of: the first that is as bad as the chapter, best with groups."""
+    worst = [part for part in chapter.parts if part.severity is chapter.severity]
+    return next((part for part in worst if part.groups), worst[0])
+
+
+def _hit(part: Part, severity: Severity) -> set[str]:
+    """The groups that it hits as badly as that."""
+    return {each.group for each in part.findings if each.group is not None and each.severity is severity}
 
 
 def _unheard_of(diagnosis: Diagnosis) -> str:
@@ -146,15 +113,15 @@ def is_judged(diagnosis: Diagnosis) -> bool:
     )
 
 
-def _said(chapter: Chapter, total: int) -> str:
-    groups, presentation = chapter.groups, chapter.presentation
+def _said(part: Part, severity: Severity, total: int) -> str:
+    groups, presentation = _hit(part, severity), part.presentation
     if not groups:
-        return chapter.findings[0].summary.rstrip(".")
+        return part.findings[0].summary.rstrip(".")
     hit = f"{len(groups):,} of {counted(total, 'group')}"
-    if chapter.is_over:
-        return f"{hit} had {presentation.when_over or chapter.name}, which is over"
+    if part.is_over:
+        return f"{hit} had {presentation.when_over or part.name}, which is over"
     if not presentation.of_one:
-        return f"{hit}: {chapter.name.replace('-', ' ')}"
+        return f"{hit}: {part.name.replace('-', ' ')}"
     return f"{hit} {presentation.of_one if len(groups) == 1 else presentation.of_many}"
 
 
@@ -169,7 +136,8 @@ def others(diagnosis: Diagnosis) -> str:
 
 def blast_radius(diagnosis: Diagnosis) -> BlastRadius:
     worst = diagnosis.worst
-    hit = [finding for finding in diagnosis.findings if finding.severity is worst and worst > Severity.NOTICE]
+    findings = diagnosis.unacknowledged
+    hit = [finding for finding in findings if finding.severity is worst and worst > Severity.NOTICE]
     dead = diagnosis.cluster.dead_brokers
     return BlastRadius(
         groups=groups_of(hit),
@@ -191,6 +159,46 @@ def open_questions(diagnosis: Diagnosis) -> tuple[OpenQuestion, ...]:
         )
         for (code, missing), rows in sorted(by_missing.items())
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """Something that is missing, the codes that need it, and for how many groups."""
+
+    missing: str
+    codes: tuple[str, ...]
+    groups: int
+
+
+def missing_by_want(diagnosis: Diagnosis) -> list[Want]:
+    """What is missing for most groups comes first. Of groups that cannot be asked, all is open: no need to
+    say it.
+    """
+    if nobody_answered(diagnosis):
+        return []
+    silent = {each.group for each in diagnosis.findings if presentation_of(each.code).silences}
+    codes: dict[str, set[str]] = {}
+    whom: dict[str, set[str]] = {}
+    for question in open_questions(diagnosis):
+        groups = set(question.groups) - silent
+        if question.groups and not groups:
+            continue
+        for missing in question.missing:
+            codes.setdefault(missing, set()).add(question.code)
+            whom.setdefault(missing, set()).update(groups)
+    wants = [Want(missing, tuple(sorted(codes[missing])), len(whom[missing])) for missing in codes]
+    return sorted(wants, key=lambda want: (-want.groups, -len(want.codes), want.missing))
+
+
+def reasons(diagnosis: Diagnosis) -> list[tuple[str, list[str], str]]:
+    """What could not be asked, by reason: a dead broker costs many rows of the same kind."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for row in diagnosis.unasked:
+        by_reason.setdefault((row.kind, row.reason), []).append(row.name)
+    return [
+        (kind if len(names) == 1 or kind in _NO_PLURAL else f"{kind}s", names, reason)
+        for (kind, reason), names in by_reason.items()
+    ]
 
 
 def _by_number(name: str) -> tuple[str, int]:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from kelpie.doctor.chapters import Part
 from kelpie.doctor.diagnosis import Diagnosis, groups_of
 from kelpie.doctor.finding import Finding, Severity
-from kelpie.doctor.report import Chapter, chapters
 from kelpie.model.time import Instant
 
 
@@ -29,7 +29,7 @@ class Timeline:
 def timeline_of(diagnosis: Diagnosis) -> Timeline:
     entries = _losses(diagnosis)
     began = min((entry.at for entry in entries), default=None)
-    entries += [entry for chapter in chapters(diagnosis) for entry in _entries(chapter)]
+    entries += [entry for part in _parts(diagnosis) for entry in _entries(part)]
     dated = [(finding.since, finding) for finding in diagnosis.findings if finding.since is not None]
     if began is None:
         critical = [since for since, finding in dated if finding.severity is Severity.CRITICAL]
@@ -45,11 +45,19 @@ def timeline_of(diagnosis: Diagnosis) -> Timeline:
     )
 
 
-def _entries(chapter: Chapter) -> list[TimelineEntry]:
+def _parts(diagnosis: Diagnosis) -> list[Part]:
+    """The findings by code, those that are over apart."""
+    by_code: dict[tuple[str, str, bool], list[Finding]] = {}
+    for finding in diagnosis.findings:
+        by_code.setdefault((finding.code, finding.name, finding.until is not None), []).append(finding)
+    return [Part(code, name, tuple(findings)) for (code, name, _), findings in by_code.items()]
+
+
+def _entries(part: Part) -> list[TimelineEntry]:
     """When its findings began, and ended; those that began at the same time are one entry."""
-    title = f"{chapter.code} {chapter.name}"
+    title = f"{part.code} {part.name}"
     beginnings: dict[Instant, list[Finding]] = {}
-    for finding in chapter.findings:
+    for finding in part.findings:
         if finding.since is not None:
             beginnings.setdefault(finding.since, []).append(finding)
     entries = []

@@ -14,9 +14,9 @@ from kelpie.client.survey import survey, unreachable, wall_clock
 from kelpie.client.zookeeper_survey import ZooKeeperPlace, survey_zookeeper
 from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build
+from kelpie.doctor.chapters import presentation_of
 from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
 from kelpie.doctor.finding import Finding, Severity
-from kelpie.doctor.report import presentation_of
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Illness, Observations, Unasked

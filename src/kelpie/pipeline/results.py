@@ -4,7 +4,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.causes import linked
+from kelpie.doctor.diagnosis import Diagnosis, Waiting
 from kelpie.model.selection import Selection
 from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
 from kelpie.observations.positions import NO_OFFSET
@@ -35,6 +36,7 @@ def read_diagnosis(
     if isinstance(groups, Selection):
         groups = groups.chosen({row["group"]: None for row in health})
     wanted_rows = [row for row in health if groups is None or row["group"] in groups]
+    unknown = set(groups or ()) - {row["group"] for row in health}
     picture = KnownCluster(lake, name)
     view = picture.view(instant(max((row["at"] for row in health), default=None)))
     wanted = {row["group"] for row in wanted_rows} | {None}
@@ -44,8 +46,8 @@ def read_diagnosis(
     of_groups = observed(rows_of_groups(lake, name, picture.choice, ["unasked"])).unasked
     return Diagnosis(
         view,
-        tuple(sorted(row["group"] for row in wanted_rows)),
-        tuple(findings),
+        tuple(sorted({row["group"] for row in wanted_rows} | unknown)),
+        linked(findings),
         tuple(sorted(questions, key=lambda question: (question.code, question.group or ""))),
         tuple(
             sorted(
@@ -55,10 +57,20 @@ def read_diagnosis(
             )
         ),
         tuple(
-            sorted(row["group"] for row in wanted_rows if row["is_listed"] is False and not row["known_from"])
+            sorted(
+                unknown
+                | {row["group"] for row in wanted_rows if row["is_listed"] is False and not row["known_from"]}
+            )
         ),
         (*view.unasked, *(row for row in of_groups if row.name in wanted)),
+        waiting={row["group"]: _waiting(row) for row in wanted_rows if row["lag"]},
     )
+
+
+def _waiting(row: dict[str, Any]) -> Waiting:
+    """The records that wait for a group, by its row of group_health."""
+    now, age_ms = instant(row["at"]), row["lag_ms"]
+    return Waiting(row["lag"], now - age_ms if now is not None and age_ms is not None else None)
 
 
 def read_positions(folder: Path, cluster: str | None = None) -> Observations:

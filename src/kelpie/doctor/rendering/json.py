@@ -5,10 +5,11 @@ names of any kind survive any terminal and any file.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from kelpie.cluster import ClusterView
-from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.diagnosis import Diagnosis, Waiting
 from kelpie.doctor.finding import Finding
 from kelpie.doctor.report import blast_radius, open_questions, verdict
 from kelpie.doctor.timeline import timeline_of
@@ -40,7 +41,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             "brokers": list(radius.brokers),
             "leaderless_offsets_partitions": list(radius.leaderless),
         },
-        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "findings": [_finding(finding, diagnosis.waiting) for finding in diagnosis.findings],
         "incidents": [
             {
                 "code": incident.code,
@@ -86,8 +87,12 @@ def _cluster(cluster: ClusterView) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[str, Any]:
+    records = waiting.get(finding.group) if finding.group is not None else None
+    known = finding.acknowledged
     return {
+        "id": finding.id,
+        "caused_by": list(finding.caused_by),
         "code": finding.code,
         "name": finding.name,
         "verdict": "present",
@@ -107,6 +112,10 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "since": _time(finding.since),
         "until": _time(finding.until),
         "check": finding.check or None,
+        "waiting": None if records is None else {"records": records.records, "since": _time(records.since)},
+        "acknowledged": None
+        if known is None
+        else {"until": _time(known.until), "by": known.by, "why": known.why},
     }
 
 

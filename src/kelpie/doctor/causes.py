@@ -1,0 +1,188 @@
+"""Which findings explain which others: one table, and the function that links findings by it.
+
+A row of `CAUSES` says: a finding of the code on the left explains findings of the codes on the right, if both
+concern the same group, partition or broker. The one that explains must not have begun long after the other,
+nor have ended long before it. Where a time is not known, it is no obstacle.
+
+`linked` gives every finding its id and the ids of those that explain it. It works on findings alone, so the
+live doctor and findings read from tables get the same links.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from kelpie.doctor.finding import Finding
+from kelpie.doctor.rules import rules
+
+CLOSE_MS = 5 * 60_000
+"""A cause and its effect begin and end within this time of each other: sessions, retries, surveys."""
+
+
+class Same(Enum):
+    """What two findings have in common."""
+
+    GROUP = auto()
+    PARTITION = auto()
+    """One of the partitions of both; and the same group, if both concern a group."""
+    BROKER = auto()
+    CLUSTER = auto()
+    """Nothing else: the cause concerns all groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A finding of `cause` explains findings of `effects`."""
+
+    cause: str
+    effects: tuple[str, ...]
+    same: Same
+    whenever: bool = False
+    """While the cause is there, the effect cannot end: it does not matter which of the two began first."""
+
+
+_NOT_READING = ("KLP309", "KLP310", "KLP312", "KLP313")
+"""The group does not get on: stalled, stopped, never commits, will lose records to retention."""
+_REBALANCING = ("KLP201", "KLP202")
+
+CAUSES = (
+    # Dead broker, offsets partition without a leader, group without a coordinator.
+    Explanation("KLP100", ("KLP101", "KLP104", "KLP311"), Same.BROKER, whenever=True),
+    Explanation("KLP100", ("KLP106",), Same.PARTITION, whenever=True),
+    Explanation("KLP104", ("KLP101", "KLP107", *_REBALANCING, *_NOT_READING), Same.CLUSTER),
+    Explanation("KLP101", (*_REBALANCING, "KLP204", *_NOT_READING), Same.GROUP, whenever=True),
+    Explanation("KLP102", (*_REBALANCING, "KLP204", *_NOT_READING), Same.GROUP),
+    Explanation("KLP103", (*_REBALANCING, "KLP204", *_NOT_READING), Same.GROUP),
+    Explanation("KLP105", (*_REBALANCING, "KLP204", *_NOT_READING), Same.GROUP, whenever=True),
+    Explanation("KLP106", (*_REBALANCING, *_NOT_READING), Same.GROUP, whenever=True),
+    Explanation("KLP107", ("KLP301", *_NOT_READING), Same.GROUP, whenever=True),
+    # A partition of a topic that cannot be read.
+    Explanation("KLP311", _NOT_READING, Same.PARTITION, whenever=True),
+    Explanation("KLP306", _NOT_READING, Same.PARTITION, whenever=True),
+    Explanation("KLP307", _NOT_READING, Same.PARTITION, whenever=True),
+    # Members.
+    Explanation("KLP203", (*_REBALANCING, "KLP210", *_NOT_READING), Same.GROUP),
+    Explanation("KLP204", (*_REBALANCING, "KLP210", *_NOT_READING), Same.GROUP),
+    Explanation("KLP205", (*_REBALANCING, "KLP204", "KLP210", *_NOT_READING), Same.GROUP),
+    Explanation("KLP206", ("KLP202", *_NOT_READING), Same.GROUP),
+    Explanation("KLP201", ("KLP210", *_NOT_READING), Same.GROUP),
+    Explanation("KLP202", _NOT_READING, Same.GROUP),
+    # Positions.
+    Explanation("KLP309", ("KLP303", "KLP313"), Same.PARTITION),
+    Explanation("KLP310", ("KLP302", "KLP303", "KLP313"), Same.PARTITION),
+    Explanation("KLP302", ("KLP301",), Same.PARTITION),
+    Explanation("KLP305", ("KLP304", "KLP308"), Same.PARTITION),
+    Explanation("KLP304", ("KLP308",), Same.PARTITION),
+    # Traffic by group, as KoP counts it.
+    Explanation("KLP404", ("KLP402", "KLP403"), Same.GROUP),
+    Explanation("KLP407", ("KLP402",), Same.GROUP),
+    Explanation("KLP407", ("KLP401",), Same.PARTITION),
+    # Groups that ZooKeeper keeps.
+    Explanation("KLP506", ("KLP501", "KLP502", "KLP503", "KLP505", "KLP508"), Same.GROUP),
+    Explanation("KLP505", ("KLP501", "KLP502", "KLP503"), Same.GROUP),
+    Explanation("KLP508", ("KLP502",), Same.GROUP),
+    Explanation("KLP504", ("KLP501",), Same.GROUP),
+    Explanation("KLP502", ("KLP501", "KLP503"), Same.GROUP),
+    Explanation("KLP501", ("KLP503",), Same.GROUP),
+)
+
+
+def linked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The same findings in the same order, with ids and with what explains each of them."""
+    named = list(_identified(findings))
+    index = _Index(named)
+    causes = {finding.id: index.causes_of(finding) for finding in named}
+    return tuple(replace(finding, caused_by=_nearest(finding.id, causes)) for finding in named)
+
+
+def _identified(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """With ids: by code and group, and by cause where one rule may find several things of a group."""
+    known: defaultdict[str, int] = defaultdict(int)
+    for finding in findings:
+        rule = rules().get(finding.code)
+        is_one_per_group = rule is not None and rule.judge is not None and finding.group is not None
+        parts = (finding.code, finding.group or "", "" if is_one_per_group else finding.cause)
+        text = "\0".join(parts).encode("utf-8", "surrogatepass")
+        name = f"{finding.code}-{hashlib.sha256(text).hexdigest()[:12]}"
+        known[name] += 1
+        yield replace(finding, id=name if known[name] == 1 else f"{name}-{known[name]}", caused_by=())
+
+
+class _Index:
+    """Findings by code and by what they concern, so that thousands are linked in one pass."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self._rows: defaultdict[str, list[Explanation]] = defaultdict(list)
+        for row in CAUSES:
+            for effect in row.effects:
+                self._rows[effect].append(row)
+        causes = {row.cause for row in CAUSES}
+        self._found: defaultdict[tuple[object, ...], list[Finding]] = defaultdict(list)
+        for finding in findings:
+            if finding.code in causes:
+                for same in Same:
+                    for thing in _things(finding, same):
+                        self._found[finding.code, same, thing, finding.group].append(finding)
+                        if finding.group is not None:
+                            self._found[finding.code, same, thing].append(finding)
+
+    def causes_of(self, effect: Finding) -> tuple[str, ...]:
+        """In the order of the table."""
+        causes: dict[str, None] = {}
+        for row in self._rows.get(effect.code, ()):
+            for thing in _things(effect, row.same):
+                for cause in self._sharing(row, thing, effect.group):
+                    if _may_explain(cause, effect, row):
+                        causes[cause.id] = None
+        return tuple(causes)
+
+    def _sharing(self, row: Explanation, thing: object, group: str | None) -> Iterator[Finding]:
+        """Those that concern this thing and this group, or the cluster. Of the cluster: all of this thing."""
+        key = (row.cause, row.same, thing)
+        yield from self._found.get((*key, None), ())
+        yield from self._found.get((*key, group) if group is not None else key, ())
+
+
+def _things(finding: Finding, same: Same) -> Iterable[object]:
+    if same is Same.GROUP:
+        return (finding.group,) if finding.group is not None else ()
+    if same is Same.CLUSTER:
+        return ("",)
+    return finding.partitions if same is Same.PARTITION else finding.brokers
+
+
+def _may_explain(cause: Finding, effect: Finding, row: Explanation) -> bool:
+    if cause.id == effect.id or (cause.until is not None and effect.until is None and row.whenever):
+        return False  # What is over does not hold anybody up now.
+    ended_before = cause.until is not None and cause.until + CLOSE_MS < (effect.since or cause.until)
+    over_before = effect.until is not None and effect.until + CLOSE_MS < (cause.since or effect.until)
+    began_after = (
+        not row.whenever
+        and cause.since is not None
+        and effect.since is not None
+        and effect.since + CLOSE_MS < cause.since
+    )
+    return not (ended_before or over_before or began_after)
+
+
+def _nearest(name: str, causes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Without those that explain it only through another cause of it."""
+    direct = causes[name]
+    if len(direct) < 2:
+        return direct
+    farther = {above for cause in direct for above in _above(cause, causes)}
+    return tuple(cause for cause in direct if cause not in farther)
+
+
+def _above(name: str, causes: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """All that explain it, directly or not."""
+    found: set[str] = set()
+    left = list(causes[name])
+    while left:
+        cause = left.pop()
+        if cause not in found:
+            found.add(cause)
+            left += causes[cause]
+    return found
