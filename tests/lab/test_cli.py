@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -199,3 +199,21 @@ def test_holding_ends_by_itself(capsys: pytest.CaptureFixture[str], monkeypatch:
         monkeypatch.setattr(sys, "stdin", nobody)
         assert _run("run", "idle-members", "--hold", "0.2") == 0
     assert "waiting for 0.2 s" in capsys.readouterr().out
+
+
+@pytest.mark.real
+def test_a_scenario_with_zookeeper_starts_one_and_says_where_it_is(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    available: Callable[[], AbstractContextManager[None]],
+) -> None:
+    """The command that it prints asks brokers, ZooKeeper and logs."""
+    with available(), open("/dev/null") as nobody:
+        monkeypatch.setattr(sys, "stdin", nobody)
+        assert _run("run", "zookeeper-timeouts-contradict", "--hold", "0.2") == 0
+    said = capsys.readouterr().out
+    assert re.search(
+        r"kelpie doctor -b 127\.0\.0\.1:\d+ --zookeeper 127\.0\.0\.1:\d+ \\\n +--evidence ", said
+    )
+    assert said.endswith("All as expected.\n")
+    assert max(map(len, said.splitlines())) <= 80

@@ -8,15 +8,18 @@ import signal
 import sys
 import textwrap
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from kelpie.attribution.plans import PLANS
 from kelpie.broker.personas import RELEASES
 from kelpie.cli.command import CommandError, folded, option, setting
+from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
+from kelpie.real.cluster_errors import RealError
+from kelpie.real.zookeeper import RealZooKeeper
 
 _HOLD_S = 600.0
 
@@ -182,8 +185,19 @@ async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Pa
         if hold_s is not None and not moment.is_calm:
             await _hold(moment, hold_s)
 
-    async with Stage(persona, lambda text: print(text, flush=True), observer=hold, logs=logs) as stage:
-        await scenario.run(stage)
+    async with AsyncExitStack() as opened:
+
+        async def zookeeper() -> str:
+            server = await asyncio.to_thread(RealZooKeeper().open)
+            opened.push_async_callback(asyncio.to_thread, server.close)
+            return server.connect
+
+        def tell(text: str) -> None:
+            print(text, flush=True)
+
+        stage = Stage(persona, tell, observer=hold, logs=logs, zookeeper=zookeeper)
+        async with stage:
+            await scenario.run(stage)
     if stage.failures:
         print(f"\n{len(stage.failures)} of the things that should happen did not.", file=sys.stderr)
         return 1
@@ -195,6 +209,8 @@ async def _hold(moment: Moment, limit_s: float) -> None:
     """The fault stays while the user inspects the cluster."""
     bootstrap = ",".join(moment.cluster.bootstrap_servers.split(",")[:3])
     command = f"kelpie doctor -b {bootstrap}"
+    if moment.zookeeper is not None:
+        command += f" --zookeeper {moment.zookeeper}"
     if moment.needs_logs:
         command += f" \\\n     --evidence {shlex.quote(str(moment.logs))}"
     print(f"\n   The fault is there now. Look at it from another terminal:\n   {command}")
@@ -242,7 +258,7 @@ def _explained(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.N
     def command(arguments: argparse.Namespace) -> int:
         try:
             return run(arguments)
-        except (CommandError, LabError) as error:
+        except (CommandError, LabError, RealError, ZooKeeperError) as error:
             raise CommandError(folded(str(error), "lab")) from None
 
     return command

@@ -103,7 +103,7 @@ def zookeeper(port: int, data: Path) -> dict[str, object]:
         "tickTime": 500,
         # Sessions are bound to 2 to 20 ticks by default; here clients choose.
         "minSessionTimeout": 500,
-        "maxSessionTimeout": 120_000,
+        "maxSessionTimeout": 3_600_000,
         "admin.enableServer": "false",
         "4lw.commands.whitelist": "*",
     }

@@ -6,6 +6,7 @@ For logs of labs and tests, which the readers of real logs then read. A step tha
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from kelpie.model.time import Instant
 from kelpie.zookeeper.steps import (
     AttemptBegan,
     AttemptBroken,
@@ -82,14 +83,15 @@ def log_lines(step: Step, consumer_id: str) -> list[LogLine]:
 
 
 def written(recorded: RecordedStep, consumer_id: str) -> str:
-    """The lines of a recorded step as log4j writes them with Kafka's layout, each with its end."""
-    at = datetime.fromtimestamp(recorded.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
-    lines = []
-    for line in log_lines(recorded.step, consumer_id):
-        lines.append(f"[{at}] {line.level} {line.text} ({line.logger})\n")
-        if line.exception:
-            lines.append(f"{line.exception}\n")
-    return "".join(lines)
+    """The lines of a recorded step, each with its end."""
+    return "".join(written_line(line, recorded.at) for line in log_lines(recorded.step, consumer_id))
+
+
+def written_line(line: LogLine, at: Instant) -> str:
+    """As log4j writes it with Kafka's layout, with its end."""
+    time = datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
+    exception = f"{line.exception}\n" if line.exception else ""
+    return f"[{time}] {line.level} {line.text} ({line.logger})\n{exception}"
 
 
 def _of_attempt(step: Step, consumer_id: str) -> list[LogLine]:

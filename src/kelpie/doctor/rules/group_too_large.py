@@ -20,7 +20,7 @@ with more threads each, or one group for each topic, make rebalances rarer.
 When it is wrong: consumers that are always closed cleanly leave no nodes behind, and
 then no size is too large.
 
-Reproduce: kelpie simulate zookeeper-rebalance --event kill+join --members 16
+Reproduce: kelpie lab run zookeeper-group-too-large
 """
 
 from kelpie.doctor.case import Case

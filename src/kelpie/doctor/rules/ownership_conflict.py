@@ -18,7 +18,7 @@ nodes go when its session expires (KLP505). If it is stopped or hangs, end it.
 When it is wrong: one conflict that the next try has overcome is part of every
 rebalance, and is not told.
 
-Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+Reproduce: kelpie lab run zookeeper-ownership-conflict
 """
 
 from collections import defaultdict

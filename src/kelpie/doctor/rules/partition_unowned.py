@@ -17,7 +17,7 @@ is dead and still registered (KLP505). A restart of the former mends it now.
 When it is wrong: a member that died in between has no log line that says so. Without
 ZooKeeper's own log, its partitions count as owned until another claims them.
 
-Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+Reproduce: kelpie lab run zookeeper-partition-unowned
 """
 
 from collections.abc import Sequence

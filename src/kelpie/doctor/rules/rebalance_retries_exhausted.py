@@ -22,7 +22,7 @@ When it is wrong: without logs and settings, a consumer that retries for more th
 30 s is taken for one that has given up. Clocks of ZooKeeper and of Kelpie that
 are far apart make the time since the last rebalance wrong.
 
-Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+Reproduce: kelpie lab run zookeeper-retries-exhausted
 """
 
 from collections.abc import Sequence

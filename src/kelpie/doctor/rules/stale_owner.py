@@ -19,7 +19,7 @@ end it. Then look whether every partition has an owner (KLP503).
 
 When it is wrong: a log that was cut off looks like that of a member that was killed.
 
-Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+Reproduce: kelpie lab run zookeeper-stale-owner
 """
 
 from collections.abc import Sequence
@@ -130,7 +130,7 @@ def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
     members = {row.member for row in stale}
     names = {name for row in stale for name in row.names}
     period = Period.of(stale)
-    belong = "belonged" if period.is_over else "belong"
+    belong = "belonged" if period.is_over else "belongs" if len(names) == 1 else "belong"
     ended = f" for up to {duration(period.longest_ms)}" if period.is_over else ""
     return RULE.finding(
         Severity.NOTICE if period.is_over else Severity.WARNING,
@@ -142,8 +142,9 @@ def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
         evidence=[quote for row in stale for quote in row.evidence][:_MOST_QUOTES],
         remedies=[
             Remedy(
-                "End the process of the owner, if it still runs: then its session ends at once. Else wait "
-                "for its session to expire. Close consumers with shutdown(), and never with kill -9."
+                "End the process of the owner, if it is stopped or hangs, so that it does not come back. Its "
+                "nodes go when ZooKeeper expires its session: a kill does not end that. Close consumers with "
+                "shutdown(), which ends the session at once, and never with kill -9."
             )
         ],
         partitions=sorted(names),

@@ -28,7 +28,7 @@ zookeeper-rebalance --advise says what to change.
 
 When it is wrong: members that are always closed cleanly leave no nodes behind.
 
-Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+Reproduce: kelpie lab run zookeeper-timeouts-contradict
 """
 
 from collections.abc import Sequence

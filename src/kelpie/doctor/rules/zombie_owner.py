@@ -21,7 +21,7 @@ when createMessageStreams throws, then make a new one.
 When it is wrong: a consumer that works on its first record for longer than two
 commit intervals looks the same in the tree.
 
-Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+Reproduce: kelpie lab run zookeeper-zombie-owner
 """
 
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ When it is wrong: a process that is started again with the same consumer.id, bef
 after its old session has expired, looks the same in the tree; it is not told if its
 log has an end.
 
-Reproduce: kelpie doctor --evidence tests/evidence/kafka-0.8.2.2-rebalance-failure.tar.xz
+Reproduce: kelpie lab run zookeeper-session-expired
 """
 
 from collections.abc import Sequence

@@ -23,6 +23,8 @@ class Scenario:
     run: Callable[[Stage], Awaitable[None]]
     personas: tuple[str, ...]
     """The releases that it can run with; the first one is the default."""
+    needs_zookeeper: bool = False
+    """It runs in real time, with sessions of a real ZooKeeper."""
 
     @property
     def summary(self) -> str:
@@ -37,5 +39,7 @@ def scenarios() -> dict[str, Scenario]:
         name = getattr(module, "NAME", None)
         if name is not None:
             description = inspect.getdoc(module) or ""
-            by_name[name] = Scenario(name, description, module.run, tuple(module.PERSONAS))
+            needs_zookeeper = getattr(module, "NEEDS_ZOOKEEPER", False)
+            personas = tuple(module.PERSONAS)
+            by_name[name] = Scenario(name, description, module.run, personas, needs_zookeeper)
     return dict(sorted(by_name.items()))

@@ -28,6 +28,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.opening import open_connection
 from kelpie.client.settings import Settings
 from kelpie.lab.cluster import Cluster
+from kelpie.lab.lab_errors import LabError
 from kelpie.lab.memory_network import MemoryNetwork
 from kelpie.lab.virtual_time import VirtualLoop
 from kelpie.model.time import Instant
@@ -79,6 +80,8 @@ class Moment:
     """The doctor must survey the cluster, wait so long, and survey it again."""
     needs_logs: bool = False
     """What is to be seen is in the logs, or in other files beside them."""
+    zookeeper: str | None = None
+    """Where the ZooKeeper of the scenario answers, if it has one."""
 
     @property
     def is_calm(self) -> bool:
@@ -93,6 +96,7 @@ class Stage:
 
     - `observer`: called at every moment that the scenario shows.
     - `logs`: the folder for logs; if left out, a temporary one.
+    - `zookeeper`: starts a real ZooKeeper and returns its address, for the scenarios that need one.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Stage:
         environment: Environment | None = None,
         observer: Observer | None = None,
         logs: Path | None = None,
+        zookeeper: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self.persona = persona
         self.failures: list[str] = []
@@ -114,6 +119,8 @@ class Stage:
         self._patience_s = patience_s
         self._observer = observer
         self._logs = logs
+        self._start_zookeeper = zookeeper
+        self._zookeeper: str | None = None
         self._open = AsyncExitStack()
         self._actors: list[asyncio.Task[None]] = []
         self._steps = 0
@@ -138,6 +145,14 @@ class Stage:
         given = {"network": environment.network, "wall": environment.wall, "rng": environment.rng}
         options = {"log_folder": self.logs, **given, **options}
         return await self._open.enter_async_context(Cluster(brokers, persona=self.persona, **options))
+
+    async def zookeeper(self) -> str:
+        """Where a real ZooKeeper answers. Raises LabError without one."""
+        if self._zookeeper is None:
+            if self._start_zookeeper is None:
+                raise LabError("This scenario needs a ZooKeeper, and none was given.")
+            self._zookeeper = await self._start_zookeeper()
+        return self._zookeeper
 
     def settings(self, cluster: Cluster, client_id: str) -> Settings:
         """What a client needs to reach the cluster."""
@@ -205,7 +220,8 @@ class Stage:
         await self._show(moment, after_s)
 
     def _moment(self, cluster: Cluster) -> Moment:
-        return Moment(cluster, self.logs, self.settings(cluster, "kelpie"), self.environment.now_ms)
+        settings, clock = self.settings(cluster, "kelpie"), self.environment.now_ms
+        return Moment(cluster, self.logs, settings, clock, zookeeper=self._zookeeper)
 
     async def _show(self, moment: Moment, after_s: float) -> None:
         if self._observer is not None:
