@@ -32,7 +32,7 @@ _MEMBER = Member("m-1", "m", "/h", None, ("t",), (TopicPartition("t", 0),), epoc
 
 
 def test_only_answers_without_error_count() -> None:
-    """An error of an hour ago says nothing about now, except a commit that is still pending."""
+    """An error of an hour ago says nothing about now, except what may last: pending commits, denials."""
     refused = ErrorCode.NOT_COORDINATOR
     survey = Observations(
         states=[GroupState("g", "Stable", at=AT), GroupState("h", "", error=refused, at=AT)],
@@ -49,6 +49,8 @@ def test_only_answers_without_error_count() -> None:
     )
     kept = earlier_survey(survey, AT)
     assert [row.group for row in kept.states] == ["g"]
+    (denied,) = unpack(pack(rows_by_kind(kept)), AT).answers
+    assert (denied.group, denied.asked, denied.error) == ("h", "DescribeGroups", refused)
     assert [row.partition for row in kept.committed] == [0, 2]
     assert [row.partition for row in kept.ends] == [0]
 

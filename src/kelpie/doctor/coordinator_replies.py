@@ -6,8 +6,10 @@ from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, quotes
 from kelpie.errors import ErrorCode, describe
+from kelpie.model.time import Instant
 from kelpie.model.words import counted
 from kelpie.observations import CoordinatorAnswer, Event
+from kelpie.observations.earlier import DESCRIBE_GROUPS
 
 FIND_COORDINATOR = "FindCoordinator"
 
@@ -38,11 +40,25 @@ def last_replies(case: Case) -> list[CoordinatorAnswer]:
     return [row for row in replies if (row.at or 0) >= (replies[-1].at or 0) - ONE_SURVEY_MS]
 
 
+def same_since(case: Case, error: ErrorCode) -> Instant | None:
+    """Since when the coordinator has answered with this error and nothing else; None if it does not now.
+
+    A commit of the group since then shows that it was served in between.
+    """
+    served = max((row.at or 0 for rows in case.commits.values() for row in rows), default=0)
+    since = None
+    for row in sorted(_replies(case), key=lambda row: (row.at or 0, row.error is error), reverse=True):
+        if row.error is not error or (row.at or 0) <= served:
+            break
+        since = row.at
+    return since
+
+
 def _replies(case: Case) -> list[CoordinatorAnswer]:
     """Answers to other questions than who is the coordinator; a description is one, too."""
     return [answer for answer in case.answers if answer.asked != FIND_COORDINATOR] + [
         CoordinatorAnswer(
-            case.group, "DescribeGroups", state.error, state.coordinator, at=state.at, source=state.source
+            case.group, DESCRIBE_GROUPS, state.error, state.coordinator, at=state.at, source=state.source
         )
         for state in case.states
     ]

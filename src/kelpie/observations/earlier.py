@@ -6,6 +6,8 @@ The newest survey counts in full. Of an earlier one only these rows count:
 - addresses of brokers, but not whether they were alive: each survey finds that out anew
 - the names of the groups that were listed
 - states of groups, committed offsets and ends of logs, unless the broker answered with an error
+- of groups whose coordinator answered that it still loads, or that it is not their coordinator: that answer,
+  so that the next survey knows since when
 - who led the offsets topic
 
 Not every earlier survey counts: `kept` chooses some by age.
@@ -20,19 +22,23 @@ from typing import Any
 
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
-from kelpie.observations.cluster import OFFSETS_TOPIC, BrokerView, PartitionView
+from kelpie.observations.cluster import OFFSETS_TOPIC, BrokerView, CoordinatorAnswer, PartitionView
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import KINDS, KNOWN, add, gathered, read_columns, rows_of, write_columns
 from kelpie.observations.groups import KnownGroup
 
-EARLIER_KINDS = ("broker", "listing", "state", "committed", "ends", KNOWN)
+EARLIER_KINDS = ("broker", "listing", "answer", "state", "committed", "ends", KNOWN)
 """Kinds of rows of which something counts."""
 EARLIER_SURVEY = "an earlier survey"
+DESCRIBE_GROUPS = "DescribeGroups"
+"""The question of which a state is the answer."""
 
 _SAME = ("at", "source")
 """Fields in which all rows of one survey are alike."""
 _KEPT_ERRORS = (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT)
 """The second is normal for a moment. An earlier survey that has it, too, shows that it lasts."""
+_LASTING_ERRORS = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+"""Of coordinators: normal for a moment, and not for long."""
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _MINUTE = 60_000
 _HOUR = 60 * _MINUTE
@@ -65,8 +71,16 @@ def earlier_rows(kind: str, row: Any) -> Iterator[tuple[str, Any]]:
         yield kind, BrokerView(row.node_id, row.host, row.port, at=row.at, source=row.source)
     elif kind == "listing":
         yield from ((KNOWN, KnownGroup(group, seen_in_survey(row.at))) for group in row.groups)
+    elif kind == "state" and row.error in _LASTING_ERRORS:
+        yield (
+            "answer",
+            CoordinatorAnswer(
+                row.group, DESCRIBE_GROUPS, row.error, row.coordinator, at=row.at, source=row.source
+            ),
+        )
     elif (
         kind == KNOWN
+        or (kind == "answer" and row.asked == DESCRIBE_GROUPS and row.error in _LASTING_ERRORS)
         or (kind == "state" and not row.error)
         or (kind == "committed" and row.error in _KEPT_ERRORS)
         or (kind == "ends" and not row.error and row.latest >= 0 and row.earliest >= 0)
@@ -111,8 +125,9 @@ def is_of_survey(row_at: Instant | None, at: Instant) -> bool:
 def earlier_survey(survey: Observations, at: Instant) -> Observations:
     """What counts of the survey made at this time, without names of groups. Older rows are left out."""
     kept_rows = Observations()
+    of_groups = ("answer", "state", "committed", "ends")
     for kind, row in rows_of(survey):
-        if kind == "broker" or (kind in ("state", "committed", "ends") and is_of_survey(row.at, at)):
+        if kind == "broker" or (kind in of_groups and is_of_survey(row.at, at)):
             for each in earlier_rows(kind, row):
                 add(kept_rows, *each)
     by_address = {(broker.node_id, broker.host, broker.port): broker for broker in kept_rows.brokers}

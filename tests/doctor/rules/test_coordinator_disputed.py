@@ -1,5 +1,8 @@
 """KLP103: brokers disagree about the coordinator, or it denies that it is."""
 
+from collections.abc import Sequence
+
+from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.coordinator_disputed import judge
 from kelpie.errors import ErrorCode
@@ -27,13 +30,27 @@ def told(leader_told_by_3: int, epoch: int = 4) -> list[PartitionView]:
     ]
 
 
+def _still(*views: PartitionView, before: Sequence[PartitionView] = ()) -> ClusterView:
+    """What brokers say now, and what they said some seconds ago: the same, unless given."""
+    own = [view._replace(at=NOW - 3500) for view in before or views]
+    return a_cluster(*views, earlier_views={views[0].name: tuple(own)})
+
+
+def test_a_dispute_that_was_seen_once_is_a_notice() -> None:
+    """In every rolling restart brokers disagree for a moment; nobody is to be woken for that."""
+    once = found(judge(a_case(GROUP, a_cluster(*told(1)))))
+    assert once.severity is Severity.NOTICE
+    began_now = found(judge(a_case(GROUP, _still(*told(1), before=told(2)))))
+    assert began_now.severity is Severity.NOTICE
+
+
 def test_a_broker_with_an_old_view_sends_consumers_to_the_wrong_one() -> None:
     """The one that has not heard of the election is named, for it is the one to restart."""
-    finding = found(judge(a_case(GROUP, a_cluster(*told(1)), states=[a_state(group=GROUP)])))
+    finding = found(judge(a_case(GROUP, _still(*told(1)), states=[a_state(group=GROUP)])))
     assert finding.severity is Severity.WARNING
     assert finding.summary == (
         f"Group {GROUP}: brokers disagree about its coordinator: brokers 1 and 2 say broker 2, "
-        "broker 3 says broker 1."
+        "broker 3 says broker 1, for at least 3.5 s."
     )
     assert finding.brokers == (3,)
     assert len(finding.evidence) == 3
@@ -56,6 +73,8 @@ def test_the_named_one_denies_it() -> None:
         an_answer(group=GROUP, node_id=2, address="kafka-2:9092"),
         an_answer(ErrorCode.NOT_COORDINATOR, "DescribeGroups", GROUP, told_by=2),
     ]
+    assert found(judge(a_case(GROUP, a_cluster(*told(2)), answers=answers))).severity is Severity.NOTICE
+    answers.append(an_answer(ErrorCode.NOT_COORDINATOR, "DescribeGroups", GROUP, told_by=2, at=NOW - 3500))
     finding = found(judge(a_case(GROUP, a_cluster(*told(2)), answers=answers)))
     assert finding.severity is Severity.CRITICAL
     assert (

@@ -3,7 +3,7 @@
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.coordinator_loading import judge
 from kelpie.errors import ErrorCode
-from kelpie.observations import EventKind
+from kelpie.observations import CoordinatorAnswer, EventKind
 from tests.doctor.building import (
     MINUTE,
     NOW,
@@ -15,6 +15,7 @@ from tests.doctor.building import (
     an_answer,
     an_event,
     an_offsets_topic,
+    commits,
     found,
     missing,
 )
@@ -28,12 +29,38 @@ def log(kind: EventKind, at: int, partition: int = 3) -> object:
 
 
 def test_a_coordinator_that_says_so_is_loading() -> None:
-    """The group is neither healthy nor lost: it waits."""
+    """The group is neither healthy nor lost: it waits. After each election that is so for a moment."""
     finding = found(judge(a_case(GROUP, answers=[LOADING])))
-    assert finding.severity is Severity.WARNING
+    assert finding.severity is Severity.NOTICE
     assert finding.summary == f"Group {GROUP} waits: broker 1 (kafka-1:9092) is loading __consumer_offsets-3."
     assert finding.evidence[0].text == "DescribeGroups → 14 COORDINATOR_LOAD_IN_PROGRESS"
     assert finding.cause == "__consumer_offsets-3"
+
+
+def _answered(ago_ms: int, error: ErrorCode = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) -> CoordinatorAnswer:
+    return an_answer(error, "DescribeGroups", GROUP, at=NOW - ago_ms, source="an earlier survey")
+
+
+def test_how_long_it_has_lasted_decides_how_bad_it_is() -> None:
+    """An hour of loading is no matter of seconds, whatever the coordinator says."""
+    finding = found(judge(a_case(GROUP, answers=[_answered(60 * MINUTE), LOADING])))
+    assert finding.severity is Severity.CRITICAL
+    assert "for at least 1 h now" in finding.summary
+    assert finding.since == NOW - 60 * MINUTE
+    assert "kafka-log-dirs" in finding.remedies[0].command
+    some = found(judge(a_case(GROUP, answers=[_answered(20 * SECOND), LOADING])))
+    assert some.severity is Severity.WARNING
+    moment = found(judge(a_case(GROUP, answers=[_answered(4 * SECOND), LOADING])))
+    assert moment.severity is Severity.NOTICE
+
+
+def test_two_short_loads_are_not_one_long_load() -> None:
+    """Near miss: the coordinator answered in between, or the group committed."""
+    first = _answered(60 * MINUTE)
+    served = a_state(group=GROUP, at=NOW - 30 * MINUTE)
+    assert found(judge(a_case(GROUP, answers=[first, LOADING], states=[served]))).since == NOW
+    committed = commits((NOW - 10 * MINUTE, 5), group=GROUP)
+    assert found(judge(a_case(GROUP, answers=[first, LOADING], commits=committed))).since == NOW
 
 
 def test_a_state_with_that_error_will_do() -> None:

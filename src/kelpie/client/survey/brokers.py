@@ -8,7 +8,7 @@ from kelpie.client.admin.topics import ask_offsets_topic
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import AnnouncedBroker
 from kelpie.client.versions import BrokerVersions
-from kelpie.observations import BrokerView, Listing
+from kelpie.observations import BrokerView, Listing, PartitionView
 from kelpie.wire.api.list_groups import ListedGroup, ListGroupsRequest
 from kelpie.wire.api.metadata import MetadataResponse
 
@@ -54,6 +54,36 @@ async def meet_all(asking: Asking) -> Listed:
             _learn(asking, response)
     _doubtful(asking, metadata)
     return listed
+
+
+async def meet_again(asking: Asking) -> list[PartitionView]:
+    """Asks the brokers again how they see the offsets topic, and which brokers they list.
+
+    What a broker said that does not answer any more is no longer counted. Returns the new views.
+    """
+    metadata: dict[int, MetadataResponse] = {}
+    gone: dict[int, ClientError] = {}
+    first = len(asking.seen.partitions)
+
+    async def again(node: int) -> None:
+        try:
+            metadata[node] = await ask_offsets_topic(asking, node)
+        except ClientError as error:
+            gone[node] = error
+
+    await together(*map(again, asking.reached))
+    views = asking.seen.partitions[first:]
+    if not metadata:
+        return views
+    brokers, partitions = asking.seen.brokers, asking.seen.partitions
+    asking.seen.brokers = [row for row in brokers if row.alive is not None and row.node_id not in gone]
+    asking.seen.partitions = [row for row in partitions if row.told_by not in gone]
+    for node, error in gone.items():
+        asking.missing(node, error)
+        asking.seen.brokers.append(_broker_row(asking, node, reason=error.reason))
+        asking.unasked("broker", [node], error.reason, asking.source(node))
+    _doubtful(asking, metadata)
+    return views
 
 
 def _learn(asking: Asking, metadata: MetadataResponse) -> None:

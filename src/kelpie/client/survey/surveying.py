@@ -5,7 +5,7 @@ brokers are asked at once. The questions are those of `client.admin`.
 2. Every coordinator: its groups' states and committed offsets (`groups`, `committed`); every broker: who
    coordinates what is disputed (`coordinators`), its settings (`settings`).
 3. A group whose supposed coordinator denies: the brokers are asked who coordinates it, and that broker is
-   asked instead, once.
+   asked instead, once. What may pass within seconds is asked again (`settling`).
 4. The topics that groups read: partitions (`topics`), settings; then the ends of logs (`log_ends`), and their
    sizes (`log_sizes`). The ends come after the committed offsets, or a healthy consumer would seem to be
    ahead of the log.
@@ -40,6 +40,7 @@ from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey.brokers import meet_all
+from kelpie.client.survey.settling import settle
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
@@ -136,6 +137,12 @@ async def _survey(
         *([ask_eligible(asking, [OFFSETS_TOPIC])] if NO_LEADER in coordinators.leaders.values() else []),
     )
     await _follow_denials(asking, options, coordinators, listed)
+    await settle(
+        asking,
+        coordinators,
+        wanted,
+        lambda node, names: _ask_coordinator(asking, options, node, names, listed),
+    )
     if options.ends:
         await _ask_positions(asking, options)
     await _note_addresses(asking)

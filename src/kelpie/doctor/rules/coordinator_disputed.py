@@ -11,32 +11,52 @@ between. Groups listed by two brokers are the same thing seen from outside.
 How it decides: the brokers' own views of the group's partition of
 __consumer_offsets name different leaders; or FindCoordinator named different
 brokers; or the broker that all of them name answered NOT_COORDINATOR. Brokers
-that died in the meantime are not asked and do not count.
+that died in the meantime are not asked and do not count. While a broker restarts
+or a leader is elected that is ordinary for a moment, so a survey asks again, for
+some seconds. A dispute that is seen once is a notice. One that lasts for 2 s or
+more is a warning, and critical if the named broker refuses.
+
+What it needs: answers of two brokers at least twice, which every survey of a live
+cluster asks for; the right Describe on __consumer_offsets or on the group. From
+files with one description it is a notice at most, and without any answer it is
+undetermined.
 
 What to do: find the broker whose view is old (the lower leader epoch; the
 finding names it) and restart it, or restore its connection to the controller.
 If the named one refuses although all agree, restart that one: it missed its
 election.
 
-When it is wrong: in the second of an election brokers disagree, rightly. Kafka
-before 2.0 answers 16 also while it loads the partition. Ask again.
+When it is wrong: an election that takes longer than some seconds. Kafka before 2.0
+answers 16 also while it loads the partition.
 
 Reproduce: kelpie lab run coordinator-disputed
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 from kelpie.cluster import commands
+from kelpie.doctor import checks
 from kelpie.doctor.case import Case
-from kelpie.doctor.coordinator_replies import answer_evidence, last_reply, lookups
+from kelpie.doctor.coordinator_replies import (
+    FIND_COORDINATOR,
+    answer_evidence,
+    last_reply,
+    lookups,
+    same_since,
+)
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
-from kelpie.model.words import listed, numbered
+from kelpie.model.time import Instant
+from kelpie.model.words import duration, listed, numbered
 from kelpie.observations import PartitionView
 
 _TOOL = -1
+_LASTS_MS = 2_000
+_APART_MS = 300
+"""Answers further apart belong to two rounds of questions."""
 
 
 def judge(case: Case) -> Judgement:
@@ -88,8 +108,13 @@ def _found(
         else f"Group {case.group}: {case.cluster.broker_name(refusing or 0)} is named as its coordinator, "
         "and answers that it is not."
     )
+    lasted = max(_refused_ms(case), _disagreed_ms(case))
+    lasts = lasted >= _LASTS_MS
+    if lasts:
+        summary = f"{summary[:-1]}, for at least {duration(lasted)}."
+    grave = Severity.CRITICAL if refusing is not None else Severity.WARNING
     return RULE.finding(
-        Severity.CRITICAL if refusing is not None else Severity.WARNING,
+        grave if lasts else Severity.NOTICE,
         case.group,
         summary,
         why="Consumers believe whichever broker they ask. Those that are sent to the wrong one hear "
@@ -99,7 +124,50 @@ def _found(
         cause=str(partition or case.group),
         brokers=behind or ([refusing] if refusing is not None else sorted(set(named.values()))),
         partitions=[partition] if partition else [],
+        check=checks.offsets_topic(case.cluster),
     )
+
+
+def _refused_ms(case: Case) -> int:
+    """For how long the coordinator has denied, as far as that was seen."""
+    since = same_since(case, ErrorCode.NOT_COORDINATOR)
+    reply = last_reply(case)
+    return (reply.at or 0) - since if since is not None and reply is not None else 0
+
+
+def _disagreed_ms(case: Case) -> int:
+    """For how long brokers have named different leaders or coordinators, round of questions by round."""
+    partition = case.offsets_partition
+    told = [
+        (view.at, view.told_by, view.leader)
+        for views in (case.cluster.views, case.cluster.earlier_views)
+        for view in (views.get(partition, ()) if partition is not None else ())
+        if view.told_by is not None
+    ]
+    named = [
+        (row.at, row.told_by, row.node_id)
+        for row in case.answers
+        if row.asked == FIND_COORDINATOR and row.error is ErrorCode.NONE
+    ]
+    return max(_run_ms(case, told), _run_ms(case, named))
+
+
+def _run_ms(case: Case, rows: Iterable[tuple[Instant | None, int | None, int]]) -> int:
+    """From the first to the last of the newest rounds in which living brokers disagreed."""
+    living = sorted(
+        (at, leader)
+        for at, node, leader in rows
+        if at is not None and (node is None or case.cluster.is_alive(node) is not False)
+    )
+    rounds: list[tuple[Instant, set[int]]] = []
+    last = None
+    for at, leader in living:
+        if last is None or at - last > _APART_MS:
+            rounds.append((at, set()))
+        rounds[-1][1].add(leader)
+        last = at
+    disputed = [at for at, _ in takewhile(lambda each: len(each[1]) > 1, reversed(rounds))]
+    return disputed[0] - disputed[-1] if disputed else 0
 
 
 def _sides(views: Mapping[int, PartitionView], named: Mapping[int | None, int]) -> str:
@@ -137,7 +205,7 @@ def _behind(views: Mapping[int, PartitionView]) -> list[int]:
 def _remedies(case: Case, behind: list[int], refusing: int | None) -> list[Remedy]:
     remedies = [
         Remedy(
-            "Ask again: an election settles such a dispute within seconds.",
+            "Look again: an election settles such a dispute within seconds.",
             commands.kelpie("doctor", case.cluster, name=case.group),
         )
     ]

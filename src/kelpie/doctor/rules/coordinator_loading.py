@@ -10,29 +10,38 @@ seconds. Minutes mean that the partition has grown: the log cleaner is dead or
 off, so nothing is compacted, or the disk is slow.
 
 How it decides: the coordinator answered error 14 (COORDINATOR_LOAD_IN_PROGRESS)
-when it was last asked for the group; or its log says that it began to load the
-partition and has not said since that it is done. Kafka before 2.0 answers 16
-while it loads, which KLP103 reports.
+when it was last asked for the group, which a survey does several times within some
+seconds; or its log says that it began to load the partition and has not said
+since that it is done. How long that has lasted decides: up to 10 s it is a notice,
+beyond that a warning, beyond a minute critical. Kafka before 2.0 answers 16 while
+it loads, which KLP103 reports.
+
+What it needs: an answer of the coordinator (the right Describe on the group), or
+the broker's log. How long it has lasted is known from the log, or from earlier
+surveys in the store; with neither, only from the seconds of this survey, and it is
+a notice. Without an answer and without a log it is undetermined.
 
 What to do: wait. If it does not end, look at the size of the partition on disk
 and whether the log cleaner of that broker is alive ("Starting the log cleaner"
 in its log, and no error after it).
 
-When it is wrong: it was asked in the one second in which a healthy coordinator
-loaded. Ask again; the finding is there twice only if it is slow.
+When it is wrong: two short loads, one in each of two surveys, look like a long one
+if the group did not commit in between.
 
 Reproduce: kelpie lab run coordinator-loading
 """
 
 from kelpie.cluster import commands
 from kelpie.doctor.case import Case
-from kelpie.doctor.coordinator_replies import answer_evidence, last_replies, last_reply
+from kelpie.doctor.coordinator_replies import answer_evidence, last_replies, last_reply, same_since
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.words import duration, moment
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
 
+_ORDINARY_MS = 10_000
+"""After an election most coordinators have loaded by then."""
 _TOO_LONG_MS = 60_000
 """Loading took longer than that in no healthy cluster that was seen."""
 
@@ -75,22 +84,26 @@ def _still_loading(case: Case) -> Event | None:
 
 
 def _found(case: Case, replies: list[Evidence], began: Event | None, node: int | None) -> Finding:
-    since = began.at if began is not None else None
+    replied_since = same_since(case, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    times = [at for at in (began.at if began is not None else None, replied_since) if at is not None]
+    since = min(times, default=None)
     lasted = case.cluster.now - since if since is not None else None
     slow = lasted is not None and lasted > _TOO_LONG_MS
+    severity = Severity.WARNING if lasted is not None and lasted > _ORDINARY_MS else Severity.NOTICE
     node = node if node is not None and node >= 0 else None
     who = case.cluster.broker_name(node) if node is not None else "its coordinator"
     where = case.offsets_partition or f"its partition of {OFFSETS_TOPIC}"
-    lasting = f", for {duration(lasted)} now (since {moment(since)})" if lasted is not None else ""
+    least = "" if began is not None else "at least "
+    lasting = f", for {least}{duration(lasted)} now (since {moment(since)})" if lasted else ""
     return RULE.finding(
-        Severity.CRITICAL if slow else Severity.WARNING,
+        Severity.CRITICAL if slow else severity,
         case.group,
         f"Group {case.group} waits: {who} is loading {where}{lasting}.",
         why="Until it is read, nobody in this group can join, fetch committed offsets or commit. "
         + (
             "That takes seconds in a healthy cluster; this partition is too large, or its disk too slow."
             if slow
-            else "It ends by itself, mostly within seconds."
+            else "After an election that takes seconds and ends by itself; minutes are too long."
         ),
         evidence=[*quotes([began] if began is not None else []), *replies],
         remedies=_remedies(case, node, slow),
@@ -98,6 +111,7 @@ def _found(case: Case, replies: list[Evidence], began: Event | None, node: int |
         brokers=[node] if node is not None else [],
         partitions=[case.offsets_partition] if case.offsets_partition else [],
         since=since,
+        check=_sizes(case, node),
     )
 
 
@@ -105,16 +119,21 @@ def _remedies(case: Case, node: int | None, slow: bool) -> list[Remedy]:
     again = Remedy("Ask again in a few seconds.", commands.kelpie("doctor", case.cluster, name=case.group))
     if not slow:
         return [again]
-    brokers = ("--broker-list", node) if node is not None else ()
-    words = ("--describe", "--topic-list", OFFSETS_TOPIC, *brokers)
     return [
         Remedy(
             "Look at the partition's size. Far above 100 MB, the log cleaner does not compact it: look for "
             'its last error in log-cleaner.log, and restart the broker if its thread has died ("Stopped").',
-            commands.kafka("kafka-log-dirs", case.cluster, *words),
+            _sizes(case, node),
         ),
         again,
     ]
+
+
+def _sizes(case: Case, node: int | None) -> str:
+    """How large the partitions of the offsets topic are: what is read while a coordinator loads."""
+    brokers = ("--broker-list", node) if node is not None else ()
+    words = ("--describe", "--topic-list", OFFSETS_TOPIC, *brokers)
+    return commands.kafka("kafka-log-dirs", case.cluster, *words)
 
 
 RULE = Rule.of(
