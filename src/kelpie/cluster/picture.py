@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from kelpie.cluster.liveness import liveness
+from kelpie.cluster.topics import of_present_topics, topics_of
 from kelpie.cluster.view import ClusterView
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -19,7 +20,7 @@ from kelpie.observations.ordering import by_time, grouped
 
 _MOST_ADDRESSES = 3
 _TIMED = attrgetter(
-    *("brokers", "partitions", "listings", "answers", "states", "generations"),
+    *("brokers", "partitions", "topics", "listings", "answers", "states", "generations"),
     *("removals", "commits", "committed", "ends", "events", "unasked", "scrapes", "mapping_listings"),
     "zookeeper_groups",
 )
@@ -42,6 +43,7 @@ def build_cluster(
     if alive.ended_at is not None:
         now = min(now, alive.ended_at)
     settings = _settings(observations.settings)
+    topics = topics_of(observations.topics, _by_partition(observations.ends), newest)
     return ClusterView(
         now=now,
         brokers=alive.brokers,
@@ -49,7 +51,8 @@ def build_cluster(
         earlier_views=earlier,
         outages=alive.outages,
         offsets_partitions=_offsets_partitions(observations, newest, settings),
-        ends=_by_partition(observations.ends),
+        ends=_by_partition(of_present_topics(observations.ends, topics)),
+        known_topics=topics,
         transactions=_by_partition(observations.transactions),
         epoch_ends=_by_partition(observations.epoch_ends),
         settings=settings,

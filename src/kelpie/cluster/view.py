@@ -7,6 +7,7 @@ from functools import cached_property
 
 from kelpie.cluster.mappings import MappingHistory, mapping_history
 from kelpie.cluster.outages import Outage
+from kelpie.cluster.topics import NO_TOPICS, Existence, Topics
 from kelpie.cluster.traffic import TrafficHistory, traffic_history
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
@@ -50,6 +51,8 @@ class ClusterView:
     """How many partitions the offsets topic has. None: nobody could say. 0: there is no such topic."""
     ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)
     """By time: the last one is the newest."""
+    known_topics: Topics = NO_TOPICS
+    """Whether topics are there, gone, hidden, or were created again."""
     transactions: Mapping[TopicPartition, tuple[OpenTransaction, ...]] = field(default_factory=dict)
     epoch_ends: Mapping[TopicPartition, tuple[LeaderEpochEnd, ...]] = field(default_factory=dict)
     """Where leader epochs of commits end in the log of the present leader."""
@@ -102,6 +105,12 @@ class ClusterView:
         """Whether a broker listed all topics, so that one that is not among them is gone."""
         views = (view for views in self.views.values() for view in views)
         return any(view.told_by is not None and view.topic != OFFSETS_TOPIC for view in views)
+
+    def is_gone(self, topic: str) -> bool:
+        """Whether the topic was deleted. Where it was not asked for by name: it is missing from all views."""
+        if topic in self.known_topics.views:
+            return self.known_topics.existence(topic) is Existence.GONE
+        return self.topics_were_listed and topic not in self.topics
 
     @cached_property
     def traffic_history(self) -> TrafficHistory:

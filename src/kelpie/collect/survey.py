@@ -42,6 +42,8 @@ class Surveyor:
     """For one round as a whole."""
     known: dict[str, str] = field(default_factory=dict)
     """Groups that were seen in earlier rounds, and when."""
+    topics: set[str] = field(default_factory=set)
+    """Topics that groups had offsets in: each round asks whether they still exist."""
     rounds: int = 0
 
     @property
@@ -59,7 +61,9 @@ class Surveyor:
                     options = SurveyOptions(sizes=True)
                     if self.rounds:
                         options = replace(options, look_back_s=())
-                    rows = await survey(nodes, known=self.known, options=options, now=self.clock)
+                    rows = await survey(
+                        nodes, known=self.known, topics=self.topics, options=options, now=self.clock
+                    )
         except BadSettings:
             raise
         except ClientError as error:
@@ -76,7 +80,7 @@ class Surveyor:
         return SurveyRound(rows, cluster_id, answered, begun, self.clock())
 
     def remember(self, rows: Observations, at: Instant) -> None:
-        """Notes which groups there are: from a round, or from the last round of an earlier collector."""
+        """Notes groups and topics of a round, or of the last round of an earlier collector."""
         seen = f"an earlier survey ({datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC)"
         gone = {
             row.group
@@ -90,3 +94,4 @@ class Surveyor:
         self.known.update({row.group: seen for row in rows.committed if row.offset >= 0})
         for group in gone:
             self.known.pop(group, None)
+        self.topics.update(row.topic for row in rows.committed if row.offset >= 0)

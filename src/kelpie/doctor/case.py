@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kelpie.cluster.topics import is_of_old_topic
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.positions import (
@@ -219,8 +220,16 @@ class Case:
         ]
 
     def is_gone(self, name: TopicPartition) -> bool:
-        """Whether brokers listed their topics without this one: it was deleted."""
-        return self.cluster.topics_were_listed and name.topic not in self.cluster.topics
+        """Whether its topic was deleted. A topic that the caller may not describe is not gone."""
+        return self.cluster.is_gone(name.topic)
+
+    def is_of_old_topic(self, row: Commit) -> bool:
+        """Whether it was committed in an earlier topic of the same name."""
+        now = self.cluster.known_topics.id_of(row.topic)
+        if row.topic_id and now:
+            return row.topic_id != now
+        recreation = self.cluster.known_topics.recreations.get(row.topic)
+        return recreation is not None and row.at is not None and row.at <= recreation.until
 
     def _may_exist(self, name: TopicPartition) -> bool:
         """A task of Kafka Streams has a number that not each of its topics has a partition of."""
@@ -333,7 +342,7 @@ class Case:
         points = [
             Point(min(row.at, now), row.offset, True, row.leader_epoch, row.source)
             for row in history
-            if row.at is not None
+            if row.at is not None and not self.is_of_old_topic(row)
         ]
         first, last = (points[0].at, points[-1].at) if points else (now + 1, -CLOCKS_APART_MS)
         current = self.committed.get(name)
@@ -344,6 +353,7 @@ class Case:
             Point(min(row.at, now), row.offset, False, row.leader_epoch, row.source)
             for row in rows
             if not row.error and row.at is not None and not first <= row.at <= last + CLOCKS_APART_MS
+            if not is_of_old_topic(row.topic, row.at, self.cluster.known_topics)
         ]
         points.sort(key=lambda point: point.at)
         removed = max((at for at, point in enumerate(points) if point.offset == NO_OFFSET), default=-1)

@@ -110,7 +110,10 @@ class Examination:
 
     async def _survey(self, nodes: Nodes, earlier: Observations) -> Observations:
         known = {**earlier.known_groups, **self.evidence.known_groups}
-        observations = await survey(nodes, groups=self.groups, known=known, now=self.clock)
+        before = {row.group for row in earlier.committed}
+        chosen = self.groups.chosen(before) if isinstance(self.groups, Selection) else self.groups
+        read = {row.topic for row in earlier.committed if chosen is None or row.group in chosen}
+        observations = await survey(nodes, groups=self.groups, known=known, topics=read, now=self.clock)
         if self.history_bytes is not None and any(broker.alive for broker in observations.brokers):
             groups = self.groups
             if isinstance(groups, Selection):

@@ -11,9 +11,11 @@ Rows that come by the hundred thousand are tuples, the others dataclasses. All a
 from kelpie.observations.cluster import (
     OFFSETS_TOPIC,
     BrokerView,
+    ClockReading,
     CoordinatorAnswer,
     PartitionView,
     Setting,
+    TopicView,
     Unasked,
 )
 from kelpie.observations.collection import Observations
@@ -35,6 +37,7 @@ from kelpie.observations.zookeeper_groups import OwnerNode, Registration, ZooKee
 __all__ = [
     "OFFSETS_TOPIC",
     "BrokerView",
+    "ClockReading",
     "Commit",
     "Committed",
     "CoordinatorAnswer",
@@ -60,6 +63,7 @@ __all__ = [
     "Registration",
     "Scrape",
     "Setting",
+    "TopicView",
     "TrafficSeries",
     "Unasked",
     "ZooKeeperGroup",

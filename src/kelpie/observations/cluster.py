@@ -60,6 +60,37 @@ class PartitionView(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
+class TopicView(NamedTuple):
+    """One topic, as one broker answered when it was asked for it."""
+
+    topic: str
+    topic_id: str = ""
+    """As Kafka writes it. Empty: the release has no ids (before 2.8), or the topic is not there."""
+    error: int = 0
+    """Kafka's code. 0: it is there; 3: there is no such topic; 29: the caller may not describe it."""
+    by_name: bool = True
+    """Whether the topic was asked for by name. A listing of all topics leaves out those that the caller may
+    not describe without a word, so there error 3 may also mean that."""
+    told_by: int | None = None
+    at: Instant | None = None
+    source: str = ""
+
+
+class ClockReading(NamedTuple):
+    """The time that a node's clock showed between two moments of the clock here.
+
+    Only the leader of the controllers' quorum tells its time (DescribeQuorum).
+    """
+
+    node_id: int
+    told: Instant
+    sent: Instant
+    """When the question was sent."""
+    at: Instant | None = None
+    """When the answer was there."""
+    source: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinatorAnswer:
     """Who a broker says coordinates a group; or what the coordinator said when it was asked for the group.

@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass, field, fields
 
-from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
+from kelpie.observations.cluster import (
+    BrokerView,
+    ClockReading,
+    CoordinatorAnswer,
+    PartitionView,
+    Setting,
+    TopicView,
+    Unasked,
+)
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, Listing
 from kelpie.observations.mappings import MappingListing, MappingNode
@@ -25,6 +33,8 @@ class Observations:
 
     brokers: list[BrokerView] = field(default_factory=list)
     partitions: list[PartitionView] = field(default_factory=list)
+    topics: list[TopicView] = field(default_factory=list)
+    clocks: list[ClockReading] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
     answers: list[CoordinatorAnswer] = field(default_factory=list)
     states: list[GroupState] = field(default_factory=list)

@@ -9,6 +9,7 @@ The newest survey counts in full. Of an earlier one only these rows count:
 - of groups whose coordinator answered that it still loads, or that it is not their coordinator: that answer,
   so that the next survey knows since when
 - who led the offsets topic
+- the ids of topics that were there
 
 Not every earlier survey counts: `kept` chooses some by age.
 """
@@ -27,12 +28,13 @@ from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import KINDS, KNOWN, add, gathered, read_columns, rows_of, write_columns
 from kelpie.observations.groups import KnownGroup
 
-EARLIER_KINDS = ("broker", "listing", "answer", "state", "committed", "ends", KNOWN)
+EARLIER_KINDS = ("broker", "listing", "answer", "state", "committed", "ends", "topic", KNOWN)
 """Kinds of rows of which something counts."""
 EARLIER_SURVEY = "an earlier survey"
 DESCRIBE_GROUPS = "DescribeGroups"
 """The question of which a state is the answer."""
 
+_OF_ONE_SURVEY = ("answer", "state", "committed", "ends", "topic")
 _SAME = ("at", "source")
 """Fields in which all rows of one survey are alike."""
 _KEPT_ERRORS = (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT)
@@ -81,7 +83,7 @@ def earlier_rows(kind: str, row: Any) -> Iterator[tuple[str, Any]]:
     elif (
         kind == KNOWN
         or (kind == "answer" and row.asked == DESCRIBE_GROUPS and row.error in _LASTING_ERRORS)
-        or (kind == "state" and not row.error)
+        or (kind in ("state", "topic") and not row.error)
         or (kind == "committed" and row.error in _KEPT_ERRORS)
         or (kind == "ends" and not row.error and row.latest >= 0 and row.earliest >= 0)
     ):
@@ -125,13 +127,13 @@ def is_of_survey(row_at: Instant | None, at: Instant) -> bool:
 def earlier_survey(survey: Observations, at: Instant) -> Observations:
     """What counts of the survey made at this time, without names of groups. Older rows are left out."""
     kept_rows = Observations()
-    of_groups = ("answer", "state", "committed", "ends")
     for kind, row in rows_of(survey):
-        if kind == "broker" or (kind in of_groups and is_of_survey(row.at, at)):
+        if kind == "broker" or (kind in _OF_ONE_SURVEY and is_of_survey(row.at, at)):
             for each in earlier_rows(kind, row):
                 add(kept_rows, *each)
     by_address = {(broker.node_id, broker.host, broker.port): broker for broker in kept_rows.brokers}
     kept_rows.brokers = [broker for _, broker in sorted(by_address.items())]
+    kept_rows.topics = list({row.topic: row._replace(told_by=None) for row in kept_rows.topics}.values())
     views = best_views(view for view in survey.partitions if is_of_survey(view.at, at))
     kept_rows.partitions = [view._replace(told_by=None) for view in views.values()]
     return kept_rows

@@ -17,7 +17,15 @@ from itertools import chain, islice, repeat, starmap
 from operator import attrgetter
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from kelpie.observations.cluster import BrokerView, CoordinatorAnswer, PartitionView, Setting, Unasked
+from kelpie.observations.cluster import (
+    BrokerView,
+    ClockReading,
+    CoordinatorAnswer,
+    PartitionView,
+    Setting,
+    TopicView,
+    Unasked,
+)
 from kelpie.observations.collection import Observations
 from kelpie.observations.events import Event
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, KnownGroup, Listing
@@ -38,6 +46,8 @@ KNOWN = "known"
 KINDS: dict[str, type] = {
     "broker": BrokerView,
     "partition": PartitionView,
+    "topic": TopicView,
+    "clock": ClockReading,
     "listing": Listing,
     "answer": CoordinatorAnswer,
     "state": GroupState,

@@ -20,7 +20,7 @@ from kelpie.model.time import Instant
 from kelpie.observations.cluster import Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import add, kind_of
-from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord
+from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord, topic_id_text
 from kelpie.observations.groups import Generation, GroupRemoved, Member
 from kelpie.observations.positions import NO_OFFSET, Commit, PendingCommit
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_subscription, partitions_in
@@ -174,6 +174,7 @@ class OffsetsPartition:
             value.expire_timestamp if value.expire_timestamp >= 0 else None,
             transactional,
             where,
+            topic_id_text(value.topic_id) if value.topic_id != NO_UUID else "",
         )
 
     def _forget_pending(self, group: str, topic: str, partition: int) -> None:

@@ -23,6 +23,8 @@ class Commit(NamedTuple):
     """Only very old clients ask for that."""
     transactional: bool = False
     source: str = ""
+    topic_id: str = ""
+    """Of the topic in which it was committed; brokers write it since Kafka 4.1."""
 
     @property
     def removed(self) -> bool:

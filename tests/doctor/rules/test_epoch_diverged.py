@@ -4,6 +4,7 @@ from typing import Any
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.rules import topic_created_again
 from kelpie.doctor.rules.epoch_diverged import judge
 from kelpie.model.names import TopicPartition
 from kelpie.observations import EventKind, LeaderEpochEnd
@@ -47,10 +48,11 @@ def test_an_epoch_that_ends_before_the_offset_has_been_cut_off() -> None:
     assert finding.remedies[0].command.endswith("--reset-offsets --to-offset 800 --dry-run")
 
 
-def test_an_epoch_from_the_future_shows_a_new_topic() -> None:
-    """A topic created anew begins at epoch 0."""
-    finding = found(judge(_case(4, 0)))
-    assert "the topic was created anew" in finding.summary
+def test_an_epoch_from_the_future_is_left_to_the_rule_for_new_topics() -> None:
+    """A topic created anew begins at epoch 0: KLP314 says it."""
+    case = _case(4, 0)
+    assert judge(case) is ABSENT
+    assert "the epoch is now 0" in found(topic_created_again.judge(case)).summary
 
 
 def test_an_epoch_that_reaches_the_offset_is_well() -> None:

@@ -47,7 +47,6 @@ TRUTH = {
     "KLP302": {"expired"},
     "KLP303": {"lost"},
     "KLP304": {"beyond"},
-    "KLP305": {"anew"},
     "KLP306": {"held"},
     "KLP307": {"pending"},
     "KLP308": {"rewound"},
@@ -55,6 +54,7 @@ TRUTH = {
     "KLP310": {"stopped"},
     "KLP312": {"never"},
     "KLP313": {"slow"},
+    "KLP314": {"anew"},
 }
 """The group "well" has nothing."""
 
@@ -257,7 +257,7 @@ def test_findings_have_the_numbers_of_the_broker(diagnosis: Diagnosis) -> None:
     assert "--to-offset 40" in told["KLP302", "expired"].remedies[0].command
     assert "has lost 50 records" in told["KLP303", "lost"].summary
     assert "is 5000, and the log ends at 100" in told["KLP304", "beyond"].summary
-    assert "leader epoch 7" in told["KLP305", "anew"].summary
+    assert "leader epoch 7" in told["KLP314", "anew"].summary
     assert "stable offset of held-0 is 20, the log ends at 55" in told["KLP306", "held"].summary
     assert "--start-offset 20" in told["KLP306", "held"].remedies[-2].command
     assert "88 UNSTABLE_OFFSET_COMMIT" in told["KLP307", "pending"].evidence[0].text

@@ -8,8 +8,9 @@ from kelpie.client.client_errors import ClientError
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import OFFSETS_TOPIC, PartitionView
+from kelpie.observations import OFFSETS_TOPIC, PartitionView, TopicView
 from kelpie.observations.cluster import NO_LEADER
+from kelpie.observations.group_epochs import topic_id_text
 from kelpie.questions.metadata import AskMetadata
 from kelpie.wire.api.describe_topic_partitions import (
     Cursor,
@@ -18,6 +19,7 @@ from kelpie.wire.api.describe_topic_partitions import (
     TopicRequest,
 )
 from kelpie.wire.api.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from kelpie.wire.schema import NO_UUID
 
 _TOPICS_PER_REQUEST = 1000
 _MOST_PAGES = 50
@@ -44,6 +46,13 @@ def views_of(
         )
         for partition in topic.partitions
     ]
+
+
+def topic_row(
+    topic: MetadataResponseTopic, node: int, at: Instant, source: str, *, by_name: bool = True
+) -> TopicView:
+    topic_id = topic_id_text(topic.topic_id) if topic.topic_id != NO_UUID else ""
+    return TopicView(topic.name or "", topic_id, topic.error_code, by_name, node, at, source)
 
 
 def best_views(views: Iterable[PartitionView]) -> dict[TopicPartition, PartitionView]:
@@ -94,10 +103,21 @@ async def ask_offsets_topic(asking: Asking, node: int) -> MetadataResponse:
     return metadata
 
 
-async def ask_topics(asking: Asking, names: Sequence[str], most_views: int) -> None:
-    """Every broker's view of these topics, up to so many rows; beyond that, the views of two brokers."""
+async def ask_topics(
+    asking: Asking, names: Sequence[str], most_views: int, *, only_existing: bool = False
+) -> None:
+    """Every broker's view of these topics, up to so many rows; beyond that, the views of two brokers.
+
+    `only_existing`: one broker is asked, and only rows of topics that are there are kept.
+    """
     wanted = [name for name in names if name != OFFSETS_TOPIC]
     if not wanted:
+        return
+    if only_existing:
+        before = len(asking.seen.topics)
+        for node in asking.reached[:1]:
+            await ask_views(asking, node, wanted, {})
+        asking.seen.topics[before:] = [row for row in asking.seen.topics[before:] if not row.error]
         return
     brokers = list(asking.reached)
     unknown: dict[str, str] = {}
@@ -127,6 +147,12 @@ async def ask_views(asking: Asking, node: int, wanted: Sequence[str], unknown: d
         if all_topics is not None:
             at = asking.clock()
             topics = [all_topics[name] for name in part if name in all_topics]
+            missing = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            asking.seen.topics += [
+                TopicView(name, "", missing, False, node, at, source)
+                for name in part
+                if name not in all_topics
+            ]
         else:
             try:
                 response, at = await ask_metadata(asking, node, part)
@@ -135,6 +161,7 @@ async def ask_views(asking: Asking, node: int, wanted: Sequence[str], unknown: d
             topics = [topic for topic in response.topics if topic.name in names]
         for topic in topics:
             views += views_of(topic, node, at, source)
+            asking.seen.topics.append(topic_row(topic, node, at, source, by_name=all_topics is None))
             if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
                 unknown[topic.name or ""] = f"{source} answers {describe(topic.error_code)}"
     asking.seen.partitions += views

@@ -3,13 +3,15 @@ brokers are asked at once. The questions are those of `client.admin`.
 
 1. Every broker: its view of the cluster, its groups (`brokers`).
 2. Every coordinator: its groups' states and committed offsets (`groups`, `committed`); every broker: who
-   coordinates what is disputed (`coordinators`), its settings (`settings`).
+   coordinates what is disputed (`coordinators`), its settings (`settings`); one broker: what time the
+   leader of the controllers has (`quorum_clock`).
 3. A group whose supposed coordinator denies: the brokers are asked who coordinates it, and that broker is
    asked instead, once. What may pass within seconds is asked again (`settling`).
 4. The topics that groups read: partitions (`topics`), settings; then the ends of logs (`log_ends`), and their
    sizes (`log_sizes`). The ends come after the committed offsets, or a healthy consumer would seem to be
    ahead of the log.
-5. Open transactions (`transactions`) and epochs (`epochs`), where the rows so far call for it.
+5. Open transactions (`transactions`), epochs (`epochs`) and signs of MirrorMaker, where the rows so far
+   call for it.
 
 The number of requests grows with the number of brokers, not of groups.
 """
@@ -33,6 +35,7 @@ from kelpie.client.admin.epochs import ask_epochs
 from kelpie.client.admin.groups import describe_groups
 from kelpie.client.admin.log_ends import ask_ends
 from kelpie.client.admin.log_sizes import ask_sizes, with_settings
+from kelpie.client.admin.quorum_clock import read_quorum_clock
 from kelpie.client.admin.settings import ask_broker_settings, ask_topic_settings
 from kelpie.client.admin.topics import ask_eligible, ask_topics, best_views, by_leader
 from kelpie.client.admin.transactions import ask_transactions
@@ -48,6 +51,7 @@ from kelpie.model.selection import Selection
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
 from kelpie.observations.cluster import NO_LEADER
 from kelpie.observations.groups import SHARE
+from kelpie.observations.mirroring import signs_of_mirroring
 from kelpie.wire.api.list_groups import ListedGroup
 
 _EARLIER = "an earlier survey"
@@ -81,20 +85,22 @@ async def survey(
     *,
     groups: Sequence[str] | Selection | None = None,
     known: Mapping[str, str] | Sequence[str] = (),
+    topics: Iterable[str] = (),
     options: SurveyOptions | None = None,
     now: Clock = wall_clock,
 ) -> Observations:
     """The state of a cluster, as far as it can be had: what could not be asked is in `unasked`.
 
     `groups`: the groups to survey, by name, or chosen among those that are known; all by default. `known`:
-    further groups, by where they are known from; they are asked for although no broker may list them. Raises
+    further groups, by where they are known from; they are asked for although no broker may list them.
+    `topics`: topics that groups read at an earlier time; whether they still exist is asked, too. Raises
     BadSettings, and nothing else that a cluster can cause.
     """
     options = options or SurveyOptions()
     if isinstance(where, Nodes):
         where.forget_failures()  # Of an earlier survey.
         with few_collections():
-            return await _survey(where, groups, known, options, now)
+            return await _survey(where, groups, known, topics=topics, options=options, now=now)
     try:
         nodes = await Nodes.open(where)
     except BadSettings:
@@ -103,13 +109,15 @@ async def survey(
         return unreachable(error, known, now)
     async with nodes:
         with few_collections():
-            return await _survey(nodes, groups, known, options, now)
+            return await _survey(nodes, groups, known, topics=topics, options=options, now=now)
 
 
 async def _survey(
     nodes: Nodes,
     groups: Sequence[str] | Selection | None,
     known: Mapping[str, str] | Sequence[str],
+    *,
+    topics: Iterable[str],
     options: SurveyOptions,
     now: Clock,
 ) -> Observations:
@@ -135,6 +143,7 @@ async def _survey(
         *(_ask_coordinator(asking, options, node, names, listed) for node, names in plan.items()),
         *(ask_broker_settings(asking, node) for node in asking.reached if options.settings),
         *([ask_eligible(asking, [OFFSETS_TOPIC])] if NO_LEADER in coordinators.leaders.values() else []),
+        read_quorum_clock(asking),
     )
     await _follow_denials(asking, options, coordinators, listed)
     await settle(
@@ -144,7 +153,7 @@ async def _survey(
         lambda node, names: _ask_coordinator(asking, options, node, names, listed),
     )
     if options.ends:
-        await _ask_positions(asking, options)
+        await _ask_positions(asking, options, topics)
     await _note_addresses(asking)
     return asking.seen
 
@@ -217,11 +226,11 @@ async def _follow_denials(
     )
 
 
-async def _ask_positions(asking: Asking, options: SurveyOptions) -> None:
+async def _ask_positions(asking: Asking, options: SurveyOptions, earlier: Iterable[str]) -> None:
     topics = _topics_read(asking.seen)
     settings = [OFFSETS_TOPIC, *(name for name in topics if name != OFFSETS_TOPIC)]
     await together(
-        ask_topics(asking, topics, options.most_views),
+        ask_topics(asking, sorted({*topics, *earlier}), options.most_views),
         *([ask_topic_settings(asking, settings)] if options.settings else []),
     )
     best = best_views(asking.seen.partitions)
@@ -235,6 +244,7 @@ async def _ask_positions(asking: Asking, options: SurveyOptions) -> None:
         ask_eligible(asking, {view.topic for view in best.values() if view.leader < 0} & read),
         *([ask_transactions(asking, _held_back(asking, best))] if options.transactions else []),
         *([ask_epochs(asking, best)] if options.epochs else []),
+        ask_topics(asking, _signs_of_mirroring(asking.seen), options.most_views, only_existing=True),
     )
 
 
@@ -247,6 +257,14 @@ def _topics_read(seen: Observations) -> list[str]:
             topics.update(name.topic for name in member.assigned or ())
         topics.update(row.topic for row in state.share_positions)
     return sorted(topics)
+
+
+def _signs_of_mirroring(seen: Observations) -> list[str]:
+    """Topics that MirrorMaker would have made, where a group stands beyond the end of a log."""
+    ends = {row.name: row.latest for row in seen.ends if not row.error and row.latest >= 0}
+    beyond = {row.topic for row in seen.committed if row.offset > ends.get(row.name, row.offset)}
+    groups = (group for listing in seen.listings for group in listing.groups)
+    return signs_of_mirroring(beyond, groups) if beyond else []
 
 
 def _held_back(

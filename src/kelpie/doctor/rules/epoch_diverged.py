@@ -4,16 +4,15 @@ What it sees: a committed offset that was reached in a part of the log that no
 longer exists, though the offset itself does.
 
 Why it matters: after an unclean election the log was cut off and has grown
-again, or the topic was created anew. The offset points into other records than
+again. The offset points into other records than
 those that the group had read up to: what was written in the place of the lost
 ones is skipped without a word. Consumers since 2.3 notice it when they start
 ("Truncation detected"), others do not.
 
-How it decides: commits carry the leader epoch of the last record read. It is
-higher than the epoch of today's leader: the topic is another one. Or the leader
+How it decides: commits carry the leader epoch of the last record read. The leader
 says that this epoch ends before the committed offset (OffsetForLeaderEpoch):
 the records in between are not those that the group has read. An offset behind
-the end of the log is left to KLP304.
+the end of the log is left to KLP304, a topic that was created again to KLP314.
 
 What to do: set the offset to the end of that epoch, which is where the logs
 part: the finding has the numbers. Some records will be read twice only if the
@@ -27,12 +26,14 @@ Reproduce: kelpie lab run epoch-diverged
 
 from typing import NamedTuple
 
+from kelpie.doctor.beyond_end import epoch_end_of
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
+from kelpie.doctor.recreated_topics import old_position
 from kelpie.doctor.rule import Rule
 from kelpie.model.names import TopicPartition
-from kelpie.observations import Committed, EventKind, LeaderEpochEnd
+from kelpie.observations import Committed, EventKind
 
 
 class _Diverged(NamedTuple):
@@ -40,7 +41,6 @@ class _Diverged(NamedTuple):
     at: int
     """Where the logs part."""
     evidence: tuple[Evidence, ...]
-    is_new_topic: bool
 
 
 def judge(case: Case) -> Judgement:
@@ -69,6 +69,8 @@ def _judge(case: Case, row: Committed) -> _Diverged | str:
     track = case.track(row.name)
     if track.end is not None and row.offset > track.end.latest:
         return ""  # KLP304 says it.
+    if old_position(case, row) is not None:
+        return ""  # KLP314 says it.
     if row.leader_epoch < 0 and track.points and track.points[-1].offset == row.offset:
         row = row._replace(leader_epoch=track.points[-1].leader_epoch)  # Not every tool tells it.
     if row.leader_epoch < 0:
@@ -77,25 +79,16 @@ def _judge(case: Case, row: Committed) -> _Diverged | str:
     epoch = max(view.leader_epoch if view else -1, track.end.leader_epoch if track.end else -1)
     if epoch < 0:
         return "the leader epoch"
-    if row.leader_epoch > epoch:
-        seen = [Evidence.of(view, f"{row.name}: leader epoch {epoch}")] if view else []
-        begin = track.end.earliest if track.end else 0
-        return _Diverged(row, max(begin, 0), (*evidence_of(row), *seen), True)
-    if row.leader_epoch == epoch:
+    if row.leader_epoch >= epoch:
         return ""
-    end = _epoch_end(case, row)
+    end = epoch_end_of(case, row)
     if end is None:
         return f"where leader epoch {row.leader_epoch} ends in the log"
     if 0 <= end.end < row.offset:
         asked = "" if end.leader_epoch == row.leader_epoch else f", and there is no epoch {row.leader_epoch}"
         text = f"{row.name}: leader epoch {end.leader_epoch} ends at {end.end}{asked}"
-        return _Diverged(row, end.end, (*evidence_of(row), Evidence.of(end, text)), False)
+        return _Diverged(row, end.end, (*evidence_of(row), Evidence.of(end, text)))
     return ""
-
-
-def _epoch_end(case: Case, row: Committed) -> LeaderEpochEnd | None:
-    rows = case.cluster.epoch_ends.get(row.name, ())
-    return next((end for end in reversed(rows) if end.asked == row.leader_epoch and not end.error), None)
 
 
 def _found(case: Case, diverged: list[_Diverged]) -> Finding:
@@ -103,11 +96,7 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
     names = [divergence.row.name for divergence in diverged]
     first = diverged[0]
     skipped = sum(divergence.row.offset - divergence.at for divergence in diverged)
-    cause = (
-        "is yet to come: the topic was created anew"
-        if first.is_new_topic
-        else f"ends at {first.at}: the log was cut off there, and grew again"
-    )
+    cause = f"ends at {first.at}: the log was cut off there, and grew again"
     more = f"; so in {len(diverged) - 1} more partitions" if len(diverged) > 1 else ""
     step = "Stop the group's consumers and set the offset of {} to where the logs part."
     return RULE.finding(

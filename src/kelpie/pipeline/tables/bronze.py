@@ -190,7 +190,7 @@ CLUSTER_SNAPSHOT = _table(
     required(
         "kind",
         STRING,
-        "broker, partition, listing, answer, state, committed, ends, size, setting, unasked …",
+        "broker, partition, topic, clock, listing, answer, state, committed, ends, size, setting …",
     ),
     Column("node", INT, "broker that was asked, or that it is about"),
     Column("group", STRING, "the group that it is about"),
