@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import shutil
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -19,8 +20,10 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.opening import open_connection
 from kelpie.client.properties import settings_of
 from kelpie.client.settings import Settings
+from kelpie.client.tls import explain
 from kelpie.client.versions import BrokerVersions
 from kelpie.errors import ErrorCode
+from kelpie.observations import Trouble
 from kelpie.real.cluster import RealCluster
 from kelpie.wire.api.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -152,6 +155,24 @@ def _refused(kind: type[ClientError], properties: dict[str, str], address: Addre
     where = str(address)
     assert where in reason, f"{reason!r} does not name {where}"
     return reason
+
+
+@pytest.mark.parametrize(
+    ("code", "trouble"),
+    [
+        (10, Trouble.CERTIFICATE_EXPIRED),
+        (62, Trouble.CERTIFICATE_NAME),
+        (64, Trouble.CERTIFICATE_NAME),
+        (19, Trouble.CERTIFICATE_UNTRUSTED),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_told_apart(code: int, trouble: Trouble) -> None:
+    """By OpenSSL's codes: the doctor gives each its own advice."""
+    error = ssl.SSLCertVerificationError("certificate verify failed")
+    error.verify_code, error.verify_message = code, "as OpenSSL says it"
+    failure = explain(error, Address("kafka-1", 9093))
+    assert failure is not None
+    assert failure.trouble is trouble
 
 
 def test_a_password_opens_the_door(cluster: RealCluster) -> None:

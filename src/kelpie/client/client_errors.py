@@ -7,6 +7,8 @@ happened.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kelpie.observations import Trouble
+
 if TYPE_CHECKING:
     from kelpie.client.address import Address
 
@@ -17,13 +19,17 @@ class ClientError(Exception):
     `causes` are the failures of single brokers that this one sums up; else itself.
     """
 
+    usual_trouble = Trouble.OTHER
+
     def __init__(
         self,
         reason: str,
         address: "Address | None" = None,
         causes: "Sequence[ClientError] | None" = None,
+        trouble: Trouble | None = None,
     ) -> None:
         super().__init__(reason)
+        self.trouble = trouble or self.usual_trouble
         self.reason = reason
         self.address = address
         self.causes = (self,) if causes is None else tuple(causes)
@@ -36,9 +42,13 @@ class BadSettings(ClientError):
 class Unreachable(ClientError):
     """No connection came about: refused, no such host, no route, or no reply in time."""
 
+    usual_trouble = Trouble.NO_ANSWER
+
 
 class TimedOut(ClientError):
     """The connection stands, and the answer did not come in time."""
+
+    usual_trouble = Trouble.SLOW
 
 
 class Closed(ClientError):
@@ -48,9 +58,13 @@ class Closed(ClientError):
 class TlsFailed(ClientError):
     """The two sides could not agree on an encrypted connection."""
 
+    usual_trouble = Trouble.TLS
+
 
 class NotAuthenticated(ClientError):
     """The broker did not accept who we say we are, or could not prove who it is."""
+
+    usual_trouble = Trouble.LOGIN
 
 
 class Unsupported(ClientError):

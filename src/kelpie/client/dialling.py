@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kelpie.client.address import Address
 from kelpie.client.background import in_background
 from kelpie.client.client_errors import Unreachable
+from kelpie.observations import Trouble
 
 _LEAST_TRY_S = 0.5
 
@@ -21,13 +22,16 @@ async def dial(address: Address, limit_s: float) -> socket.socket:
             resolved = await _resolve(address)
     except TimeoutError:
         raise Unreachable(
-            f"The name {address.host} of {address} could not be looked up within {limit_s:g} s.", address
+            f"The name {address.host} of {address} could not be looked up within {limit_s:g} s.",
+            address,
+            trouble=Trouble.UNKNOWN_NAME,
         ) from None
     except OSError as error:
         raise Unreachable(
             f"The name {address.host} of {address} cannot be looked up here ({error.strerror or error}). "
             "Is it the name that the broker has inside its own network (advertised.listeners)?",
             address,
+            trouble=Trouble.UNKNOWN_NAME,
         ) from None
     return await _first_of(resolved, address, deadline, limit_s)
 
@@ -64,7 +68,13 @@ async def _first_of(
         except BaseException:
             made.close()
             raise
-    raise Unreachable(why_not(failure, address, limit_s), address)
+    raise unreachable(failure, address, limit_s)
+
+
+def unreachable(error: OSError, address: Address, limit_s: float = 0.0) -> Unreachable:
+    refused = isinstance(error, ConnectionRefusedError)
+    trouble = Trouble.REFUSED if refused else Trouble.NO_ANSWER
+    return Unreachable(why_not(error, address, limit_s), address, trouble=trouble)
 
 
 def why_not(error: OSError, address: Address, limit_s: float = 0.0) -> str:

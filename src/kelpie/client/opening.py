@@ -5,9 +5,9 @@ import ssl
 from functools import partial
 
 from kelpie.client.address import Address
-from kelpie.client.client_errors import TimedOut, TlsFailed, Unreachable
+from kelpie.client.client_errors import TimedOut, TlsFailed
 from kelpie.client.connection import Connection, Counters
-from kelpie.client.dialling import dial, why_not
+from kelpie.client.dialling import dial, unreachable
 from kelpie.client.memory import Memory
 from kelpie.client.negotiation import negotiate
 from kelpie.client.sasl.exchange import authenticate
@@ -54,7 +54,7 @@ async def _connect(
         try:
             await settings.network.connect(address.host, address.port, connection)
         except OSError as error:
-            raise Unreachable(why_not(error, address), address) from None
+            raise unreachable(error, address) from None
         return connection
     loop = asyncio.get_running_loop()
     begun = loop.time()

@@ -8,6 +8,7 @@ from kelpie.client.address import Address
 from kelpie.client.client_errors import BadSettings, ClientError, TlsFailed
 from kelpie.client.memory import Memory
 from kelpie.client.security import Security, Tls
+from kelpie.observations import Trouble
 
 _HOST_MISMATCH = 62
 _IP_MISMATCH = 64
@@ -71,7 +72,7 @@ def _load_own(context: ssl.SSLContext, tls: Tls) -> None:
 def explain(error: Exception, address: Address) -> ClientError | None:
     """What a failed handshake means, if it is about TLS at all."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return TlsFailed(_distrust(error, address), address)
+        return TlsFailed(_distrust(error, address), address, trouble=_kind(error))
     if isinstance(error, ssl.SSLError):
         reason = error.reason or ""
         if reason in _NOT_TLS:
@@ -114,6 +115,14 @@ def _distrust(error: ssl.SSLCertVerificationError, address: Address) -> str:
         f"The certificate of {address} is not signed by anyone we trust ({error.verify_message}). Set "
         "ssl.truststore.location to the certificate of the authority that signed it."
     )
+
+
+def _kind(error: ssl.SSLCertVerificationError) -> Trouble:
+    if error.verify_code in (_HOST_MISMATCH, _IP_MISMATCH):
+        return Trouble.CERTIFICATE_NAME
+    if error.verify_code in (_EXPIRED, _NOT_YET_VALID):
+        return Trouble.CERTIFICATE_EXPIRED
+    return Trouble.CERTIFICATE_UNTRUSTED
 
 
 def _said(error: ssl.SSLError) -> str:

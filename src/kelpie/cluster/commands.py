@@ -35,6 +35,11 @@ def kafka(tool: str, cluster: ClusterView, *words: object) -> str:
     return _line(f"{tool}.sh", "--bootstrap-server", _address(cluster), *words)
 
 
+def kafka_at(tool: str, address: str, *words: object) -> str:
+    """The same, which asks one broker."""
+    return _line(f"{tool}.sh", "--bootstrap-server", address, *words)
+
+
 def mappings(action: str, cluster: ClusterView) -> str:
     """`kelpie mappings check` or `repair`."""
     return _line("kelpie", "mappings", action, "--zookeeper", _zookeeper(cluster), "-b", _address(cluster))

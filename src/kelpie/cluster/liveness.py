@@ -257,5 +257,6 @@ def _newest_rows(rows: Iterable[BrokerView]) -> dict[int, BrokerView]:
             port=row.port if row.host else before.port,
             rack=row.rack or before.rack,
             release=row.release or before.release,
+            trouble="" if row.alive else row.trouble or before.trouble,
         )
     return newest

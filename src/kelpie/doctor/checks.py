@@ -19,5 +19,10 @@ def producers(cluster: ClusterView, name: TopicPartition) -> str:
     return commands.kafka("kafka-transactions", cluster, *words)
 
 
+def broker(cluster: ClusterView, address: str) -> str:
+    """Whether one broker can be connected to; it asks for nothing but the broker's versions."""
+    return commands.kafka_at("kafka-broker-api-versions", address or cluster.bootstrap)
+
+
 def offsets_topic(cluster: ClusterView, *options: str) -> str:
     return topic(cluster, OFFSETS_TOPIC, *options)

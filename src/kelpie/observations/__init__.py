@@ -16,6 +16,7 @@ from kelpie.observations.cluster import (
     PartitionView,
     Setting,
     TopicView,
+    Trouble,
     Unasked,
 )
 from kelpie.observations.collection import Observations
@@ -65,6 +66,7 @@ __all__ = [
     "Setting",
     "TopicView",
     "TrafficSeries",
+    "Trouble",
     "Unasked",
     "ZooKeeperGroup",
 ]

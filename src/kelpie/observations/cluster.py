@@ -1,6 +1,7 @@
 """Brokers, partitions as each broker sees them, answers about coordinators, and what could not be asked."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from kelpie.errors import ErrorCode
@@ -9,6 +10,26 @@ from kelpie.model.time import Instant
 
 OFFSETS_TOPIC = "__consumer_offsets"
 NO_LEADER = -1
+
+
+class Trouble(StrEnum):
+    """What kept a question from being answered. `reason` has the words, this has the kind."""
+
+    REFUSED = "refused"
+    """Nothing listens at the port."""
+    NO_ANSWER = "no-answer"
+    """No connection in time: the host is down, or a firewall drops packets."""
+    UNKNOWN_NAME = "unknown-name"
+    SLOW = "slow"
+    """It takes connections, and does not answer in time."""
+    CERTIFICATE_EXPIRED = "certificate-expired"
+    """Or not valid yet."""
+    CERTIFICATE_NAME = "certificate-name"
+    CERTIFICATE_UNTRUSTED = "certificate-untrusted"
+    TLS = "tls"
+    """Other failures of encryption: a listener without TLS, a client certificate that it does not accept."""
+    LOGIN = "login"
+    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +47,8 @@ class BrokerView:
     """Concluded from its API versions: "0.9", "2.8", "4.x"."""
     at: Instant | None = None
     source: str = ""
+    trouble: str = ""
+    """Of a broker that could not be asked: one of `Trouble`. Empty: unknown, or none."""
 
     @property
     def address(self) -> str:

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.coordinator_unreachable import judge
-from kelpie.observations import EventKind, Unasked
+from kelpie.observations import EventKind, Trouble, Unasked
 from tests.doctor.building import (
     MINUTE,
     NOW,
@@ -34,7 +36,11 @@ def test_others_list_it_and_we_cannot_connect() -> None:
     """A consumer at this place waits for ever, though the cluster is well."""
     finding = found(judge(a_case(GROUP, a_cluster_behind_a_wall())))
     assert finding.severity is Severity.CRITICAL
-    assert "its coordinator, broker 2 (kafka-2:9092), is said to be alive" in finding.summary
+    assert finding.summary.endswith(
+        "its coordinator, broker 2 (kafka-2:9092), is listed by other brokers, but from here connecting "
+        "failed: connection refused."
+    )
+    assert finding.check == "kafka-broker-api-versions.sh --bootstrap-server kafka-2:9092"
     assert finding.evidence[-1].text.endswith("yet listed as alive by broker 1")
     assert finding.remedies[0].command == "nc -vz kafka-2 9092"
 
@@ -50,6 +56,34 @@ def test_a_name_that_cannot_be_looked_up_is_told_apart() -> None:
     reason = "The name kafka-2 of kafka-2:9092 cannot be looked up here"
     finding = found(judge(a_case(GROUP, a_cluster_behind_a_wall(reason=reason))))
     assert finding.remedies[0].command == "getent hosts kafka-2"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said", "advised"),
+    [
+        (Trouble.CERTIFICATE_EXPIRED, "its TLS certificate is out of date", "Renew its certificate"),
+        (Trouble.CERTIFICATE_NAME, "certificate is made out to other names", "with the name kafka-2"),
+        (Trouble.CERTIFICATE_UNTRUSTED, "no authority that is trusted here", "Trust the authority"),
+        (Trouble.TLS, "no encrypted connection comes about", "TLS on or off"),
+        (Trouble.LOGIN, "it refused the login", "credentials of this one"),
+        (Trouble.NO_ANSWER, "no connection in time", "a firewall"),
+    ],
+)
+def test_each_reason_has_its_own_words_and_advice(trouble: Trouble, said: str, advised: str) -> None:
+    """An expired certificate, a refused login and a firewall are three people's work."""
+    finding = found(judge(a_case(GROUP, a_cluster_behind_a_wall(trouble=trouble.value, reason="so"))))
+    assert finding.severity is Severity.CRITICAL
+    assert said in finding.summary
+    assert advised in finding.remedies[0].text
+    network = trouble is Trouble.NO_ANSWER
+    assert any("has just died" in it.text for it in finding.remedies) is network
+
+
+def test_a_slow_coordinator_is_not_told_as_lost() -> None:
+    """It may answer clients, which wait for 30 s."""
+    finding = found(judge(a_case(GROUP, a_cluster_behind_a_wall(trouble=Trouble.SLOW.value))))
+    assert finding.severity is Severity.WARNING
+    assert "takes the connection and does not answer in time" in finding.summary
 
 
 def test_a_coordinator_that_was_reached_is_reachable() -> None:

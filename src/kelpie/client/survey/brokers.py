@@ -80,7 +80,7 @@ async def meet_again(asking: Asking) -> list[PartitionView]:
     asking.seen.partitions = [row for row in partitions if row.told_by not in gone]
     for node, error in gone.items():
         asking.missing(node, error)
-        asking.seen.brokers.append(_broker_row(asking, node, reason=error.reason))
+        asking.seen.brokers.append(_broker_row(asking, node, failure=error))
         asking.unasked("broker", [node], error.reason, asking.source(node))
     _doubtful(asking, metadata)
     return views
@@ -104,7 +104,7 @@ async def _meet(asking: Asking, node: int, metadata: dict[int, MetadataResponse]
         )
     except ClientError as error:
         asking.missing(node, error)
-        asking.seen.brokers.append(_broker_row(asking, node, reason=error.reason))
+        asking.seen.brokers.append(_broker_row(asking, node, failure=error))
         asking.unasked("broker", [node], error.reason, asking.source(node))
         return
     source = asking.source(node)
@@ -125,11 +125,14 @@ async def _listing(asking: Asking, node: int) -> TimedAnswer | ClientError:
         return error
 
 
-def _broker_row(asking: Asking, node: int, *, reason: str = "", release: str = "") -> BrokerView:
-    """`reason`: why the broker could not be reached."""
+def _broker_row(
+    asking: Asking, node: int, *, failure: ClientError | None = None, release: str = ""
+) -> BrokerView:
+    """`failure`: why the broker could not be reached."""
     broker = asking.nodes.brokers[node]
     at, source = asking.clock(), asking.source(node)
-    return BrokerView(node, *broker.address, broker.rack, not reason, reason, release, at, source)
+    reason, trouble = (failure.reason, failure.trouble.value) if failure is not None else ("", "")
+    return BrokerView(node, *broker.address, broker.rack, not reason, reason, release, at, source, trouble)
 
 
 def _release_of(versions: BrokerVersions) -> str:

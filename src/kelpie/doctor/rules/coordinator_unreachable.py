@@ -1,22 +1,31 @@
 """KLP105 coordinator-unreachable
 
-What it sees: the brokers agree on the group's coordinator and say that it is
-alive, and no connection to it comes about from here.
+What it sees: the brokers agree on the group's coordinator and list it as alive,
+and it cannot be used from here: no connection comes about, or its certificate,
+the login or a missing answer stands in the way.
 
 Why it matters: a consumer at the same place has the same trouble. It finds its
 coordinator, cannot connect, asks again, gets the same answer, for ever. Records of
 other brokers' partitions it could read; it never gets so far.
 
 How it decides: the leader of the group's partition of __consumer_offsets is
-listed in other brokers' metadata, and could not be connected to: refused, no
-answer, a name that cannot be looked up. In logs: clients found the coordinator
-and then failed to connect to it, while others say that it is alive.
+listed in other brokers' metadata, and could not be asked. The finding says why:
+connection refused, no connection in time, a name that cannot be looked up, a
+certificate that is out of date, made out to other names or signed by an unknown
+authority, a login that is refused, or an answer that does not come in time (a
+warning: clients wait for longer than the doctor). In logs: clients found the
+coordinator and then failed to connect to it, while others list it as alive. A
+survey asks again for some seconds whether another broker leads by now.
 
-What to do: compare the address that the broker advertises (advertised.listeners)
-with one that can be reached from the consumer's host: localhost, a name of a
-container network, or another port are the usual mistakes. Else a firewall, or a
-broker that hangs. If it died a moment ago, the next run shows KLP101 instead:
-controllers take 6 to 18 s to notice.
+What it needs: metadata from one broker that answers, and the right Describe on
+__consumer_offsets; or logs of clients. Without the leader's name, or if nobody
+tried to connect, it is undetermined.
+
+What to do: what fits the reason; the finding has it. Without a connection, compare
+the address that the broker advertises (advertised.listeners) with one that can be
+reached from the consumer's host: localhost, a name of a container network, or
+another port are the usual mistakes. Else a firewall. If it died a moment ago, the
+next run shows KLP101 instead: controllers take 6 to 18 s to notice.
 
 When it is wrong: the doctor runs where consumers do not, behind another
 firewall. Run it on the consumer's host.
@@ -27,13 +36,14 @@ Reproduce: kelpie lab run coordinator-unreachable
 from collections.abc import Sequence
 
 from kelpie.cluster import commands
+from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import first_and_last
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.model.quoting import quoted
+from kelpie.doctor.unreachable_brokers import is_there, trouble_of, trouble_remedy, trouble_words
 from kelpie.model.words import moment
-from kelpie.observations import BrokerView, Event, EventKind, PartitionView
+from kelpie.observations import BrokerView, Event, EventKind, PartitionView, Trouble
 
 _LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
 _ATTEMPTS = 2
@@ -79,24 +89,39 @@ def _found(case: Case, view: PartitionView, broker: BrokerView, failures: Sequen
         evidence.append(Evidence.of(broker, f"{broker}: {broker.reason}"))
     if failures:
         evidence += first_and_last(failures)
+    is_slow = trouble_of(broker) is Trouble.SLOW and not failures
     return RULE.finding(
-        Severity.CRITICAL,
+        Severity.WARNING if is_slow else Severity.CRITICAL,
         case.group,
-        f"Group {case.group}: its coordinator, {broker}, is said to be alive and cannot be reached"
-        + (" from here." if not failures else f" by its clients since {moment(failures[0].at)}."),
-        why="Whoever cannot connect to the coordinator can neither join nor commit, however well it is.",
+        _summary(case, broker, failures),
+        why="A consumer that has the same trouble can neither join nor commit, however well the broker is."
+        if not is_slow
+        else "Consumers wait for an answer for up to request.timeout.ms (30 s unless set), then look for "
+        "their coordinator again.",
         evidence=evidence,
         remedies=[
             *_advice(case, broker),
-            Remedy(
-                "If it has just died, the controller will notice within 18 s; look again.",
-                commands.kelpie("doctor", case.cluster),
-            ),
+            *([] if is_there(broker) else [_look_again(case)]),
         ],
         cause=f"broker {view.leader}",
         brokers=[view.leader],
         partitions=[view.name],
         since=failures[0].at if failures else None,
+        check=checks.broker(case.cluster, broker.address),
+    )
+
+
+def _summary(case: Case, broker: BrokerView, failures: Sequence[Event]) -> str:
+    subject = f"Group {case.group}: its coordinator, {broker},"
+    if failures:
+        return f"{subject} cannot be reached by its clients since {moment(failures[0].at)}."
+    return f"{subject} is listed by other brokers, but from here {trouble_words(broker)}."
+
+
+def _look_again(case: Case) -> Remedy:
+    return Remedy(
+        "If it has just died, the controller will notice within 18 s; look again.",
+        commands.kelpie("doctor", case.cluster),
     )
 
 
@@ -104,23 +129,14 @@ def _advice(case: Case, broker: BrokerView) -> list[Remedy]:
     if not broker.host:
         return []
     # Where the cluster was asked on this very machine, such an address is right.
-    if broker.host.startswith(_LOCAL) and not case.cluster.bootstrap.startswith(_LOCAL):
+    is_local = broker.host.startswith(_LOCAL) and not case.cluster.bootstrap.startswith(_LOCAL)
+    if is_local and not is_there(broker):
         text = (
             f"It advertises {broker.address}, which means another machine to everyone else. Set "
             "advertised.listeners in its server.properties to a name that consumers reach; restart it."
         )
         return [Remedy(text)]
-    if "looked up" in broker.reason:
-        text = (
-            f"Its name {broker.host} is not known here: is it one of a container network? Set "
-            "advertised.listeners to a name that consumers can look up; restart it."
-        )
-        return [Remedy(text, f"getent hosts {quoted(broker.host)}")]
-    text = (
-        "See from the consumer's host whether anything listens there: a firewall, another port, a broker "
-        "that hangs?"
-    )
-    return [Remedy(text, f"nc -vz {quoted(broker.host)} {broker.port}")]
+    return [trouble_remedy(broker)]
 
 
 RULE = Rule.of(
