@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from kelpie.cli.command import option
-from kelpie.cli.repairing import add_repair_options, export, run_repair
+from kelpie.cli.repairing import add_repair_options, earlier_surveys, export, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
 from kelpie.repair.reassign import ReassignmentOptions, cancel, reassign
@@ -29,6 +29,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(parser, "--brokers 1,2,…", "only these may hold replicas", type=_numbers, default=())
     option(parser, "--from-file JSON", "just this assignment, as a file has it")
     option(parser, "--export FILE", "write the JSON to a file")
+    option(
+        parser,
+        "--throttle BYTES_PER_S",
+        "each broker copies so many bytes a second at most; the limit is taken back at the end",
+        type=_rate,
+        default=0,
+    )
     option(parser, "--cancel", "cancel the moves that are under way")
     option(
         parser, "--wait S", "seconds to watch the copying; %(default)g if left out", type=float, default=300.0
@@ -47,18 +54,25 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.brokers,
         Path(arguments.from_file) if arguments.from_file else None,
         arguments.wait,
+        throttle=arguments.throttle,
     )
 
     async def make(nodes: Nodes) -> Repair:
         if arguments.cancel:
             return await cancel(nodes)
-        repair = await reassign(nodes, options, arguments.zookeeper)
+        repair = await reassign(nodes, options, arguments.zookeeper, earlier_surveys(nodes))
         if arguments.export:
             for document in repair.plan.documents:
                 export(arguments.export, document.text)
         return repair
 
     return run_repair(arguments, make)
+
+
+def _rate(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 0 < int(text) < 2**62:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes a second")
+    return int(text)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -82,12 +82,14 @@ class ReplicasChange:
     after: Mapping[int, tuple[int, ...]]
     zookeeper: str = ""
     """Through which they were moved, before Kafka 2.4."""
+    throttle: int = 0
+    """The limit that was set for the copying, in bytes a second; 0: none."""
 
     def as_data(self) -> dict[str, Any]:
         rows = [
             [number, list(self.before[number]), list(self.after[number])] for number in sorted(self.before)
         ]
-        return {"replicas": rows, "zookeeper": self.zookeeper}
+        return {"replicas": rows, "zookeeper": self.zookeeper, "throttle": self.throttle}
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> "ReplicasChange":
@@ -97,7 +99,7 @@ class ReplicasChange:
         ]
         before = {number: was for number, was, _ in rows}
         after = {number: became for number, _, became in rows}
-        return cls(before, after, str(data["zookeeper"]))
+        return cls(before, after, str(data["zookeeper"]), int(data["throttle"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,21 @@ the `controller` (Kafka 2.4 and later) or through `zookeeper`.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from kelpie.client.admin.admin import Admin
 from kelpie.client.admin.controller import can_reassign
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
 from kelpie.model.words import counted, listed
-from kelpie.observations import OFFSETS_TOPIC
+from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair.applying import Repair, StepFailed
-from kelpie.repair.change_records import ReplicasChange, record_of
+from kelpie.repair.change_records import ReplicasChange, record_of, records
 from kelpie.repair.controller import begin_moves, ongoing_moves, wait_for_moves
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, ManualStep, Plan, Step
@@ -37,6 +39,7 @@ from kelpie.repair.replica_placement import (
     from_json,
     moves_for,
 )
+from kelpie.repair.throttle import Throttle, left_over
 from kelpie.repair.zookeeper import ZooKeeper, connected
 
 T = TypeVar("T")
@@ -55,14 +58,29 @@ class ReassignmentOptions:
     goals: Mapping[int, tuple[int, ...]] | None = None
     """The assignment that is wanted, instead of a file: what an undo goes back to."""
     undoes: str = ""
+    throttle: int = 0
+    """Bytes a second that each broker may copy; 0: as many as it can."""
 
 
-async def reassign(nodes: Nodes, options: ReassignmentOptions, zookeeper: str | None = None) -> Repair:
-    """What would mend the offsets topic. Raises CannotRepair, ClientError."""
+async def reassign(
+    nodes: Nodes,
+    options: ReassignmentOptions,
+    zookeeper: str | None = None,
+    earlier: Observations | None = None,
+) -> Repair:
+    """What would mend the offsets topic. `earlier`: what the store has. Raises CannotRepair, ClientError."""
     cluster = await survey_cluster(nodes)
+    if options.throttle and not await can_reassign(nodes):
+        raise CannotRepair("--throttle needs Kafka 2.4 or later.")
     if await can_reassign(nodes):
-        topic = await _offsets_topic(nodes, cluster)
+        limit = None if options.throttle or options.undoes else await left_over(nodes, records())
+        if limit is not None:
+            topic = await _offsets_topic(nodes, cluster)
+            if not topic.moving and not _moves(topic, options).moves:
+                return _unthrottle(nodes, limit)
+        topic = replace(await _offsets_topic(nodes, cluster), last_seen=_last_seen(earlier))
         moves = _moves(topic, options)
+        topic = replace(topic, copied=await _copied(nodes, moves))
         begin = partial(begin_moves, nodes, moves.after)
         wait = partial(wait_for_moves, nodes, topic.partitions, options.wait_s)
         return _repair(nodes, topic, moves, options, begin=begin, wait=wait)
@@ -106,6 +124,8 @@ async def cancel(nodes: Nodes) -> Repair:
 async def _offsets_topic(nodes: Nodes, cluster: ClusterView) -> OffsetsTopicState:
     racks = {broker.node_id: broker.rack for broker in cluster.brokers.values() if broker.alive}
     names = cluster.topics.get(OFFSETS_TOPIC, ())
+    unsure = unreached(cluster)
+    racks |= {node: cluster.brokers[node].rack for node in unsure}
     ongoing = await ongoing_moves(nodes, [name.partition for name in names])
     placements = []
     for name in names:
@@ -117,7 +137,23 @@ async def _offsets_topic(nodes: Nodes, cluster: ClusterView) -> OffsetsTopicStat
         f"{OFFSETS_TOPIC}-{move.partition} is on its way to {listed(move.target)}"
         for move in ongoing.values()
     )
-    return OffsetsTopicState(cluster, racks, tuple(placements), moving)
+    return OffsetsTopicState(cluster, racks, tuple(placements), moving, unsure=unsure)
+
+
+def unreached(cluster: ClusterView) -> dict[int, str]:
+    """Brokers that do not answer here, and that the cluster itself does not count as gone, with why not.
+
+    A living leader that has a broker in sync, or a living broker that lists it, hears from it.
+    """
+    views = [
+        view for name in cluster.topics.get(OFFSETS_TOPIC, ()) if (view := cluster.view(name)) is not None
+    ]
+    in_sync = {node for view in views if cluster.is_alive(view.leader) for node in view.in_sync}
+    return {
+        broker.node_id: broker.reason
+        for broker in cluster.brokers.values()
+        if broker.alive is None or (broker.alive is False and broker.node_id in in_sync)
+    }
 
 
 async def _through_zookeeper(
@@ -167,7 +203,7 @@ def _moves(topic: OffsetsTopicState, options: ReassignmentOptions) -> ReplicaMov
     racks = {
         node: rack for node, rack in topic.racks.items() if not options.brokers or node in options.brokers
     }
-    return moves_for(topic.placements, racks, options.replication, living=topic.racks)
+    return moves_for(topic.placements, racks, options.replication, living=topic.racks, unsure=topic.unsure)
 
 
 def _moves_from(topic: OffsetsTopicState, file: Path) -> ReplicaMoves:
@@ -186,9 +222,11 @@ def _moves_to(
         goal = wanted.get(TopicPartition(OFFSETS_TOPIC, placement.partition), placement.replicas)
         if goal != placement.replicas:
             moves.append(ReplicaMove(placement.partition, placement.replicas, goal))
-    dead = {node for move in moves for node in move.added if node not in topic.racks}
+    dead = {node for move in moves for node in move.added if node not in topic.racks or node in topic.unsure}
     if dead:
-        raise CannotRepair(f"{source} wants replicas on broker {listed(sorted(dead))}, which is dead.")
+        raise CannotRepair(
+            f"{source} wants replicas on broker {listed(sorted(dead))}, which cannot be reached."
+        )
     return ReplicaMoves(tuple(moves), ())
 
 
@@ -201,7 +239,8 @@ def _repair(
     begin: Callable[[], Awaitable[None]],
     wait: Callable[[], Awaitable[Collection[object]]],
 ) -> Repair:
-    change = ReplicasChange(moves.before, moves.after, topic.zookeeper)
+    throttle = Throttle.of(options.throttle, moves.moves) if options.throttle else None
+    change = ReplicasChange(moves.before, moves.after, topic.zookeeper, options.throttle)
     record = record_of(nodes, COMMAND, OFFSETS_TOPIC, title_of(moves), change, undoes=options.undoes)
 
     async def hand_over() -> str:
@@ -217,7 +256,40 @@ def _repair(
             )
         return "All new replicas are in sync; the old ones are gone."
 
-    plan = plan_reassignment(topic, moves, record, options.wait_s)
-    if moves.moves:
+    plan = plan_reassignment(topic, moves, record, options.wait_s, throttle)
+    if not moves.moves:
+        return Repair(plan, (watch,) if plan.steps else ())
+    if throttle is None:
         return Repair(plan, (record.note, hand_over, watch))
-    return Repair(plan, (watch,) if plan.steps else ())
+    limit, take_back = partial(throttle.set, nodes), partial(throttle.take_back, nodes)
+    return Repair(plan, (record.note, limit, hand_over, watch, take_back))
+
+
+def _unthrottle(nodes: Nodes, throttle: Throttle) -> Repair:
+    """The copying of an earlier run has ended, and its limit is still there."""
+    step = Step(
+        f"Take back the limit of {throttle.bytes_per_s:,} bytes/s that an earlier run has set",
+        "Brokers copy replicas as fast as they can again.",
+        ManualStep("not needed: nothing is copied now."),
+    )
+    plan = Plan(COMMAND, f"All replicas of {OFFSETS_TOPIC} are copied.", (step,))
+    return Repair(plan, (partial(throttle.take_back, nodes),))
+
+
+def _last_seen(earlier: Observations | None) -> dict[int, Instant]:
+    """When surveys last reached each broker."""
+    seen: dict[int, Instant] = {}
+    for row in earlier.brokers if earlier is not None else ():
+        if row.alive and row.at is not None:
+            seen[row.node_id] = max(row.at, seen.get(row.node_id, 0))
+    return seen
+
+
+async def _copied(nodes: Nodes, moves: ReplicaMoves) -> int | None:
+    """How many bytes new replicas have to copy; None: brokers do not tell (before Kafka 1.0)."""
+    added = {TopicPartition(OFFSETS_TOPIC, move.partition): len(move.added) for move in moves.moves}
+    rows = await Admin(nodes).log_sizes(added)
+    sizes = {row.name: row.size for row in rows if not row.error}
+    if any(count and name not in sizes for name, count in added.items()):
+        return None
+    return sum(sizes[name] * count for name, count in added.items() if count)

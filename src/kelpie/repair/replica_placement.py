@@ -65,8 +65,10 @@ def moves_for(
     racks: Mapping[int, str | None],
     replication: int | None = None,
     living: Collection[int] = (),
+    unsure: Collection[int] = (),
 ) -> ReplicaMoves:
-    """`racks`: of every living broker that may hold replicas; `living`: further brokers, that may lead.
+    """`racks`: of every broker that may hold replicas; `living`: further brokers, that may lead; `unsure`:
+    those of `racks` that could not be reached. They keep the replicas that they have, and get no new ones.
 
     Raises CannotRepair.
     """
@@ -85,7 +87,7 @@ def moves_for(
             continue
         # Without a wish, no replica on a living broker is removed.
         kept = sum(node in racks for node in placement.replicas) if replication is None else 0
-        after = _placed(placement, racks, max(wanted, kept), load)
+        after = _placed(placement, racks, max(wanted, kept), load, unsure)
         if after != placement.replicas:
             moves.append(ReplicaMove(placement.partition, placement.replicas, after))
     return ReplicaMoves(tuple(moves), tuple(leaderless))
@@ -110,20 +112,25 @@ def _wanted(racks: Mapping[int, str | None], replication: int | None) -> int:
 
 
 def _placed(
-    placement: Placement, racks: Mapping[int, str | None], wanted: int, load: dict[int, int]
+    placement: Placement,
+    racks: Mapping[int, str | None],
+    wanted: int,
+    load: dict[int, int],
+    unsure: Collection[int],
 ) -> tuple[int, ...]:
     """The new replicas of a partition. Counts them in `load`."""
+    receivers = {node: rack for node, rack in racks.items() if node not in unsure}
     kept = [node for node in placement.replicas if node in racks]
     while len(kept) > wanted:
         leaving = _superfluous(kept, placement, racks, load)
         kept.remove(leaving)
         load[leaving] -= 1
-    while len(kept) < wanted:
-        kept.append(_next(kept, racks, load))
+    while len(kept) < wanted and not receivers.keys() <= set(kept):
+        kept.append(_next(kept, racks, load, receivers))
         load[kept[-1]] += 1
-    if len({racks[node] for node in kept}) == 1 and len(set(racks.values())) > 1:
+    if len({racks[node] for node in kept}) == 1 and set(receivers.values()) - {racks[node] for node in kept}:
         leaving = _superfluous(kept, placement, racks, load)
-        coming = _next([node for node in kept if node != leaving], racks, load)
+        coming = _next([node for node in kept if node != leaving], racks, load, receivers)
         kept[kept.index(leaving)] = coming
         load[coming] += 1
         load[leaving] -= 1
@@ -134,11 +141,16 @@ def _placed(
     return tuple(kept)
 
 
-def _next(kept: Collection[int], racks: Mapping[int, str | None], load: Mapping[int, int]) -> int:
+def _next(
+    kept: Collection[int],
+    racks: Mapping[int, str | None],
+    load: Mapping[int, int],
+    receivers: Collection[int],
+) -> int:
     """A broker in a new rack if there is one; of those the one with the fewest replicas."""
     used = {racks[node] for node in kept}
     return min(
-        (node for node in racks if node not in kept),
+        (node for node in receivers if node not in kept),
         key=lambda node: (racks[node] in used, load[node], node),
     )
 
