@@ -14,7 +14,7 @@ a folder that cannot be written, is left alone. `words` says what was wrong.
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -35,6 +35,8 @@ from kelpie.observations.earlier import (
 from kelpie.observations.encoding import rows_by_kind
 
 T = TypeVar("T")
+Found = tuple[str | None, str]
+"""A group, or None for the cluster, and the code of a finding."""
 
 _FILE = "surveys.sqlite3"
 _FORMAT = 2
@@ -57,6 +59,10 @@ CREATE TABLE IF NOT EXISTS seen (
 CREATE TABLE IF NOT EXISTS illness (
     cluster TEXT NOT NULL, name BLOB NOT NULL, code TEXT NOT NULL, since INTEGER NOT NULL,
     at INTEGER NOT NULL, PRIMARY KEY (cluster, name, code, since)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS found (
+    cluster TEXT NOT NULL, name BLOB NOT NULL, code TEXT NOT NULL, severity TEXT NOT NULL,
+    PRIMARY KEY (cluster, name, code)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS address (
     address TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL, at INTEGER NOT NULL
@@ -107,11 +113,14 @@ class Store:
         addresses: Iterable[str] = (),
         *,
         ill: Iterable[Illness] = (),
+        found: Mapping[Found, str] | None = None,
+        of_groups: Iterable[str] | None = None,
     ) -> None:
         """Keep what was seen now. Rows that were recalled are not taken for new.
 
         `gone`: groups that their own coordinator does not know any more. After a day they are forgotten.
         `ill`: groups that were found not to consume.
+        `found`: the severity of each finding of this examination, which was one `of_groups`, or of all.
         `addresses`: where the cluster was found, for the day on which nobody there answers.
         """
 
@@ -120,8 +129,23 @@ class Store:
             database.executemany("INSERT OR REPLACE INTO address VALUES (?, ?, ?)", rows)
             _remember(database, cluster, seen, at, gone)
             _remember_illness(database, cluster, ill, at)
+            if found is not None:
+                _remember_found(database, cluster, found, of_groups)
 
         self._within(use, None)
+
+    def found(self, cluster: str) -> dict[Found, str]:
+        """The severity of each finding of the last examination, by group (None: the cluster) and code."""
+        if not self.path.exists():
+            return {}
+        return self._within(lambda database: _found(database, cluster), {})
+
+    def clusters(self) -> list[str]:
+        """The names under which clusters are kept."""
+        if not self.path.exists():
+            return []
+        query = "SELECT DISTINCT cluster FROM address ORDER BY cluster"
+        return self._within(lambda database: [name for (name,) in database.execute(query)], [])
 
     def _within(self, use: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         for attempt in (1, 2):
@@ -256,6 +280,25 @@ def _remember_illness(
         )
         if not goes_on.rowcount:
             database.execute("INSERT OR REPLACE INTO illness VALUES (?, ?, ?, ?, ?)", (*key, row.since, at))
+
+
+def _remember_found(
+    database: sqlite3.Connection, cluster: str, found: Mapping[Found, str], of_groups: Iterable[str] | None
+) -> None:
+    if of_groups is None:
+        database.execute("DELETE FROM found WHERE cluster = ?", (cluster,))
+    else:
+        names = ((cluster, _written_name(group)) for group in ("", *of_groups))
+        database.executemany("DELETE FROM found WHERE cluster = ? AND name = ?", names)
+    database.executemany(
+        "INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?)",
+        ((cluster, _written_name(group or ""), code, word) for (group, code), word in found.items()),
+    )
+
+
+def _found(database: sqlite3.Connection, cluster: str) -> dict[Found, str]:
+    rows = database.execute("SELECT name, code, severity FROM found WHERE cluster = ?", (cluster,))
+    return {(name.decode("utf-8", "surrogatepass") or None, code): word for name, code, word in rows}
 
 
 def _offsets(seen: Observations, at: Instant) -> dict[str, list[Committed]]:

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +27,7 @@ from kelpie.cli.examining import (
     severity,
     store_for,
 )
+from kelpie.cli.text_table import terminal_width
 from kelpie.cluster.commands import with_properties
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
@@ -146,7 +146,7 @@ def _print(arguments: argparse.Namespace, diagnosis: Diagnosis) -> None:
     else:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         colour = sys.stdout.isatty() and not plain
-        width = shutil.get_terminal_size((terminal.WIDTH, 24)).columns
+        width = terminal_width() or terminal.WIDTH
         print(terminal.render(diagnosis, colour=colour, width=width, is_full=arguments.full), end="")
 
 

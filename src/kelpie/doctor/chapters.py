@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from kelpie.doctor.diagnosis import Diagnosis
-from kelpie.doctor.finding import Acknowledgement, Finding, Severity
+from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.rule import Presentation
 from kelpie.doctor.rules import rules
+from kelpie.observations.acknowledgement import Acknowledgement
 
 _TOLD, _IN_LINES = 3, 6
 """So many chapters are told on one screen; so many more have a line."""
@@ -158,7 +159,7 @@ class Brief:
     counted: tuple[Chapter, ...]
     """Only counted."""
     notices: tuple[Chapter, ...]
-    """Notices, and what is over: named together in a sentence."""
+    """Named together in a sentence."""
     acknowledged: tuple[tuple[Acknowledgement, tuple[Finding, ...]], ...]
 
 
@@ -167,7 +168,7 @@ def brief(diagnosis: Diagnosis) -> Brief:
     worth_telling: list[Chapter] = []
     less: list[Chapter] = []
     for each in of_all:
-        (worth_telling if each.severity > Severity.NOTICE and not each.is_over else less).append(each)
+        (worth_telling if each.severity > Severity.NOTICE else less).append(each)
     known: dict[Acknowledgement, list[Finding]] = {}
     for finding in diagnosis.findings:
         if finding.acknowledged is not None:

@@ -7,12 +7,13 @@ from typing import NamedTuple
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.causes import linked
-from kelpie.doctor.finding import Acknowledgement, Finding, Judgement, Severity, Undetermined
+from kelpie.doctor.finding import Finding, Judgement, Severity, Undetermined, is_covered
 from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
+from kelpie.observations.acknowledgement import Acknowledgement
 from kelpie.observations.groups import OTHER_KINDS
 
 _STALLED = "KLP309"
@@ -118,22 +119,13 @@ class Diagnosis:
 
     def acknowledged(self, known: Sequence[Acknowledgement]) -> "Diagnosis":
         """The same, with the findings marked that people know about."""
-        by_code: dict[str, list[Acknowledgement]] = {}
-        for each in known:
-            by_code.setdefault(each.code, []).append(each)
         now = self.cluster.now
-        return replace(
-            self,
-            findings=tuple(
-                replace(
-                    finding,
-                    acknowledged=next(
-                        (each for each in by_code.get(finding.code, ()) if each.covers(finding, now)), None
-                    ),
-                )
-                for finding in self.findings
-            ),
-        )
+
+        def marked(finding: Finding) -> Finding:
+            covering = (each for each in known if is_covered(finding, each, now))
+            return replace(finding, acknowledged=next(covering, None))
+
+        return replace(self, findings=tuple(map(marked, self.findings)))
 
     @property
     def unacknowledged(self) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kelpie.model.time import Instant
 from kelpie.observations import Event
+from kelpie.observations.acknowledgement import Acknowledgement
 
 
 class Severity(IntEnum):
@@ -27,6 +28,11 @@ class Severity(IntEnum):
     @property
     def word(self) -> str:
         return self.name.lower()
+
+    @classmethod
+    def of(cls, word: str) -> "Severity":
+        """From its word, in any case. Raises KeyError."""
+        return cls[word.upper()]
 
 
 class ObservedRow(Protocol):
@@ -66,29 +72,6 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledgement:
-    """A person knows about a finding, for a while. `kelpie ack` makes it, the store keeps it."""
-
-    group: str | None
-    """A name or a pattern ("billing-*"). None: what concerns the cluster as a whole."""
-    code: str
-    severity: Severity
-    """A finding that is worse than this is told as if nobody knew about it."""
-    until: Instant
-    by: str
-    why: str
-    at: Instant
-    """When it was acknowledged."""
-
-    def covers(self, finding: "Finding", now: Instant) -> bool:
-        if finding.code != self.code or finding.severity > self.severity or now >= self.until:
-            return False
-        if self.group is None or finding.group is None:
-            return self.group is finding.group
-        return self.group == finding.group or fnmatchcase(finding.group, self.group)
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """A fault that is there. `group` is None when it concerns the cluster as a whole."""
 
@@ -119,6 +102,20 @@ class Finding:
     """Ids of the findings that explain this one."""
     acknowledged: Acknowledgement | None = None
     """Somebody knows about it: it does not count for the verdict and the exit status."""
+
+
+def is_covered(finding: Finding, known: Acknowledgement, now: Instant) -> bool:
+    """Whether a person knows about this finding: not beyond the time, and not if it got worse."""
+    if finding.code != known.code or now >= known.until or finding.severity > Severity.of(known.severity):
+        return False
+    return names_group(known.group, finding.group)
+
+
+def names_group(pattern: str | None, group: str | None) -> bool:
+    """Whether an acknowledgement of this name or pattern means the group. None is the cluster."""
+    if pattern is None or group is None:
+        return pattern is group
+    return pattern == group or fnmatchcase(group, pattern)
 
 
 @dataclass(frozen=True, slots=True)

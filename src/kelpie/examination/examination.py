@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kelpie.acknowledgements import Acknowledgements, UnreadableAcknowledgements
 from kelpie.client.admin.admin import Admin
 from kelpie.client.client_errors import ClientError
 from kelpie.client.history import BYTES_PER_PARTITION, read_history
@@ -63,8 +64,17 @@ class Examination:
         diagnosis, cases = self._judge(rows, now)
         if self.store is not None and of_brokers.answered:
             assert now is not None
-            gone, ill = _gone(diagnosis), ill_groups(diagnosis, now)
-            self.store.remember(of_brokers.cluster, of_brokers.rows, now, gone, of_brokers.addresses, ill=ill)
+            self.store.remember(
+                of_brokers.cluster,
+                of_brokers.rows,
+                now,
+                _gone(diagnosis),
+                of_brokers.addresses,
+                ill=ill_groups(diagnosis, now),
+                found=_severities(diagnosis),
+                of_groups=None if diagnosis.cluster.all_groups else diagnosis.groups,
+            )
+            diagnosis = self._acknowledged(self.store, diagnosis, of_brokers.cluster)
         saw_anything = of_brokers.answered or has_rows(of_zookeeper) or has_rows(self.evidence)
         return Examined(diagnosis, saw_anything, cases)
 
@@ -84,6 +94,15 @@ class Examination:
             rows = await self._survey(nodes, earlier)
         answered = any(broker.alive for broker in rows.brokers)
         return _Answers(rows, earlier, name, tuple(addresses_of(nodes)), answered)
+
+    @staticmethod
+    def _acknowledged(store: Store, diagnosis: Diagnosis, cluster: str) -> Diagnosis:
+        try:
+            known = Acknowledgements(store.path.parent).of(cluster)
+        except UnreadableAcknowledgements as error:
+            store.words.append(f"{error}. Nothing counts as acknowledged.")
+            return diagnosis
+        return diagnosis.acknowledged(known) if known else diagnosis
 
     async def _ask_zookeeper(self) -> Observations:
         if self.zookeeper is None:
@@ -184,6 +203,15 @@ def ill_groups(diagnosis: Diagnosis, now: Instant) -> list[Illness]:
     ]
 
 
+def _severities(diagnosis: Diagnosis) -> dict[tuple[str | None, str], str]:
+    """Of each group and code the worst finding: `kelpie ack` asks what it was last."""
+    worst: dict[tuple[str | None, str], Severity] = {}
+    for finding in diagnosis.findings:
+        key = (finding.group, finding.code)
+        worst[key] = max(finding.severity, worst.get(key, finding.severity))
+    return {key: severity.word for key, severity in worst.items()}
+
+
 class Changes(NamedTuple):
     new: tuple[Finding, ...]
     """Findings that the diagnosis before did not have."""
@@ -192,14 +220,12 @@ class Changes(NamedTuple):
 
 
 def changes(before: Diagnosis, after: Diagnosis) -> Changes:
-    """Findings of the same code, group and cause are the same finding, whatever their texts say."""
-    old = {_identity(finding): finding for finding in before.findings}
-    new = {_identity(finding): finding for finding in after.findings}
+    """Findings with the same id are the same finding, whatever their texts say. One that is acknowledged is
+    none; so it is new when that ends.
+    """
+    old = {finding.id: finding for finding in before.unacknowledged}
+    new = {finding.id: finding for finding in after.unacknowledged}
     return Changes(
         tuple(finding for identity, finding in new.items() if identity not in old),
         tuple(finding for identity, finding in old.items() if identity not in new),
     )
-
-
-def _identity(finding: Finding) -> tuple[str, str | None, str]:
-    return finding.code, finding.group, finding.cause

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from kelpie.doctor.causes import linked
 from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis, Waiting, diagnose_all
-from kelpie.doctor.finding import Acknowledgement, Finding, Remedy, Severity
+from kelpie.doctor.finding import Finding, Remedy, Severity
 from kelpie.doctor.rendering.terminal import render
 from kelpie.doctor.report import others, verdict
 from kelpie.doctor.rules import rules
+from kelpie.observations.acknowledgement import Acknowledgement
 from tests.doctor.building import HOUR, MINUTE, NOW, a_case, a_cluster, a_state
 
 ONE_SCREEN = 40
@@ -82,7 +83,7 @@ def test_the_cause_is_told_and_what_follows_is_folded_under_it() -> None:
     assert 0 == head < cause < so < what
     assert "100 groups read partitions without a leader (KLP311)" in page
     assert "100 groups have stopped (KLP310)" in page
-    assert "g-99 (100 for 1 h 39 min)" in " ".join(page.split())
+    assert "g-99 (100 records waiting for 1 h 39 min), g-98 (99 for 1 h 38 min)" in " ".join(page.split())
 
 
 def test_the_worst_is_the_one_for_which_most_records_wait_longest() -> None:
@@ -128,14 +129,14 @@ def test_a_healthy_cluster_says_so_in_three_lines() -> None:
 def test_what_people_know_about_is_one_line_and_sets_no_status() -> None:
     """Until it expires, or gets worse."""
     diagnosis = a_diagnosis(*(a_finding("KLP310", f"batch-{at}", Severity.WARNING) for at in range(40)))
-    known = Acknowledgement("batch-*", "KLP310", Severity.WARNING, NOW + HOUR, "ann", "moves on Monday", NOW)
+    known = Acknowledgement("batch-*", "KLP310", "warning", NOW + HOUR, "ann", "moves on Monday", NOW)
     told = diagnosis.acknowledged([known])
     assert told.worst is None
     assert chapters(told) == ()
     page = " ".join(render(told).split())
     assert "Acknowledged until 2027-01-15 09:00:00 UTC by ann: moves on Monday (KLP310 batch-0" in page
     assert diagnosis.acknowledged([replace(known, until=NOW)]).worst is Severity.WARNING
-    assert diagnosis.acknowledged([replace(known, severity=Severity.NOTICE)]).worst is Severity.WARNING
+    assert diagnosis.acknowledged([replace(known, severity="notice")]).worst is Severity.WARNING
     assert diagnosis.acknowledged([replace(known, group="batch-1")]).worst is Severity.WARNING
     assert diagnosis.acknowledged([replace(known, code="KLP309")]).worst is Severity.WARNING
 
@@ -143,7 +144,7 @@ def test_what_people_know_about_is_one_line_and_sets_no_status() -> None:
 def test_an_effect_stays_visible_when_only_its_cause_is_acknowledged() -> None:
     """That a broker is gone is known; that a group stopped because of it may not be."""
     diagnosis = an_incident(2)
-    known = Acknowledgement(None, "KLP100", Severity.CRITICAL, NOW + HOUR, "ann", "known", NOW)
+    known = Acknowledgement(None, "KLP100", "critical", NOW + HOUR, "ann", "known", NOW)
     assert {part.code for chapter in chapters(diagnosis.acknowledged([known])) for part in chapter.parts} == {
         "KLP310",
         "KLP311",
@@ -166,7 +167,7 @@ _FINDINGS = st.lists(
 @given(_FINDINGS, st.sampled_from([None, "a", "*"]))
 def test_every_finding_is_told_once(findings: list[Finding], known: str | None) -> None:
     """As itself, folded under its cause, in a line, or counted: nothing is lost, nothing told twice."""
-    acknowledgement = Acknowledgement(known, "KLP310", Severity.WARNING, NOW + HOUR, "ann", "known", NOW)
+    acknowledgement = Acknowledgement(known, "KLP310", "warning", NOW + HOUR, "ann", "known", NOW)
     diagnosis = a_diagnosis(*findings).acknowledged([acknowledgement])
     told = brief(diagnosis)
     places = [*told.chapters, *told.lines, *told.counted, *told.notices]

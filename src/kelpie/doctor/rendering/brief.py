@@ -4,7 +4,7 @@ A cause is told with what follows from it under it. However many groups there ar
 every finding is told, named in a line, or counted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kelpie.doctor.chapters import Brief, Chapter, Part, brief
 from kelpie.doctor.diagnosis import Diagnosis
@@ -16,7 +16,7 @@ from kelpie.model.words import counted, duration, listed, moment
 
 _MOST_NAMES = 6
 _MOST_CONSEQUENCES = 6
-_MOST_ADVICE = (4, 2)
+_MOST_ADVICE = (3, 2)
 """With one chapter on the page, and with several."""
 _MOST_NOTICES = 6
 _MOST_LINES = 3
@@ -113,19 +113,19 @@ def _counted(part: Part) -> str:
     return f"{counted(len(part.groups), 'group')} {said or f'with {part.name}'} ({part.code})"
 
 
-def _groups(diagnosis: Diagnosis, groups: tuple[str, ...] | list[str]) -> str:
-    """Names, each with the records that wait for it and for how long, as far as that is known."""
-    texts = []
+def _groups(diagnosis: Diagnosis, groups: Sequence[str]) -> str:
+    """As in "a (12 records waiting for 3 min), b (4 for 1 min), c", as far as that is known."""
+    texts: list[str] = []
+    what = " records waiting"
     for group in groups[:_MOST_NAMES]:
         waiting = diagnosis.waiting.get(group)
         if waiting is None:
             texts.append(group)
             continue
         age = f" for {duration(diagnosis.cluster.now - waiting.since)}" if waiting.since is not None else ""
-        texts.append(f"{group} ({waiting.records:,}{age})")
-    are_known = any(group in diagnosis.waiting for group in groups[:_MOST_NAMES])
-    head = "(records waiting) " if are_known else ""
-    return head + names([*texts, *groups[_MOST_NAMES:]], _MOST_NAMES)
+        texts.append(f"{group} ({waiting.records:,}{what}{age})")
+        what = ""
+    return names([*texts, *groups[_MOST_NAMES:]], _MOST_NAMES)
 
 
 def _advice(chapter: Chapter, page: Page, most: int) -> Iterator[str]:
@@ -170,17 +170,14 @@ def _line(part: Part) -> str:
 
 
 def _notices(told: Brief, page: Page) -> Iterator[str]:
-    """All notices in a sentence, and what is over in another."""
-    of_now = [chapter for chapter in told.notices if not chapter.is_over]
-    over = [chapter for chapter in told.notices if chapter.is_over]
-    for title, chapters in (("Notices", of_now), ("Over", over)):
-        parts = [part for chapter in chapters for part in chapter.parts]
-        texts = [f"{part.code} {part.name} ({_whom(part)})" for part in parts]
-        if texts:
-            more = parts[_MOST_NOTICES:]
-            number = sum(len(part.findings) for part in more)
-            rest = f"; and {counted(number, 'more finding')}" if more else ""
-            yield from page.wrapped(f"{title}: {'; '.join(texts[:_MOST_NOTICES])}{rest}.", "", "  ")
+    """All notices in a sentence."""
+    parts = [part for chapter in told.notices for part in chapter.parts]
+    if not parts:
+        return
+    texts = [f"{part.code} {part.name} ({_whom(part)})" for part in parts]
+    number = sum(len(part.findings) for part in parts[_MOST_NOTICES:])
+    rest = f"; and {counted(number, 'more finding')}" if number else ""
+    yield from page.wrapped(f"Notices: {'; '.join(texts[:_MOST_NOTICES])}{rest}.", "", "  ")
 
 
 def _whom(part: Part) -> str:
@@ -201,15 +198,21 @@ def _acknowledged(told: Brief, page: Page) -> Iterator[str]:
 
 
 def _unknown(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
-    """What could not be asked or judged: a line each."""
+    """What could not be asked or judged."""
     rows = reasons(diagnosis)
-    for what, things, reason in rows[:_MOST_LINES]:
-        is_file = what.startswith("file")
-        text = f"Not read: {counted(len(things), 'file')}" if is_file else f"Not asked: {what} "
-        text += "" if is_file else names(things, _MOST_LINES)
-        yield from page.wrapped(f"{text}: {_short(reason)}", "", "  ")
-    if len(rows) > _MOST_LINES:
-        yield f"Not asked, too: {sum(len(things) for _, things, _ in rows[_MOST_LINES:]):,} more."
+    if is_judged(diagnosis) and rows:
+        kinds = [
+            f"{len(things):,} {what}" if len(things) > 1 else f"{what} {things[0]}"
+            for what, things, _ in rows
+        ]
+        text = f"Not asked: {names(kinds, _MOST_LINES)}; --full says why."
+        yield from page.wrapped(text, "", "  ")
+    else:
+        for what, things, reason in rows[:_MOST_LINES]:
+            text = f"Not asked: {what} {names(things, _MOST_LINES)}: {_short(reason)}"
+            yield from page.wrapped(text, "", "  ")
+        if len(rows) > _MOST_LINES:
+            yield f"Not asked, too: {sum(len(things) for _, things, _ in rows[_MOST_LINES:]):,} more."
     if nobody_answered(diagnosis):
         if diagnosis.groups:
             text = f"Known from before: {counted(len(diagnosis.groups), 'group')}"
