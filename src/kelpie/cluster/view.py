@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kelpie.cluster.log_ends import ends_over_time
 from kelpie.cluster.mappings import MappingHistory, mapping_history
 from kelpie.cluster.outages import Outage
 from kelpie.cluster.topics import NO_TOPICS, Existence, Topics
@@ -150,6 +151,17 @@ class ClusterView:
 
     @cached_property
     def _best(self) -> dict[TopicPartition, PartitionView | None]:
+        return {}
+
+    def ends_over_time(self, partition: TopicPartition) -> tuple[LogEnds, ...]:
+        """Where its log ended, by time. All groups that read it share this."""
+        known = self._ends_over_time.get(partition)
+        if known is None:
+            known = self._ends_over_time[partition] = ends_over_time(self.ends.get(partition, ()))
+        return known
+
+    @cached_property
+    def _ends_over_time(self) -> dict[TopicPartition, tuple[LogEnds, ...]]:
         return {}
 
     def is_alive(self, node_id: int) -> bool | None:

@@ -19,7 +19,6 @@ from kelpie.doctor.positions import (
     Point,
     Rhythm,
     Track,
-    ends_of,
 )
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -107,12 +106,12 @@ class Case:
         """As it was described last."""
         return self.states[-1] if self.states else None
 
-    @property
+    @cached_property
     def described(self) -> GroupState | None:
         """The newest description without an error."""
         return next((state for state in reversed(self.states) if state.error is ErrorCode.NONE), None)
 
-    @property
+    @cached_property
     def members(self) -> tuple[Member, ...] | None:
         """As last described, or of the last generation in the offsets topic. None: unknown."""
         state = self.described
@@ -198,7 +197,7 @@ class Case:
         unreachable = broker is not None and broker.alive is None and bool(broker.reason)
         return unreachable or self.cluster.has_leader(partition) is False
 
-    @property
+    @cached_property
     def offsets_are_known(self) -> bool:
         """Whether the coordinator said what is committed, so that what it left out does not exist."""
         newest = next((answer for answer in reversed(self.answers) if answer.asked == "OffsetFetch"), None)
@@ -210,7 +209,7 @@ class Case:
         row = self.committed.get(name)
         return row is not None and (row.offset >= 0 or row.error != 0)
 
-    @property
+    @cached_property
     def committed_rows(self) -> list[Committed]:
         """The committed offsets of topics that exist."""
         return [
@@ -366,7 +365,7 @@ class Case:
             offset = current.offset if current is not None and not current.error else NO_OFFSET
         if current is None and rows:
             offset, kept = NO_OFFSET, []  # Surveys saw it, and the last one did not.
-        return Track(name, offset, tuple(kept), ends_of(self.cluster, name), now)
+        return Track(name, offset, tuple(kept), self.cluster.ends_over_time(name), now)
 
 
 def _ordered(names: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:

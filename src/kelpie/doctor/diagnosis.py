@@ -1,6 +1,7 @@
 """All rules on all cases; findings with what explains them; incidents: findings with the same cause."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -156,7 +157,7 @@ def _order(incident: Incident) -> tuple[int, str, int, str]:
 def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
     """All rules on one group. The live doctor and the pipeline both call this."""
     # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
-    return _diagnose(replace(case))
+    return _diagnose(copy(case))
 
 
 def _diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
@@ -188,7 +189,7 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
     findings, undecided = diagnose_cluster(cluster, cases)
     waiting: dict[str, Waiting] = {}
     for case in cases:
-        judged = replace(case)
+        judged = copy(case)
         findings_of_group, undecided_of_group = _diagnose(judged)
         findings += findings_of_group
         undecided += undecided_of_group

@@ -16,13 +16,12 @@ None.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import LogEnds
@@ -139,39 +138,6 @@ class Track:
         """Where it stood, as the newest row of that time or before it says."""
         at = bisect_right(self.points, moment, key=lambda point: point.at)
         return self.points[at - 1].offset if at else None
-
-
-def ends_of(cluster: ClusterView, name: TopicPartition) -> tuple[LogEnds, ...]:
-    """By time, those with the end of the log.
-
-    The answer to "where did the log end an hour ago?" proves nothing if it is the first record of the log:
-    what was there then may have been deleted since. Tools print no last stable offset: if two surveys before
-    saw the same one, it counts.
-    """
-    rows = cluster.ends.get(name, ())
-    begin = next((end.earliest for end in reversed(rows) if end.earliest != NO_OFFSET and not end.error), 0)
-    ends = [
-        end
-        for end in rows
-        if not end.error
-        and end.latest != NO_OFFSET
-        and not (end.earliest == NO_OFFSET and begin > 0 and end.latest <= begin)
-    ]
-    return tuple(_held(sorted(ends, key=lambda end: end.at or 0)))
-
-
-def _held(ends: Iterable[LogEnds]) -> Iterator[LogEnds]:
-    """Fills in the last stable offset where a row lacks it and the two rows before had the same one."""
-    last: LogEnds | None = None
-    is_held = False
-    for end in ends:
-        if end.stable != NO_OFFSET:
-            is_held = last is not None and last.stable == end.stable < last.latest
-            last = end
-        elif is_held and last is not None:
-            yield end._replace(stable=last.stable)
-            continue
-        yield end
 
 
 # Rhythm.

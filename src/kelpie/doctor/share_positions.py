@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence
-from kelpie.doctor.positions import STANDSTILL_MS, ends_of
+from kelpie.doctor.positions import STANDSTILL_MS
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -97,7 +97,7 @@ def share_tracks(case: Case) -> list[ShareTrack]:
 def _tracks(case: Case, states: list[GroupState]) -> Iterator[ShareTrack]:
     by_state = [(state, {row.name: row for row in state.share_positions}) for state in states]
     for name in by_state[-1][1]:
-        ends = ends_of(case.cluster, name)
+        ends = case.cluster.ends_over_time(name)
         end = ends[-1] if ends else None
         looks = tuple((state, rows[name]) for state, rows in by_state if name in rows)
         is_empty = end is not None and end.earliest == end.latest

@@ -196,7 +196,7 @@ def _repeated(placed: Placed, seen: set[object]) -> bool:
         return False
     content: object
     if isinstance(row, Commit):
-        content = (placed.offset, row[:-1])
+        content = (placed.offset, row._replace(source=""))
     else:
         content = (placed.offset, row.group, row.generation if isinstance(row, Generation) else None)
     if content in seen:

@@ -28,6 +28,7 @@ from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitValue
+from kelpie.wire.offsets_topic.plain_commit import PlainCommit, read_plain_commit
 from kelpie.wire.records import ControlType, Record, RecordBatch, read_batches
 from kelpie.wire.schema import NO_UUID
 
@@ -56,6 +57,8 @@ class OffsetsPartition:
         self._pending: dict[int, list[Placed]] = {}
         self._producer_epochs: dict[int, int] = {}
         self._newest: Instant | None = None
+        self._id_texts = {NO_UUID: ""}
+        """Ids of topics as text: most commits have one of a few."""
         self.next_offset: int | None = None
         """Behind the last batch that was read."""
 
@@ -133,9 +136,12 @@ class OffsetsPartition:
                 yield Placed(record.offset, row)
 
     def _record(self, record: Record, source: str, transactional: bool) -> Row | None:
+        where = f"{source}@{record.offset}"
+        plain = read_plain_commit(record.key, record.value)
+        if plain is not None:
+            return self._plain_commit(plain, where, transactional)
         record_type, key = decode_key(record.key)
         value = decode_value(record_type, record.value)
-        where = f"{source}@{record.offset}"
         at = self._time(record, value)
         if record_type in _COMMITS:
             return self._commit(key, value, at, where, transactional)
@@ -146,11 +152,27 @@ class OffsetsPartition:
         return self._epochs.record(OffsetsRecord(record_type, key, value, record.offset, at, where))
 
     def _time(self, record: Record, value: Any) -> Instant | None:
-        at = record.timestamp
         if isinstance(value, OffsetCommitValue):
-            at = value.commit_timestamp
-            self._newest = max(at, self._newest or at)
+            return self._time_of_commit(value.commit_timestamp)
+        at = record.timestamp
         return at if at >= 0 else self._newest
+
+    def _time_of_commit(self, at: Instant) -> Instant | None:
+        if self._newest is None or at > self._newest:
+            self._newest = at
+        return at if at >= 0 else self._newest
+
+    def _plain_commit(self, plain: PlainCommit, where: str, transactional: bool) -> Commit:
+        group, topic, partition, offset, epoch, metadata, timestamp, topic_id = plain
+        at = self._time_of_commit(timestamp)
+        id_text = self._id_texts.get(topic_id)
+        if id_text is None:
+            id_text = self._id_texts[topic_id] = topic_id_text(topic_id)
+        if id_text:
+            self._names[topic_id] = topic
+        return Commit(
+            group, topic, partition, offset, at, epoch, metadata, None, transactional, where, id_text
+        )
 
     def _commit(
         self, key: Any, value: OffsetCommitValue | None, at: Instant | None, where: str, transactional: bool

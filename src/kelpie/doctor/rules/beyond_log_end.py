@@ -45,7 +45,6 @@ from kelpie.doctor.beyond_end import Beyond, Cause, explained
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, records, reset, some
-from kelpie.doctor.positions import ends_of
 from kelpie.doctor.recreated_topics import old_position
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import duration
@@ -65,7 +64,7 @@ def judge(case: Case) -> Judgement:
     beyond: list[Beyond] = []
     unknown = []
     for row in case.committed_rows:
-        ends = ends_of(case.cluster, row.name)
+        ends = case.cluster.ends_over_time(row.name)
         if not ends:
             unknown.append(row.name)
         elif row.offset > (end := ends[-1]).latest and old_position(case, row) is None:

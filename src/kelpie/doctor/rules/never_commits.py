@@ -29,7 +29,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import SESSION_MS
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
-from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED, ends_of
+from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -93,7 +93,7 @@ def _record_came(case: Case, held: Sequence[TopicPartition], joined: Instant) ->
     """The first time at which a record is known to have come in since then."""
     times = []
     for name in held:
-        rows = ends_of(case.cluster, name)
+        rows = case.cluster.ends_over_time(name)
         since = [end for end in rows if end.at is not None and end.at >= joined]
         times += [end.at for end in since if end.latest > since[0].latest and end.at is not None]
         newest = rows[-1].last_written if rows else None
@@ -105,7 +105,7 @@ def _record_came(case: Case, held: Sequence[TopicPartition], joined: Instant) ->
 def _found(
     case: Case, members: Sequence[Member], held: Sequence[TopicPartition], joined: Instant, came: Instant
 ) -> Finding:
-    ends = [rows[-1] for name in held if (rows := ends_of(case.cluster, name))]
+    ends = [rows[-1] for name in held if (rows := case.cluster.ends_over_time(name))]
     kept = sum(end.latest - max(end.earliest, 0) for end in ends)
     count = counted(len(members), "member")
     holding = f"{count} since {moment(joined)}, holding {some(held)}"

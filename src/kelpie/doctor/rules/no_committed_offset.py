@@ -31,7 +31,6 @@ from typing import NamedTuple
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
-from kelpie.doctor.positions import ends_of
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Event, EventKind, LogEnds
@@ -57,7 +56,7 @@ def judge(case: Case) -> Judgement:
     for name in wanted:
         if case.has_offset(name):
             continue
-        ends = ends_of(case.cluster, name)
+        ends = case.cluster.ends_over_time(name)
         if not ends:
             unknown.append(name)
         elif (end := ends[-1]).latest > max(end.earliest, 0):
