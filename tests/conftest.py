@@ -58,6 +58,7 @@ _SHARED = (
         "tests/client/consumer/test_on_real.py",
         "tests/client/zookeeper_consumer/test_commits.py",
         "tests/client/zookeeper_consumer/test_mixed_group.py",
+        "tests/client/test_other_groups_real.py",
         "tests/client/test_survey_real.py",
         "tests/evidence/test_history.py",
         "tests/real/test_releases.py",

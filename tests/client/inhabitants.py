@@ -147,23 +147,27 @@ class Inhabitants:
 
     async def join(self, group: str, topic: str, partitions: int = 1) -> "Member":
         """A member that reads all partitions of a topic, and its group stable."""
-        node = await until(lambda: self._coordinator(group))
         subscription = consumer_protocol.Subscription(topics=[topic])
         assignment = consumer_protocol.Assignment(
             assigned_partitions=[TopicPartitions(topic=topic, partitions=list(range(partitions)))]
         )
-        protocol = JoinGroupRequestProtocol(name="range", metadata=consumer_protocol.encode(subscription, 0))
+        blobs = consumer_protocol.encode(subscription, 0), consumer_protocol.encode(assignment, 0)
+        return await self.join_as(group, "consumer", "range", *blobs)
+
+    async def join_as(
+        self, group: str, protocol_type: str, protocol: str, metadata: bytes, assignment: bytes
+    ) -> "Member":
+        """A member of any protocol type, and its group stable."""
+        node = await until(lambda: self._coordinator(group))
         join = JoinGroupRequest(
             group_id=group,
             session_timeout_ms=SESSION_MS,
             member_id="",
-            protocol_type="consumer",
-            protocols=[protocol],
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(name=protocol, metadata=metadata)],
         )
         joined = await until(lambda: self._well(node, join, 0))
-        own = SyncGroupRequestAssignment(
-            member_id=joined.member_id, assignment=consumer_protocol.encode(assignment, 0)
-        )
+        own = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=assignment)
         sync = SyncGroupRequest(
             group_id=group,
             generation_id=joined.generation_id,

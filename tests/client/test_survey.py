@@ -11,6 +11,8 @@ from kelpie.client import negotiation
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import SurveyOptions, survey
+from kelpie.doctor.cases import build
+from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.errors import ErrorCode
 from kelpie.lab import Cluster
 from kelpie.model.names import TopicPartition
@@ -547,5 +549,31 @@ def test_sizes_of_logs_are_asked_on_request(persona: str) -> None:
                 policies = {row.topic: row.cleanup_policy for row in sizes.values()}
                 assert policies["orders"] == "delete"
                 assert _unasked(seen, "sizes") == {}
+
+    _run(test)
+
+
+def test_workers_of_connect_are_described_as_such() -> None:
+    """Their bytes are connectors and tasks: they are not read as partitions, and no rule finds fault."""
+
+    async def test() -> None:
+        async with _inhabited() as (_, living):
+            # As the worker of Connect sends it: version 1, the address of its REST server, an offset.
+            worker = b"\x00\x01\x00\x15http://127.0.0.1:8083\x00\x00\x00\x00\x00\x00\x00\x01"
+            await living.join_as("connect-cluster", "connect", "sessioned", worker, b"\x00\x02\xff\x00\x01")
+            seen = await survey(living.nodes, groups=["connect-cluster"])
+        state = next(row for row in seen.states if row.group == "connect-cluster")
+        assert (state.state, state.protocol_type, state.protocol) == ("Stable", "connect", "sessioned")
+        assert state.is_connect
+        assert [(member.subscribed, member.assigned) for member in state.members] == [(None, None)]
+        assert seen.unasked == []
+        diagnosis = diagnose_all(*build(seen, groups=["connect-cluster"]))
+        assert {finding.code for finding in diagnosis.findings if finding.group} == set()
+        assert {question.code for question in diagnosis.open} & {
+            "KLP207",
+            "KLP208",
+            "KLP309",
+            "KLP310",
+        } == set()
 
     _run(test)

@@ -247,6 +247,9 @@ class Case:
         """What the group reads."""
         members = self.members or ()
         committed = [name for name in self.committed if self.has_offset(name) and not self.is_gone(name)]
+        if self.is_share and self.described is not None:
+            positions = (row.name for row in self.described.share_positions)
+            committed += [name for name in positions if not self.is_gone(name)]
         assigned = {name for member in members for name in member.assigned or () if self._may_exist(name)}
         topics = {topic for member in members for topic in member.subscribed or ()}
         topics |= {name.topic for name in assigned}

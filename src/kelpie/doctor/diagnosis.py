@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
@@ -10,7 +11,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.causes import linked
 from kelpie.doctor.finding import Finding, Judgement, Severity, Undetermined, is_covered
 from kelpie.doctor.positions import lag_ms
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import JudgeGroup, Rule
 from kelpie.doctor.rules import rules
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
@@ -161,8 +162,15 @@ def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
 
 
 def _diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
-    judging = [(rule, rule.judge) for rule in rules().values() if rule.judges(case)]
-    return _sorted(case.group, ((rule, judge(case)) for rule, judge in judging if judge is not None))
+    judging = _judging(case.in_zookeeper, case.is_share)
+    return _sorted(case.group, ((rule, judge(case)) for rule, judge in judging))
+
+
+@cache
+def _judging(in_zookeeper: bool, is_share: bool) -> list[tuple[Rule, JudgeGroup]]:
+    """The rules for groups of this kind."""
+    judging = (rule for rule in rules().values() if rule.judges(in_zookeeper=in_zookeeper, is_share=is_share))
+    return [(rule, rule.judge) for rule in judging if rule.judge is not None]
 
 
 def _waiting_for(case: Case) -> Waiting | None:

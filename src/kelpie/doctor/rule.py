@@ -64,10 +64,10 @@ class Rule:
     of_share_groups: bool = False
     """It judges share groups, too. They have no generations and no committed offsets."""
 
-    def judges(self, case: Case) -> bool:
-        """Whether groups of this kind are its business. Coordinators have groups of every kind (KLP1xx)."""
+    def judges(self, *, in_zookeeper: bool, is_share: bool) -> bool:
+        """Whether such groups are its business. Coordinators have groups of every kind (KLP1xx)."""
         of_all_kinds = self.of_share_groups or self.code.startswith("KLP1")
-        return self.of_zookeeper is case.in_zookeeper and (of_all_kinds or not case.is_share)
+        return self.of_zookeeper is in_zookeeper and (of_all_kinds or not is_share)
 
     @classmethod
     def of(

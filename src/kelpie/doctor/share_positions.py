@@ -34,6 +34,8 @@ class ShareTrack:
     """Where its log ends now; None: unknown."""
     is_empty: bool
     """Whether the log is known to hold no record."""
+    written_by: Instant | None
+    """Since when the log is known to hold records behind the start."""
 
     @property
     def position(self) -> SharePosition:
@@ -64,8 +66,13 @@ class ShareTrack:
     @property
     def standing_since(self) -> Instant | None:
         """Since then, at least, records wait and none is done."""
-        waiting = [state.at for state, row in self.standing if row.lag != 0 and state.at is not None]
-        return waiting[0] if waiting else None
+        for state, row in self.standing:
+            if state.at is None or row.lag == 0:
+                continue
+            if row.lag > 0:
+                return state.at
+            return None if self.written_by is None else max(state.at, self.written_by)
+        return None
 
     @property
     def evidence(self) -> list[Evidence]:
@@ -101,7 +108,9 @@ def _tracks(case: Case, states: list[GroupState]) -> Iterator[ShareTrack]:
         end = ends[-1] if ends else None
         looks = tuple((state, rows[name]) for state, rows in by_state if name in rows)
         is_empty = end is not None and end.earliest == end.latest
-        yield ShareTrack(name, looks, end.latest if end else None, is_empty)
+        start = looks[-1][1].start
+        behind = [each.at for each in ends if each.latest > start and each.at is not None]
+        yield ShareTrack(name, looks, end.latest if end else None, is_empty, min(behind, default=None))
 
 
 def share_patience_ms(case: Case) -> int:

@@ -108,9 +108,13 @@ def test_more_partitions_are_no_first_advice() -> None:
     finding = found(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY, IDLE)])))
     assert finding.remedies[0].command == ""
     assert "cannot be undone" in finding.remedies[-1].text
-    stream = a_state("Stable", *BUSY, IDLE, protocol="stream")
-    remedies = found(judge(a_case(cluster=_cluster(), states=[stream]))).remedies
-    assert all("--alter" not in remedy.command for remedy in remedies)
+
+
+def test_a_member_of_a_streams_application_may_be_warming_up() -> None:
+    """It has no active task and is not idle: it has standbys, or restores state to take over."""
+    for streams in ({"protocol": "stream"}, {"protocol": "", "kind": "streams", "protocol_type": "streams"}):
+        state = a_state("Stable", *BUSY, IDLE, **streams)
+        assert judge(a_case(cluster=_cluster(), states=[state])) is ABSENT
 
 
 def test_a_regular_expression_is_no_subscription_to_nothing() -> None:

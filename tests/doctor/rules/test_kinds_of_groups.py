@@ -96,10 +96,28 @@ def test_a_locked_record_is_waited_for() -> None:
     assert found(stalled.judge(_share_case(*states, cluster=quick)))
 
 
+def test_before_4_2_the_ends_of_logs_show_that_records_wait() -> None:
+    """Its brokers tell the start and no lag: records wait since a log end beyond the start was seen."""
+    states = (_share(40, -1, WORKER, ago=400), _share(40, -1, WORKER))
+    assert missing(stalled.judge(_share_case(*states)))
+    seen = [
+        an_end(40, topic="jobs", at=NOW - 400_000),
+        an_end(90, topic="jobs", at=NOW - 200_000),
+        an_end(90, topic="jobs"),
+    ]
+    cluster = a_cluster(*an_offsets_topic(), a_view(0, 1, topic="jobs"), ends=seen)
+    finding = found(stalled.judge(_share_case(*states, cluster=cluster)))
+    assert "for 3.33 min at least" in finding.summary
+    assert "50 records wait" in finding.summary
+
+
 def test_a_share_group_without_members_has_stopped() -> None:
     """Two looks show the same start, and records wait."""
     finding = found(stopped.judge(_share_case(_share(40, 60, ago=60), _share(40, 60))))
-    assert "Share group billing has stopped: nobody is in it, for 1 min at least" in finding.summary
+    assert finding.summary == (
+        "Share group billing has stopped: nobody is in it; 60 records wait in jobs-0, and none was done for "
+        "1 min at least."
+    )
     assert "kafka-share-groups.sh" in finding.remedies[1].command
     assert missing(stopped.judge(_share_case(_share(40, 60))))
     assert stopped.judge(_share_case(_share(100, 0, ago=60), _share(100, 0))) is ABSENT
@@ -153,6 +171,21 @@ def test_a_group_of_the_streams_protocol_is_judged_by_its_commits() -> None:
     assert [str(name) for name in case.reads.partitions] == ["orders-0"], "no topic has a partition 7"
     assert found(stalled.judge(case)).check.startswith("kafka-streams-groups.sh")
     assert is_judged(diagnose_all(cluster, [case]))
+
+
+def test_a_streams_application_whose_members_were_seen_has_run() -> None:
+    """It commits too seldom to have a rhythm, and its members are in no record that Kelpie reads."""
+    cluster = a_cluster(*an_offsets_topic(), ends=[an_end(100, last_written=NOW - 5 * MINUTE)])
+    kind = {"kind": "streams", "protocol_type": "streams", "protocol": ""}
+    before = a_state("Stable", a_member("app-1", 0), at=NOW - 10 * MINUTE, **kind)
+    history = commits((NOW - 8 * MINUTE, 50))
+    rows = {"commits": history, "history_from": NOW - DAY, **looks(a_committed(50))}
+    empty = a_state("Empty", **kind)
+    assert (
+        "nobody is in it"
+        in found(stopped.judge(a_case(cluster=cluster, states=[before, empty], **rows))).summary
+    )
+    assert missing(stopped.judge(a_case(cluster=cluster, states=[empty], **rows)))
 
 
 def test_workers_of_connect_are_no_consumers() -> None:

@@ -13,8 +13,9 @@ that it subscribes to have fewer partitions than members that want them, or none
 The range assignor deals out each topic on its own: there a member is idle if each
 single topic has fewer partitions than members that want it, however many topics
 there are. If the group could be balanced much better, it is lopsided, which is
-KLP208. Share groups give a partition to several members: there only a missing topic
-counts. Workers of Kafka Connect have no partitions, and are not judged.
+KLP208. Share groups give a partition to several members, and members of a Streams
+application without active tasks may have standbys or warm-ups: there only a missing
+topic counts. Workers of Kafka Connect have no partitions, and are not judged.
 
 What it needs: the right to describe the group and its topics; for descriptions by
 Kafka's own tools, which do not print subscriptions, also the records of
@@ -112,8 +113,8 @@ def _topics(case: Case, member: Member) -> set[str]:
 
 def _is_surplus(case: Case, state: GroupState, member: Member) -> bool:
     """Whether more members want its topics than the assignor can give partitions of them to."""
-    if state.kind == SHARE:
-        return False  # A partition of a share group goes to several members.
+    if state.kind == SHARE or state.is_streams:
+        return False  # Share groups give a partition to several members; Streams has standbys and warm-ups.
     wanted = _topics(case, member)
     topics_of = [_topics(case, other) for other in state.members]
     if sum(len(case.cluster.topics[topic]) for topic in wanted) < sum(
@@ -140,7 +141,7 @@ def _found(case: Case, state: GroupState, surplus: Sequence[Member], lost: Seque
             f"{counted(len(surplus), 'member')} of {len(state.members)} got no partition: "
             f"{_some(wanted)} {'has' if len(wanted) == 1 else 'have'} {counted(count, 'partition')}{each}"
         )
-        remedies = _fewer_or_more(case, state, min(_topics(case, surplus[0])), len(surplus), by_topic)
+        remedies = _fewer_or_more(case, min(_topics(case, surplus[0])), len(surplus), by_topic)
     if lost:
         who = people([person_of(member) for member in lost])
         clauses.append(f"{who} subscribed to {_some(_subscribed(lost))}, which is not there")
@@ -165,15 +166,13 @@ def _found(case: Case, state: GroupState, surplus: Sequence[Member], lost: Seque
     )
 
 
-def _fewer_or_more(case: Case, state: GroupState, topic: str, surplus: int, by_topic: bool) -> list[Remedy]:
+def _fewer_or_more(case: Case, topic: str, surplus: int, by_topic: bool) -> list[Remedy]:
     remedies = [Remedy("Run fewer members, if they are not meant as spare ones.")]
     if by_topic:
         text = (
             "Or use cooperative-sticky instead of range: it deals out the partitions of all topics together."
         )
         return [*remedies, Remedy(text + " Topics that are joined partition by partition need range.")]
-    if state.is_streams:
-        return [*remedies, Remedy("More partitions would break the state of a Streams application.")]
     enough = len(case.cluster.topics[topic]) + surplus
     words = ("--alter", "--topic", topic, "--partitions", enough)
     return [

@@ -85,7 +85,7 @@ def judge(case: Case) -> Judgement:
             if progress_of(track, case.patience_ms(track.name)) is PositionProgress.NONE
         ]
         return _found(case, waiting) if waiting else undetermined(SECOND_LOOK)
-    if not case.commit_rhythm.is_known and not any(generation.members for generation in case.generations):
+    if not case.commit_rhythm.is_known and not any(case.rosters):
         return undetermined("whether it ever consumed: fewer than three commits are known, and no members")
     return _found(case, behind)
 
@@ -106,8 +106,8 @@ def _judge_share(case: Case) -> Judgement:
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"Share group {case.group} has stopped: nobody is in it, for "
-        f"{duration(case.cluster.now - min(since))} at least; {records(total)} wait in {some(names)}.",
+        f"Share group {case.group} has stopped: nobody is in it; {records(total)} wait in {some(names)}, and "
+        f"none was done for {duration(case.cluster.now - min(since))} at least.",
         why="Nobody reads these records, and they are deleted when the retention of their topic is over.",
         evidence=[each for track in waiting[:4] for each in track.evidence] + words.state_evidence(case),
         remedies=[

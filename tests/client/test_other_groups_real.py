@@ -1,0 +1,141 @@
+"""Share groups and groups of the Streams protocol on real Kafka 4.3.1."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kelpie.client.nodes import Nodes
+from kelpie.client.settings import Settings
+from kelpie.client.survey import survey
+from kelpie.doctor.cases import build
+from kelpie.doctor.diagnosis import diagnose_all
+from kelpie.doctor.report import unjudged
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.observations import GroupState
+from kelpie.real.cluster import RealCluster
+from kelpie.wire.api.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kelpie.wire.api.streams_group_heartbeat import (
+    HeartbeatSubtopology,
+    HeartbeatTopology,
+    StreamsGroupHeartbeatRequest,
+)
+from kelpie.wire.structs import TaskIds
+from tests.client.inhabitants import Inhabitants, until
+
+pytestmark = pytest.mark.real
+
+Test = Callable[[Nodes, str, str], Awaitable[None]]
+
+
+def _on(cluster: RealCluster, test: Test) -> None:
+    """With a topic of two partitions and ten records, and the name of a group."""
+    mark = uuid.uuid4().hex[:6]
+    group, topic = f"other-{mark}", f"other-orders-{mark}"
+
+    async def run() -> None:
+        async with asyncio.timeout(120.0), await Nodes.open(Settings.of(cluster.bootstrap_servers)) as nodes:
+            living = Inhabitants(nodes)
+            await living.topic(topic, 2)
+            await living.produce(topic, 0, 10)
+            await living.coordinator(group)
+            await test(nodes, group, topic)
+
+    asyncio.run(run())
+
+
+async def _described(nodes: Nodes, group: str, topic: str) -> GroupState | None:
+    """The group, once its members have both partitions."""
+    seen = await survey(nodes, groups=[group])
+    state = next((row for row in seen.states if row.group == group), None)
+    assigned = {name for member in state.members for name in member.assigned or ()} if state else set()
+    return state if assigned == {TopicPartition(topic, 0), TopicPartition(topic, 1)} else None
+
+
+def test_a_share_group_is_described_with_its_positions(real_kafka: Callable[..., RealCluster]) -> None:
+    """A member that acquires no record: brokers tell no start, and so the group is not judged as well."""
+
+    async def test(nodes: Nodes, group: str, topic: str) -> None:
+        member, epoch = str(uuid.uuid4()), 0
+
+        async def settled() -> GroupState | None:
+            nonlocal epoch
+            request = ShareGroupHeartbeatRequest(
+                group_id=group, member_id=member, member_epoch=epoch, subscribed_topic_names=[topic]
+            )
+            response = await nodes.ask(1, request)
+            if response.error_code == ErrorCode.NONE:
+                epoch = response.member_epoch
+            state = await _described(nodes, group, topic)
+            return state if state is not None and state.share_positions else None
+
+        state = await until(settled)
+        assert (state.kind, state.state, state.protocol_type) == ("share", "Stable", "share")
+        assert [(each.member_id, each.subscribed) for each in state.members] == [(member, (topic,))]
+        assert state.epoch >= 1
+        assert {(row.name, row.start, row.lag) for row in state.share_positions} == {
+            (TopicPartition(topic, 0), -1, -1),
+            (TopicPartition(topic, 1), -1, -1),
+        }
+        seen = await survey(nodes, groups=[group])
+        assert unjudged(diagnose_all(*build(seen, groups=[group]))) == (group,)
+        assert seen.unasked == []
+
+    _on(real_kafka(), test)
+
+
+def test_a_group_of_the_streams_protocol_is_described_by_the_partitions_of_its_tasks(
+    real_kafka: Callable[..., RealCluster],
+) -> None:
+    """Its members are live: it is no empty group, and its topics are surveyed."""
+
+    async def test(nodes: Nodes, group: str, topic: str) -> None:
+        member, process = str(uuid.uuid4()), str(uuid.uuid4())
+        epoch = 0
+        owned: list[TaskIds] = []
+        subtopology = HeartbeatSubtopology(
+            subtopology_id="0",
+            source_topics=[topic],
+            source_topic_regex=[],
+            state_changelog_topics=[],
+            repartition_sink_topics=[],
+            repartition_source_topics=[],
+            copartition_groups=[],
+        )
+
+        async def settled() -> GroupState | None:
+            nonlocal epoch, owned
+            request = StreamsGroupHeartbeatRequest(
+                group_id=group,
+                member_id=member,
+                member_epoch=epoch,
+                endpoint_information_epoch=-1,
+                rebalance_timeout_ms=60_000,
+                topology=HeartbeatTopology(epoch=0, subtopologies=[subtopology]) if not epoch else None,
+                active_tasks=owned,
+                standby_tasks=[],
+                warmup_tasks=[],
+                process_id=process if not epoch else None,
+                client_tags=[] if not epoch else None,
+            )
+            response = await nodes.ask(1, request)
+            if response.error_code == ErrorCode.NONE:
+                epoch = response.member_epoch
+                owned = owned if response.active_tasks is None else response.active_tasks
+            state = await _described(nodes, group, topic)
+            return state if state is not None and state.state == "Stable" else None
+
+        state = await until(settled)
+        assert (state.kind, state.protocol_type, state.is_streams) == ("streams", "streams", True)
+        only = state.members[0]
+        assert (only.member_id, only.subscribed, only.target) == (member, (topic,), only.assigned)
+        seen = await survey(nodes, groups=[group])
+        assert {row.partition for row in seen.ends if row.topic == topic} == {0, 1}
+        cluster, cases = build(seen, groups=[group])
+        assert cases[0].members is not None
+        assert len(cases[0].members) == 1
+        assert unjudged(diagnose_all(cluster, cases)) == ()
+
+    _on(real_kafka(), test)
