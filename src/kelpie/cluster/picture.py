@@ -50,6 +50,7 @@ def build_cluster(
         views=newest,
         earlier_views=earlier,
         outages=alive.outages,
+        offsets_topic_hidden=_hides_offsets_topic(observations, newest),
         offsets_partitions=_offsets_partitions(observations, newest, settings),
         ends=_by_partition(of_present_topics(observations.ends, topics)),
         known_topics=topics,
@@ -136,6 +137,25 @@ def _listing_complete(listings: Mapping[int | None, Listing], brokers: Mapping[i
     return bool(possible) and possible <= answered
 
 
+def _has_no_offsets_topic(
+    observations: Observations, views: Mapping[TopicPartition, Sequence[PartitionView]]
+) -> bool:
+    """Whether brokers say that there is none."""
+    return not any(name.topic == OFFSETS_TOPIC for name in views) and any(
+        row.topic == OFFSETS_TOPIC and row.partition < 0 for row in observations.partitions
+    )
+
+
+def _hides_offsets_topic(
+    observations: Observations, views: Mapping[TopicPartition, Sequence[PartitionView]]
+) -> bool:
+    """Without the topic no broker lists a group, and none describes one."""
+    if not _has_no_offsets_topic(observations, views):
+        return False
+    listings = newest_listings(observations.listings).values()
+    return any(listing.told_by is not None and listing.groups for listing in listings)
+
+
 def _offsets_partitions(
     observations: Observations,
     views: Mapping[TopicPartition, Sequence[PartitionView]],
@@ -157,9 +177,7 @@ def _offsets_partitions(
         return int(first_line)
     if described and _is_whole(set(described)):
         return len(described)
-    if not described and any(
-        row.topic == OFFSETS_TOPIC and row.partition < 0 for row in observations.partitions
-    ):
+    if _has_no_offsets_topic(observations, views) and not _hides_offsets_topic(observations, views):
         return 0
     value = settings.get(("broker", "offsets.topic.num.partitions"), "")
     return int(value) if value.isdecimal() and int(value) > max(described, default=0) else None

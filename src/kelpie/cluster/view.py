@@ -48,6 +48,8 @@ class ClusterView:
     """By time: the views that newer ones have replaced."""
     outages: Mapping[int, tuple[Outage, ...]] = field(default_factory=dict)
     """By broker, by time: those that logs, tools or surveys show."""
+    offsets_topic_hidden: bool = False
+    """Brokers describe no offsets topic and list groups: it is there, and this user may not see it."""
     offsets_partitions: int | None = None
     """How many partitions the offsets topic has. None: nobody could say. 0: there is no such topic."""
     ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)

@@ -1,5 +1,7 @@
 """KLP106: partitions that hang on one broker."""
 
+from dataclasses import replace
+
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Severity, Undetermined
@@ -71,6 +73,28 @@ def test_below_min_insync_replicas_commits_fail_now() -> None:
         "kafka-configs.sh --bootstrap-server kafka-1:9092 --alter --entity-type topics "
         "--entity-name __consumer_offsets --add-config min.insync.replicas=1"
     )
+
+
+def _one_replica(release: str) -> list[Finding]:
+    cluster = a_cluster(a_view(0, 1, (1,)), brokers=(1, 2), offsets_partitions=1, settings={NEEDED: "2"})
+    leader = replace(cluster.brokers[1], release=release)
+    told = findings(replace(cluster, brokers={**cluster.brokers, 1: leader}), "billing")
+    return [it for it in told if it.group is not None]
+
+
+def test_fewer_replicas_than_must_be_in_sync_take_no_commits_before_3_7() -> None:
+    """By configuration, on the best of days; since 3.7 as many as there are suffice."""
+    (old,) = _one_replica("2.8")
+    assert old.severity is Severity.CRITICAL
+    assert "has 1 replica in sync and needs 2" in old.summary
+    assert "--replication 2" in old.remedies[0].command
+    assert "Take that back (min.insync.replicas=2)" in old.remedies[1].text
+    (doubtful,) = _one_replica("3.1")
+    assert doubtful.severity is Severity.WARNING
+    assert "unless its leader's release is 3.7" in doubtful.summary
+    assert _one_replica("3.9") == []
+    assert _one_replica("4.x") == []
+    assert _one_replica("") == []
 
 
 def test_a_partition_without_a_leader_is_not_at_risk() -> None:

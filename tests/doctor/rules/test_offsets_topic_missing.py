@@ -3,10 +3,11 @@
 from typing import Any
 
 from kelpie.cluster import ClusterView
+from kelpie.cluster.picture import build_cluster
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Severity, Undetermined
 from kelpie.doctor.rules.offsets_topic_missing import judge
-from kelpie.observations import EventKind
+from kelpie.observations import BrokerView, EventKind, Listing, Observations, PartitionView
 from tests.doctor.building import NOW, a_case, a_cluster, a_view, an_event
 
 FACTOR = ("broker", "offsets.topic.replication.factor")
@@ -30,6 +31,24 @@ def test_groups_without_the_topic_have_no_coordinator() -> None:
     finding = the_finding(cluster, [a_case("a", cluster), a_case("b", cluster)])
     assert (finding.severity, finding.group) == (Severity.CRITICAL, None)
     assert "no coordinator for any of 2 groups" in finding.summary
+
+
+def test_a_topic_that_is_hidden_is_not_missing() -> None:
+    """Managed services hide it; their groups have coordinators all the same."""
+    missing = PartitionView("__consumer_offsets", -1, -1, (), (), 3, told_by=1, at=NOW, source="broker 1")
+    seen = Observations(
+        partitions=[missing],
+        brokers=[BrokerView(1, "kafka-1", 9092, alive=True, at=NOW)],
+        listings=[Listing(1, ("billing",), at=NOW, source="broker 1")],
+    )
+    cluster = build_cluster(seen)
+    assert cluster.offsets_partitions is None
+    finding = the_finding(cluster, [a_case("billing", cluster, listed=True)])
+    assert finding.severity is Severity.NOTICE
+    assert "is hidden from this user" in finding.summary
+    alone = build_cluster(Observations(partitions=[missing], brokers=seen.brokers))
+    assert alone.offsets_partitions == 0
+    assert the_finding(alone, [a_case("billing", alone)]).severity is Severity.CRITICAL
 
 
 def test_too_few_brokers_to_create_it() -> None:

@@ -1,5 +1,6 @@
 """KLP313: retention will reach the group."""
 
+from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.case import Case
@@ -61,7 +62,35 @@ def test_steady_growth_is_noticed_long_before() -> None:
     moments = [(NOW - (240 - at) * 5 * MINUTE, 1000 + 75 * at) for at in range(241)]
     dip = moments[120][1] + 500
     moments[120:] = [(at, max(offset, dip)) for at, offset in moments[120:]]
-    assert found(judge(_case(moments, *_grows(1000, 21_000)))).severity is Severity.NOTICE
+    finding = found(judge(_case(moments, *_grows(1000, 21_000))))
+    assert finding.severity is Severity.NOTICE
+    assert "if that goes on, but not within 1 d:" in finding.summary, "no forecast goes beyond the retention"
+
+
+def test_a_group_without_members_is_a_notice_at_most() -> None:
+    """Groups that nobody needs any more fall behind for ever; nobody is to be woken for them."""
+    moments = [(NOW - (20 - at) * HOUR, 1000 + 10 * at) for at in range(21)]
+    case = replace(_case(moments, *_grows(1000, 24_000)), states=(a_state("Empty"),))
+    finding = found(judge(case))
+    assert finding.severity is Severity.NOTICE
+    assert "Nobody is in the group: it is abandoned, or has stopped." in finding.summary
+    assert finding.remedies[-1].command.endswith("--group billing --delete")
+
+
+def test_a_group_that_reads_in_bursts_is_not_told_as_falling_behind_between_two() -> None:
+    """It was as far behind half a day ago, and had read all of it an hour later."""
+    bursts = [(NOW - 27 * HOUR, 1000), (NOW - 13 * HOUR, 15_000)]
+    ends = _grows(1000, 28_000, hours=27)
+    assert found(judge(_case(bursts, *ends))).severity is Severity.NOTICE
+    creeps = [(NOW - (27 - at) * HOUR, 1000 + 520 * at) for at in range(28)]
+    assert found(judge(_case(creeps, *ends))).severity is Severity.WARNING
+
+
+def test_a_rate_of_some_minutes_says_nothing_about_a_day() -> None:
+    """Between two batches no group moves."""
+    moments = [(NOW - (30 - at) * MINUTE, 1000 + at) for at in range(31)]
+    ends = [an_end(14_000, at=NOW - 30 * MINUTE), an_end(15_000)]
+    assert missing(judge(_case(moments, *ends)))
 
 
 def test_a_group_that_catches_up_loses_nothing() -> None:

@@ -8,11 +8,20 @@ Why it matters: when that broker goes, the groups on these partitions have no
 coordinator (KLP101), and nothing else in the cluster need be wrong. Below
 min.insync.replicas the groups can still read, and every commit fails already.
 
-How it decides: for each living broker, which partitions have it alone in sync;
+How it decides: below min.insync.replicas every commit fails (NOT_ENOUGH_REPLICAS).
+Up to Kafka 3.6 that is so also where a partition has fewer replicas than
+min.insync.replicas by configuration; since 3.7 as many as there are suffice.
+For each living broker, which partitions have it alone in sync;
 the group's names are hashed to see which the loss would hit. With one replica by
 configuration (offsets.topic.replication.factor=1, the default of many quick
 starts) that is so on the best of days: a warning, or a notice if there is only
 one broker anyway.
+
+What it needs: the right Describe on __consumer_offsets, and DescribeConfigs on it
+for min.insync.replicas; without the second, only what hangs on one broker is seen.
+Without the topic's description it is undetermined. Brokers tell no release, only
+versions of their requests: one that may be 3.1 or up to 3.7 counts as older than
+3.7, and the finding is a warning then.
 
 What to do: bring the missing replicas back; with one replica by configuration,
 add more (kelpie reassign-offsets-topic writes the plan).
@@ -28,6 +37,7 @@ from collections.abc import Mapping, Sequence
 
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.health import not_dead_in_sync
+from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
@@ -38,6 +48,10 @@ from kelpie.observations import OFFSETS_TOPIC, PartitionView
 
 _SOME_ARE_MISSING = ErrorCode.REPLICA_NOT_AVAILABLE
 """Kafka 0.9 leaves dead replicas out of its lists, and says so with this."""
+_CAPPED = ("3.7", "3.8", "3.9", "4.x")
+"""Releases in which no more replicas are needed than there are."""
+_MAY_BE_CAPPED = ("3.1",)
+"""As a survey concludes it, that may be any from 3.1 to 3.7."""
 _NAMES = 5
 """So many groups are named in a sentence; the evidence has more."""
 _MOST_NAMES = 200
@@ -104,6 +118,7 @@ def _at_risk(cluster: ClusterView, node: int, views: Sequence[PartitionView], gr
         cause=f"broker {node}",
         brokers=[node],
         partitions=[view.name for view in views],
+        check=checks.offsets_topic(cluster),
     )
 
 
@@ -115,21 +130,39 @@ def _cannot_commit(cluster: ClusterView, views: Sequence[PartitionView], groups:
     findings = []
     for view in views:
         living = len(not_dead_in_sync(cluster, view))
-        if 0 < living < min(needed, len(view.replicas)) and cluster.is_alive(view.leader) is not False:
+        enough, is_certain = _enough(cluster, view, needed)
+        if 0 < living < enough and cluster.is_alive(view.leader) is not False:
             findings += [
-                _refused(cluster, view, group, living, needed) for group in groups.get(view.name, ())
+                _refused(cluster, view, group, living, needed, is_certain=is_certain)
+                for group in groups.get(view.name, ())
             ]
     return findings
 
 
-def _refused(cluster: ClusterView, view: PartitionView, group: str, living: int, needed: int) -> Finding:
+def _enough(cluster: ClusterView, view: PartitionView, needed: int) -> tuple[int, bool]:
+    """How many replicas in sync a commit needs, and whether that is certain.
+
+    Since 3.7 no more than there are (Partition.effectiveMinIsr).
+    """
+    broker = cluster.brokers.get(view.leader)
+    release = broker.release if broker is not None else ""
+    fewer = min(needed, len(view.replicas))
+    if not release or release in _CAPPED:
+        return fewer, True
+    return needed, release not in _MAY_BE_CAPPED or len(view.replicas) >= needed
+
+
+def _refused(
+    cluster: ClusterView, view: PartitionView, group: str, living: int, needed: int, *, is_certain: bool
+) -> Finding:
     missing = [node for node in view.replicas if node not in view.in_sync]
     enough = ("--entity-type", "topics", "--entity-name", OFFSETS_TOPIC, "--add-config")
+    unless = "" if is_certain else " (unless its leader's release is 3.7)"
     return RULE.finding(
-        Severity.CRITICAL,
+        Severity.CRITICAL if is_certain else Severity.WARNING,
         group,
         f"Group {group} cannot commit: {view.name} has {counted(living, 'replica')} in sync and needs "
-        f"{needed} (min.insync.replicas).",
+        f"{needed} (min.insync.replicas){unless}.",
         why="Its members still read, and every commit and every rebalance is refused: after the next restart "
         "they read the same records again.",
         evidence=[
@@ -140,15 +173,19 @@ def _refused(cluster: ClusterView, view: PartitionView, group: str, living: int,
             )
         ],
         remedies=[
-            Remedy(f"Bring {numbered('broker', missing)} back: the replica catches up by itself."),
+            Remedy(f"Bring {numbered('broker', missing)} back: the replica catches up by itself.")
+            if missing
+            else _more_replicas(cluster),
             Remedy(
-                "Until then, if you accept fewer copies: let the topic take commits with what is in sync.",
+                "Until then, if you accept fewer copies: let the topic take commits with what is in sync. "
+                f"Take that back (min.insync.replicas={needed}) once the topic has enough replicas in sync.",
                 commands.kafka("kafka-configs", cluster, "--alter", *enough, f"min.insync.replicas={living}"),
             ),
         ],
         cause=str(view.name),
         brokers=missing,
         partitions=[view.name],
+        check=checks.offsets_topic(cluster, "--under-min-isr-partitions"),
     )
 
 
@@ -162,15 +199,17 @@ def _remedies(cluster: ClusterView, missing: Sequence[int], by_choice: bool) -> 
                 "If it will not come back, place the replicas elsewhere.", commands.kelpie(reassign, cluster)
             ),
         ]
+    return [_more_replicas(cluster)]
+
+
+def _more_replicas(cluster: ClusterView) -> Remedy:
     alive = len(cluster.brokers) - len(cluster.dead_brokers)
     if alive < 2:
-        return [Remedy("With one broker there is nothing to be done; for more than a trial, add brokers.")]
-    return [
-        Remedy(
-            f"Give the topic more replicas: up to {min(3, alive)} with the brokers that are alive.",
-            commands.kelpie(reassign, cluster, "--replication", min(3, alive)),
-        )
-    ]
+        return Remedy("With one broker there is nothing to be done; for more than a trial, add brokers.")
+    return Remedy(
+        f"Give the topic more replicas: up to {min(3, alive)} with the brokers that are alive.",
+        commands.kelpie("reassign-offsets-topic", cluster, "--replication", min(3, alive)),
+    )
 
 
 RULE = Rule.of(

@@ -15,7 +15,16 @@ How it decides, for each partition, over all surveys:
   group does.
 It is a warning once half of the way is used up, critical at nine tenths. A group
 that reads steadily, but slower than producers write, is a notice before that: a
-single dip of the lag does not change it.
+single dip of the lag does not change it. Rates count over a tenth of the time that
+the topic keeps, or an hour if that is less. A forecast beyond the retention itself
+is not told: rates change sooner than that. A group that was as far behind in an earlier survey
+and caught up reads in bursts: it is one step less. A group without members is a
+notice at most: it is abandoned, or KLP310 tells that it has stopped.
+
+What it needs: two surveys, or one with the history of commits and where logs ended
+some time ago (the right Describe on the topics); DescribeConfigs on the topics for
+retention.ms, without which only a beginning of the log that moves is seen. Without
+a second look it is undetermined.
 
 What to do: more members or a faster consumer, up to one member a partition; keep
 records for longer until it has caught up.
@@ -29,9 +38,11 @@ Reproduce: kelpie lab run retention-margin
 from itertools import pairwise
 from typing import NamedTuple
 
+from kelpie.cluster import commands
 from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import describing
 from kelpie.doctor.positions import Track, lag_ms, rate
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.time import Instant
@@ -42,6 +53,10 @@ _HALF, _NEARLY_ALL = 0.5, 0.9
 _STEADY = 2 / 3
 """Of the steps from survey to survey, so many show no falling lag."""
 _LEAST_LAGS = 3
+_LONG_WINDOW_MS = 3_600_000
+_LONGEST_FORECAST_MS = 30 * 24 * _LONG_WINDOW_MS
+_AS_FAR, _CAUGHT_UP = 0.8, 0.2
+"""Of the lag now: an earlier lag that counts as large, and of that one: a lag that counts as read."""
 
 
 class Forecast(NamedTuple):
@@ -54,14 +69,24 @@ class Forecast(NamedTuple):
     """Offsets a millisecond, of the group."""
     text: str
     is_steady: bool
+    recovers: bool
+    """It was as far behind before, and caught up."""
+    longest_ms: int
+    """A forecast beyond that says nothing."""
+
+    @property
+    def when(self) -> str:
+        if self.left_ms > self.longest_ms:
+            return f"if that goes on, but not within {duration(self.longest_ms)}"
+        return f"in {duration(self.left_ms)} at the earliest" if self.left_ms > 0 else "at any moment"
 
     @property
     def severity(self) -> Severity | None:
         if self.used >= _NEARLY_ALL:
-            return Severity.CRITICAL
+            return Severity.WARNING if self.recovers else Severity.CRITICAL
         if self.used >= _HALF:
-            return Severity.WARNING
-        return Severity.NOTICE if self.is_steady and self.reads > 0 else None
+            return Severity.NOTICE if self.recovers else Severity.WARNING
+        return Severity.NOTICE if self.is_steady and self.reads > 0 and not self.recovers else None
 
 
 def judge(case: Case) -> Judgement:
@@ -76,10 +101,10 @@ def judge(case: Case) -> Judgement:
             unknown = True
         elif track.is_behind and not _keeps_for_ever(case, track):
             window = _window(track)
-            if window is None or track.now - window < patience:
+            if window is None or track.now - window < max(patience, _least_window(case, track)):
                 unknown = True
             else:
-                forecasts += [_by_age(case, track, window, patience), _by_start(track, window)]
+                forecasts += [_by_age(case, track, window, patience), _by_start(case, track, window)]
     serious = [(row.severity, row) for row in forecasts if row is not None and row.severity is not None]
     if serious:
         return _found(case, serious)
@@ -99,6 +124,18 @@ def _keeps_for_ever(case: Case, track: Track) -> bool:
     return limits == {"-1"} and not moves
 
 
+def _retention(case: Case, track: Track) -> int | None:
+    """How long the topic keeps records, in milliseconds. None: unknown, or for ever."""
+    value = words.topic_setting(case.cluster, track.name.topic, "retention.ms") or ""
+    return int(value) if value.isdigit() and int(value) > 0 else None
+
+
+def _least_window(case: Case, track: Track) -> int:
+    """Rates over less than that are those of a burst or of a pause."""
+    kept = _retention(case, track)
+    return _LONG_WINDOW_MS // 60 if kept is None else min(kept // 10, _LONG_WINDOW_MS)
+
+
 def _window(track: Track) -> Instant | None:
     """Since when both the group's position and the end of the log are known."""
     ends = [end.at for end in track.ends if end.at is not None]
@@ -115,11 +152,10 @@ def _reads(track: Track, window: Instant) -> float:
 
 
 def _by_age(case: Case, track: Track, window: Instant, patience: int) -> Forecast | None:
-    retention = words.topic_setting(case.cluster, track.name.topic, "retention.ms") or ""
+    kept = _retention(case, track)
     lag = lag_ms(track)
-    if not retention.isdigit() or int(retention) <= 0 or lag is None:
+    if kept is None or lag is None:
         return None
-    kept = int(retention)
     age, may_be_older = lag
     reads = _reads(track, window)
     ends = [(end.at, end.latest) for end in track.ends if end.at is not None and end.at >= window]
@@ -132,20 +168,34 @@ def _by_age(case: Case, track: Track, window: Instant, patience: int) -> Forecas
     text = f"the next record to read is {least}{duration(age)} old, and the topic keeps {duration(kept)}"
     moves = track.read_at is not None and track.now - track.read_at < patience
     steady = moves and age > patience and _grows_steadily(track, ends)
-    return Forecast(track, min(1.0, age / kept), left, reads, text, steady)
+    return Forecast(track, min(1.0, age / kept), left, reads, text, steady, _recovers(track, ends), kept)
+
+
+def _lags(track: Track, ends: list[tuple[Instant, int]]) -> list[int]:
+    """From survey to survey."""
+    stood = [(latest, track.offset_at(at)) for at, latest in ends]
+    return [latest - offset for latest, offset in stood if offset is not None]
+
+
+def _recovers(track: Track, ends: list[tuple[Instant, int]]) -> bool:
+    """Whether an earlier survey saw it as far behind as now, and a later one saw that it had caught up."""
+    lags = _lags(track, ends)
+    large = next((lag for lag in lags if lag > 0 and lag >= _AS_FAR * lags[-1]), None)
+    if large is None:
+        return False
+    return any(lag <= _CAUGHT_UP * large for lag in lags[lags.index(large) + 1 :])
 
 
 def _grows_steadily(track: Track, ends: list[tuple[Instant, int]]) -> bool:
     """Whether the lag grows from survey to survey; one dip among them does not count."""
-    stood = [(latest, track.offset_at(at)) for at, latest in ends]
-    lags = [latest - offset for latest, offset in stood if offset is not None]
+    lags = _lags(track, ends)
     if len(lags) < _LEAST_LAGS or lags[-1] <= lags[0]:
         return False
     steps = [later >= earlier for earlier, later in pairwise(lags)]
     return sum(steps) >= _STEADY * len(steps)
 
 
-def _by_start(track: Track, window: Instant) -> Forecast | None:
+def _by_start(case: Case, track: Track, window: Instant) -> Forecast | None:
     starts = [
         (end.at, end.earliest)
         for end in track.ends
@@ -163,7 +213,10 @@ def _by_start(track: Track, window: Instant) -> Forecast | None:
     before = f"the log begins {words.records(margin)} before its offset"
     text = f"{before}, and its beginning moves {_per_second(comes)}"
     used = 1 - margin / (end.latest - begin)
-    return Forecast(track, used, margin / (comes - reads), reads, text, False)
+    left = margin / (comes - reads)
+    longest = _retention(case, track) or _LONGEST_FORECAST_MS
+    ends = [(end.at, end.latest) for end in track.ends if end.at is not None and end.at >= window]
+    return Forecast(track, used, left, reads, text, False, _recovers(track, ends), longest)
 
 
 def _per_second(per_ms: float) -> str:
@@ -175,20 +228,28 @@ def _found(case: Case, forecasts: list[tuple[Severity, Forecast]]) -> Finding:
     severity, worst = forecasts[0]
     tracks = [forecast.track for _, forecast in forecasts]
     names = list(dict.fromkeys(track.name for track in tracks))
-    soon = f"in {duration(worst.left_ms)} at the earliest" if worst.left_ms > 0 else "at any moment"
+    abandoned = case.members is not None and not case.members
+    empty = " Nobody is in the group: it is abandoned, or has stopped." if abandoned else ""
+    delete = Remedy(
+        "If nobody needs the group any more, delete it; until then its lag is told again and again. This "
+        "cannot be undone.",
+        commands.kafka("kafka-consumer-groups", case.cluster, "--group", case.group, "--delete"),
+    )
+    faster = Remedy("Make it read faster: more members, up to one for each partition, or larger batches.")
     return RULE.finding(
-        severity,
+        Severity.NOTICE if abandoned else severity,
         case.group,
-        f"Group {case.group} will lose records of {words.some(names)} {soon}: "
+        f"Group {case.group} will lose records of {words.some(names)} {worst.when}: "
         f"{worst.text}; it reads {_per_second(worst.reads)}, and "
-        f"{words.records(worst.track.lag or 0)} wait.",
+        f"{words.records(worst.track.lag or 0)} wait.{empty}",
         why="Records that are deleted before the group has read them are lost to it.",
         evidence=_evidence(tracks),
         remedies=[
             words.keep_longer(case.cluster, worst.track.name.topic),
-            Remedy("Make it read faster: more members, up to one for each partition, or larger batches."),
+            delete if abandoned else faster,
         ],
         partitions=names,
+        check=describing(case, "--offsets"),
     )
 
 

@@ -1,0 +1,51 @@
+"""Every command that a finding prints is read by the tool that it is for, in all tests of the doctor."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kelpie.cli import parser
+from kelpie.doctor.finding import Finding
+from kelpie.doctor.rule import Rule
+from tests.doctor.kafka_tools import misused
+
+_finding = Rule.finding
+
+
+@pytest.fixture(autouse=True)
+def _commands_that_parse(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A person pastes them at night. Names that a shell must be told of as $'…' are left to other tests."""
+    wrong: list[str] = []
+
+    def judged(self: Rule, *arguments: Any, **options: Any) -> Finding:
+        finding = _finding(self, *arguments, **options)
+        commands = [remedy.command for remedy in finding.remedies]
+        wrong.extend(
+            f"{finding.code}: {command}: {problem}"
+            for command in filter(None, [*commands, finding.check])
+            if (problem := _problem(command))
+        )
+        if finding.check and not finding.check.startswith("kafka-"):
+            wrong.append(f"{finding.code}: {finding.check} is no command of Kafka's own tools")
+        return finding
+
+    monkeypatch.setattr(Rule, "finding", judged)
+    yield
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+def _problem(command: str) -> str:
+    if "$'" in command:
+        return ""
+    words = shlex.split(command)
+    if words[0].startswith("kafka-"):
+        return misused(words)
+    if words[0] != "kelpie":
+        return ""
+    try:
+        parser(words[1]).parse_args(words[1:])
+    except SystemExit:
+        return "kelpie does not understand it"
+    return ""
