@@ -13,6 +13,10 @@ there for longer than their session timeout (45 s where it is not known), while 
 record that came in after them has been waiting for as long, or for 15 s. Clients
 commit every 5 s by default.
 
+What it needs: the right Describe on the group and on its topics. Since when members
+are there is known from the history of the offsets topic (Read on it), from two
+surveys, or from logs of clients; without one of these it is undetermined.
+
 What to do: set enable.auto.commit=true, or commit after processing. If the
 application keeps its offsets elsewhere, with its results, all is well: then it
 must seek to them whenever partitions are assigned.
@@ -27,7 +31,7 @@ from collections.abc import Sequence
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import SESSION_MS
+from kelpie.doctor.membership import SESSION_MS, describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED
 from kelpie.doctor.rule import Presentation, Rule
@@ -134,6 +138,7 @@ def _found(
         partitions=held,
         members=[member.member_id for member in members],
         since=joined,
+        check=describing(case, "--offsets"),
     )
 
 

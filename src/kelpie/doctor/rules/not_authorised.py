@@ -11,6 +11,10 @@ How it decides: error 29 (topic), 30 (group) or 31 (cluster) in an answer to the
 doctor, or in a log of the group's own clients. The latter is critical, the
 former a warning: with the consumers' own credentials it may be allowed.
 
+What it needs: an answer of a broker that refuses, or logs of the group's clients. If
+the coordinator was not asked and no log is there, it is undetermined. The command
+that lists rights needs Describe on the cluster.
+
 What to do: a consumer needs Read on its group and Describe and Read on its
 topics; the doctor needs Describe on groups and topics (it changes nothing).
 The finding has the commands.
@@ -78,11 +82,12 @@ def _clients_refused(case: Case, refused: Sequence[Event]) -> Finding:
         remedies=_grants(case, topics, "the consumers' user", "Read"),
         members=sorted({event.client_id for event in refused if event.client_id}),
         since=refused[0].at,
+        check=_rights(case, topics),
     )
 
 
 def _we_are_refused(case: Case, refusals: Sequence[Evidence], what: str, topics: Sequence[str]) -> Finding:
-    words = ("--command-config", "consumer.properties", case.group)
+    words = ("--command-config", "consumer.properties")
     return RULE.finding(
         Severity.WARNING,
         case.group,
@@ -94,10 +99,17 @@ def _we_are_refused(case: Case, refusals: Sequence[Evidence], what: str, topics:
             *_grants(case, topics, "the doctor's user", "Describe"),
             Remedy(
                 "Or look with the credentials that the consumers use.",
-                commands.kelpie("doctor", case.cluster, *words),
+                commands.kelpie("doctor", case.cluster, *words, name=case.group),
             ),
         ],
+        check=_rights(case, topics),
     )
+
+
+def _rights(case: Case, topics: Sequence[str]) -> str:
+    """Who may do what, on Kafka's own lists."""
+    resource = ("--topic", topics[0]) if topics else ("--group", case.group)
+    return commands.kafka("kafka-acls", case.cluster, "--list", *resource)
 
 
 def _grants(case: Case, topics: Sequence[str], whom: str, operation: str) -> list[Remedy]:

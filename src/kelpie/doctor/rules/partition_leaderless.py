@@ -12,6 +12,11 @@ leader that is not alive. The partitions are those that are assigned to members,
 those of topics that they subscribe to, or, without members, those with
 committed offsets. It is critical when none of them can be read, else a warning.
 
+What it needs: metadata from one living broker, and the right Describe on the
+topics; to know the partitions, members or committed offsets (Describe on the
+group). Without them it is undetermined, and so is a leader of which nobody can
+say whether it is alive. Replicas that are eligible to lead are told since Kafka 4.
+
 What to do: start a broker whose replica has all records (in sync, or, in Kafka 4,
 eligible to lead), or bring its log directory back; nothing is lost then. Other
 replicas are not elected, unless unclean.leader.election.enable is true: then
@@ -25,6 +30,7 @@ Reproduce: kelpie lab run partition-leaderless
 """
 
 from kelpie.cluster import commands
+from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.leader_remedies import leader_remedies
@@ -82,6 +88,7 @@ def _found(case: Case, leaderless: list[PartitionView], of: int) -> Finding:
         cause=listed(names) if len(names) <= _MOST_IN_CAUSE else ", ".join(topics),
         brokers=dead,
         partitions=names,
+        check=checks.topic(case.cluster, names[0].topic, "--unavailable-partitions"),
     )
 
 
