@@ -245,3 +245,11 @@ def test_known_from_names_files_without_lines() -> None:
     """One line for each file is enough to find it."""
     rows = [an_event(EventKind.JOINED, source=f"clients/app.log:{line}") for line in (3, 4)]
     assert case_of(Observations(events=rows)).known_from == ("clients/app.log",)
+
+
+def test_groups_of_a_probe_are_left_out_unless_they_are_named() -> None:
+    """Every probe leaves records of a group that nobody consumes with; the doctor told of each of them."""
+    scratch, lookalike = "kelpie-probe-0a1b2c3d-17", "kelpie-probe-mine"
+    rows = Observations(known_groups={scratch: "a log", lookalike: "a log", "billing": "a log"})
+    assert [case.group for case in build(rows)[1]] == ["billing", lookalike]
+    assert [case.group for case in build(rows, groups=[scratch])[1]] == [scratch]

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import math
 import shlex
 import signal
 import sys
@@ -213,7 +214,11 @@ async def _hold(moment: Moment, limit_s: float) -> None:
         command += f" --zookeeper {moment.zookeeper}"
     if moment.needs_logs:
         command += f" \\\n     --evidence {shlex.quote(str(moment.logs))}"
+    if moment.seconds_of_history:
+        command += f" --watch {max(1, math.ceil(moment.seconds_of_history))}"
     print(f"\n   The fault is there now. Look at it from another terminal:\n   {command}")
+    if moment.seconds_of_history:
+        print("   One look cannot tell it: the second one does. Ctrl-C ends the watch.")
     print(f"   bootstrap  {bootstrap}")
     print(f"   logs       {moment.logs}")
     print(f"   Enter goes on; so does waiting for {limit_s:g} s.", flush=True)

@@ -15,7 +15,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.positions import IllPeriod
 from kelpie.doctor.zookeeper_cases import ZooKeeperMaterial, is_of_zookeeper
 from kelpie.errors import ErrorCode
-from kelpie.model.names import TopicPartition
+from kelpie.model.names import TopicPartition, is_scratch_group
 from kelpie.model.partitioning import partition_for
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
@@ -119,9 +119,13 @@ class _Material:
         self.history_from = _history_from(observations, cluster.offsets_partitions)
 
     def all_groups(self, *, but: Set[str] = frozenset()) -> set[str]:
-        """All that there are rows of, and those that are known by name only, without some of these."""
+        """All that there are rows of, and those that are known by name only, without some of these.
+
+        Groups of a probe are left out: it has deleted them, and the offsets topic still tells of them.
+        """
         by_group = (self.listed_by, self.answers, self.states, self.generations, self.commits, self.committed)
-        return (set(self.known) - but).union(*by_group, self.events)
+        known = (set(self.known) - but).union(*by_group, self.events)
+        return {group for group in known if not is_scratch_group(group)}
 
     def case(self, group: str, unasked: tuple[Any, ...]) -> Case:
         commits = {name: by_time(rows) for name, rows in self.commits.get(group, {}).items()}

@@ -36,7 +36,7 @@ from kelpie.consumer.effects import BrokerNode
 from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
 from kelpie.consumer.steps import ConsumerStep, StepKind
 from kelpie.errors import ErrorCode, describe, info
-from kelpie.model.names import TopicPartition
+from kelpie.model.names import TopicPartition, scratch_group
 from kelpie.model.partitioning import partition_for
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, GroupState, PartitionView
@@ -314,7 +314,7 @@ def _scratch_name(token: str, partition: int, partitions: int) -> str:
     change. The probe leaves and deletes the scratch group. Kafka before 1.1 cannot delete groups: 0.9 forgets
     a group with its last member, later releases at the next clean-up, because nothing is committed.
     """
-    names = (f"kelpie-probe-{token}-{number}" for number in count())
+    names = (scratch_group(token, number) for number in count())
     return next(name for name in names if partition_for(name, partitions) == partition)
 
 

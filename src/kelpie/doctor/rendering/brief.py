@@ -202,7 +202,7 @@ def _unknown(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
     rows = reasons(diagnosis)
     if is_judged(diagnosis) and rows:
         kinds = [
-            f"{len(things):,} {what}" if len(things) > 1 else f"{what} {things[0]}"
+            f"{what} {things[0]}" if len(things) == 1 else f"{what} ({len(things):,})"
             for what, things, _ in rows
         ]
         text = f"Not asked: {names(kinds, _MOST_LINES)}; --full says why."
