@@ -137,6 +137,10 @@ def test_names_in_archives_lead_nowhere(tmp_path: Path) -> None:
     seen = read_evidence([evil])
     assert [row.source for row in seen.events] == ["evil.tar.gz/outside.log:1", "evil.tar.gz/absolute.log:1"]
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["evil.tar.gz", "in"]
+    assert [(row.name, row.reason) for row in seen.unasked] == [
+        ("evil.tar.gz/link.log", "It is a link in an archive, and is not read."),
+        ("evil.tar.gz/device", "It is a device or pipe in an archive, and is not read."),
+    ]
 
 
 @pytest.mark.parametrize("kind", ["gz", "tar.gz", "zip"])

@@ -5,11 +5,13 @@ import pytest
 from kelpie.client.nodes import Nodes
 from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition
-from kelpie.observations import OFFSETS_TOPIC, Commit, LogEnds, Observations
+from kelpie.observations import OFFSETS_TOPIC, Commit, LogEnds, Observations, PartitionView
 from kelpie.repair.applying import RepairResult
 from kelpie.repair.elect import elect
+from kelpie.repair.election_plan import Candidate, LivingLog
 from kelpie.repair.losses import lost_commits, lost_records
 from kelpie.repair.plan import CannotRepair, Plan
+from tests.client.inhabitants import Inhabitants
 from tests.repair.scene import a_cluster, do, with_nodes
 
 ORDERS = TopicPartition("orders", 0)
@@ -60,6 +62,49 @@ def test_an_unclean_election_says_what_it_costs_and_that_nothing_brings_it_back(
     assert result.failure is None
     assert leader(cluster, ORDERS) in others
     assert apply_of(cluster, ORDERS, unclean=True).plan.steps == ()
+
+
+def test_the_living_logs_are_compared_and_a_longer_one_is_not_lost(cluster: SyncCluster) -> None:
+    """The controller takes the first living replica. That the next one has more is seen in time."""
+    state = cluster.describe()["topics"]["orders"][0]
+    first, second, third = state["replicas"]
+    with cluster.lag(second):
+        cluster.shrink_isr("orders", 0, [first, third])
+
+        async def write(nodes: Nodes) -> None:
+            await Inhabitants(nodes).produce("orders", 0, 5)
+
+        with_nodes(cluster, write)
+        cluster.shrink_isr("orders", 0, [first])
+        cluster.kill(first)
+        cluster.wait_until(lambda state: state["topics"]["orders"][0]["leader"] == -1)
+        plan = plan_of(cluster, ORDERS, unclean=True)
+        assert not plan.applicable
+        assert f"broker {second}: ends at 10" in plan.seen[0]
+        assert f"broker {third}: ends at 15" in plan.seen[0]
+        assert "5 records would be lost needlessly" in plan.obstacles[0]
+        cluster.kill(second)
+        again = plan_of(cluster, ORDERS, unclean=True)
+        assert again.applicable
+        assert f"{ORDERS} → broker {third}" in again.steps[1].changes
+
+
+@pytest.mark.parametrize(
+    ("logs", "better"),
+    [
+        ([LivingLog(2, 100), LivingLog(3, 120)], 3),
+        ([LivingLog(2, 100), LivingLog(3, 100)], None),
+        ([LivingLog(2, 100), LivingLog(3, failure="timed out")], None),
+        ([LivingLog(2, failure="timed out"), LivingLog(3, 120)], None),  # Nothing can be compared.
+    ],
+)
+def test_only_a_log_that_is_known_to_have_more_stands_in_the_way(
+    logs: list[LivingLog], better: int | None
+) -> None:
+    """What is not known is told, and a person decides."""
+    view = PartitionView("orders", 0, -1, (1, 2, 3), ())
+    found = Candidate(view, 2, clean=False, end=logs[0].end, logs=tuple(logs)).better
+    assert (found.node if found is not None else None) == better
 
 
 def test_partitions_that_cannot_be_helped_are_told(cluster: SyncCluster) -> None:

@@ -128,6 +128,7 @@ def test_kafka_4(
     plan = kelpie("elect", partition, "--unclean", "--evidence", disks[0])["details"]["elections"][0]
     assert (plan["leader"], plan["clean"]) == (follower, False)
     assert group in plan["groups"]
+    assert [log["log_end"] for log in plan["living_logs"]] == [plan["log_end"]] != [-1], "followers tell it"
     lost = [(it["group"], it["committed"], it["goes_back_to"]) for it in plan["commits_lost"]]
     assert lost == [(group, 12, 7)]
     kelpie("elect", partition, "--unclean", "--apply")

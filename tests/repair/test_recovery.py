@@ -1,13 +1,14 @@
 """What groups had committed last, from whatever still knows."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from kelpie.cli import main
 from kelpie.observations import Commit, Committed, LogEnds, Observations, PartitionView
 from kelpie.repair.claims import Certainty
-from kelpie.repair.recovery import recover
+from kelpie.repair.recovery import recover, removed
 from tests.evidence import unpacked
 
 OLD = "kafka-0.9.0.1-coordinator-outage"
@@ -79,3 +80,28 @@ def test_command_says_when_nothing_is_known(capsys: pytest.CaptureFixture[str]) 
     """An empty CSV put back would be worse than a word."""
     assert main(["offsets", "recover", str(unpacked(OLD)), "--group", "nobody"]) == 1
     assert "No committed offsets of nobody" in capsys.readouterr().err
+
+
+def test_offsets_that_were_removed_are_told_with_what_stood_before() -> None:
+    """A deleted group was left out without a word, as if it had never been."""
+    seen = Observations(commits=[commit(5, 100, 1), commit(9, 200, 2), commit(-1, 300, 3)])
+    (row,) = removed(seen)
+    assert (row.group, row.before.offset, row.before.at, row.at) == ("g", 9, 200, 300)
+    assert list(removed(seen, at=250)) == [], "then it was there"
+    assert list(removed(seen, groups=["other"])) == []
+    back = Observations(commits=[commit(5, 100, 1), commit(-1, 300, 3), commit(6, 400, 4)])
+    assert list(removed(back)) == [], "it was committed again"
+
+
+def test_command_says_when_a_group_was_deleted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On standard error: rows are what somebody may put back."""
+    seen = Observations(commits=[commit(9, 200, 2), commit(-1, 300, 3)])
+    monkeypatch.setattr("kelpie.cli.offsets.read_witnesses", lambda *_: seen)
+    assert main(["offsets", "recover", str(tmp_path), "--group", "g"]) == 1
+    said = capsys.readouterr()
+    assert "Group g, t-0: the offset was deleted or has expired at 1970-01-01T00:00:00.300Z." in said.err
+    assert "Before that it was 9" in said.err
+    assert main(["offsets", "recover", str(tmp_path)]) == 1
+    assert "Left out: 1 offset that was deleted or has expired, of g." in capsys.readouterr().err

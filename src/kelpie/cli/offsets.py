@@ -2,21 +2,25 @@
 
 import argparse
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kelpie.cli.command import CommandError, option
 from kelpie.cli.text_table import text_table
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.model.names import TopicPartition
+from kelpie.model.quoting import harmless
 from kelpie.model.time import Instant, iso_time
+from kelpie.model.words import counted, first_of
 from kelpie.repair import offsets_file
 from kelpie.repair.claims import SettledOffset
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.recovery import recover
+from kelpie.repair.recovery import RemovedOffset, recover, removed
 from kelpie.repair.reset_targets import parse_time
 
 _NOTHING = 1
+_SHOWN = 5
 _HEAD = ("GROUP", "TOPIC", "PARTITION", "OFFSET", "COMMITTED", "CERTAINTY", "SOURCE")
 
 
@@ -67,10 +71,32 @@ def _run(arguments: argparse.Namespace) -> int:
         print(_csv(rows, named=arguments.group is None or len(arguments.group) != 1), end="")
     elif rows:
         print(_table(rows))
+    gone = list(removed(observations, groups=arguments.group, at=at))
+    for line in _removed_lines(gone, named=arguments.group is not None):
+        print(line, file=sys.stderr)
     if not rows:
         whose = f" of {', '.join(arguments.group)}" if arguments.group else ""
         raise CommandError(f"No committed offsets{whose} are known there.", _NOTHING)
     return 0
+
+
+def _removed_lines(gone: Sequence[RemovedOffset], *, named: bool) -> Iterator[str]:
+    """Offsets that were removed are no rows: whoever puts rows back must not bring a deleted group back."""
+    if not named:
+        groups = sorted({row.group for row in gone})
+        if groups:
+            was, has = ("was", "has") if len(gone) == 1 else ("were", "have")
+            yield (
+                f"Left out: {counted(len(gone), 'offset')} that {was} deleted or {has} expired, of "
+                f"{harmless(first_of(groups, _SHOWN))}. --group GROUP tells when, and what stood before."
+            )
+        return
+    for row in gone:
+        when = "at a time that is not known" if row.at is None else f"at {_moment(row.at)}"
+        yield (
+            f"Group {harmless(row.group)}, {harmless(str(row.before.partition))}: the offset was deleted or "
+            f"has expired {when}. Before that it was {row.before.offset}, committed {_moment(row.before.at)}."
+        )
 
 
 def _data(group: str, offset: SettledOffset) -> dict[str, object]:

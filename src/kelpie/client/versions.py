@@ -11,6 +11,7 @@ from kelpie.wire.apis import NAMES
 from kelpie.wire.schema import declaration_of
 
 Range = tuple[int, int]
+_METADATA, _BROKER_REGISTRATION = 3, 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,22 @@ class BrokerVersions:
     told: bool = True
     """Whether the broker said so itself; before 0.10 it cannot."""
 
+    @property
+    def is_controller(self) -> bool:
+        """A controller of KRaft takes registrations of brokers, and has no metadata for clients."""
+        return self.told and _METADATA not in self.ranges and _BROKER_REGISTRATION in self.ranges
+
     def pick(self, request: type[Any], at_most: int | None = None, at_least: int = 0) -> int:
         """The newest version that both sides speak. Raises Unsupported."""
         declared = declaration_of(request)
         key = declared.api_key
         assert key is not None, f"{request.__name__} is no request"
         spoken = self.ranges.get(key)
+        if spoken is None and self.is_controller:
+            raise Unsupported(
+                f"{self.broker} is a controller of the cluster (KRaft), which answers no clients. Give the "
+                "address of a broker: one of its listeners, not of controller.quorum."
+            )
         if spoken is None:
             raise Unsupported(
                 f"{self.broker} does not know {NAMES[key]}; its release is older than that request."

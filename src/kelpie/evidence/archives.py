@@ -158,6 +158,12 @@ class _Member(tarfile.TarInfo):
 def _tar(stream: IO[bytes], name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member, errors="replace") as archive:
         for member in archive:
+            if not member.isreg() and not member.isdir():
+                inside = _joined(name, member.name)
+                kind = "link" if member.issym() or member.islnk() else "device or pipe"
+                yield Unasked(
+                    "file", inside, f"It is a {kind} in an archive, and is not read.", source=inside
+                )
             if member.isreg():
                 content = archive.extractfile(member)
                 if content is not None:

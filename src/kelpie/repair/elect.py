@@ -11,19 +11,20 @@ from functools import partial
 
 from kelpie.client.admin import controller
 from kelpie.client.admin.controller import LIMIT_S
-from kelpie.client.admin.log_ends import ask_offsets_at
+from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.cluster import ClusterView
 from kelpie.cluster.health import living_replicas, succession_in
+from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, listed
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView
-from kelpie.questions.list_offsets import LATEST
+from kelpie.questions.list_offsets import LATEST, AskOffsets
 from kelpie.questions.question import ANY_REPLICA
 from kelpie.repair.applying import Repair, StepFailed
 from kelpie.repair.change_records import NoWayBack, record_of
 from kelpie.repair.controller import check_partitions
-from kelpie.repair.election_plan import Candidate, plan_elections
+from kelpie.repair.election_plan import Candidate, LivingLog, plan_elections
 from kelpie.repair.losses import LostCommit, lost_commits, lost_records
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, SkippedPartition
@@ -95,7 +96,8 @@ async def _unclean(
         return SkippedPartition(partition, f"no broker that holds a replica is alive; start {to_start}")
     complete = succession_in(cluster, view).ready
     node = (complete or living)[0]
-    end = (await ask_offsets_at(nodes, node, {partition: LATEST}, ANY_REPLICA))[partition].offset
+    logs = await asyncio.gather(*(_log_of(nodes, living_node, partition) for living_node in living))
+    end = next(log.end for log in logs if log.node == node)
     records, source = lost_records(partition, end, known) if end >= 0 else (0, "")
     groups: list[str] = []
     commits: list[LostCommit] = []
@@ -104,7 +106,21 @@ async def _unclean(
         names = {*known.known_groups, *(row.group for row in (*copy.commits, *known.commits))}
         groups = sorted(group for group in names if cluster.home_of(group) == partition)
         commits = lost_commits(groups, copy.commits, end, known)
-    return Candidate(view, node, bool(complete), end, tuple(groups), tuple(commits), records, source)
+    return Candidate(
+        view, node, bool(complete), end, tuple(groups), tuple(commits), records, source, tuple(logs)
+    )
+
+
+async def _log_of(nodes: Nodes, node: int, partition: TopicPartition) -> LivingLog:
+    """Where one replica's log ends. The epoch in the answer is the partition's, not its last record's."""
+    question = AskOffsets(0, {partition: (LATEST, None)}, replica_id=ANY_REPLICA)
+    try:
+        answer = (await nodes.put(node, question)).get(partition)
+    except ClientError as error:
+        return LivingLog(node, failure=error.reason)
+    if answer is None or answer.error or answer.offset is None:
+        return LivingLog(node, failure=describe(answer.error) if answer is not None else "no answer")
+    return LivingLog(node, answer.offset)
 
 
 # Electing

@@ -20,6 +20,21 @@ _SETTING = "unclean.leader.election.enable"
 
 
 @dataclass(frozen=True, slots=True)
+class LivingLog:
+    """The log of one living replica of a partition."""
+
+    node: int
+    end: int = -1
+    """−1: it does not tell."""
+    failure: str = ""
+
+    def __str__(self) -> str:
+        if self.failure:
+            return f"broker {self.node}: not known ({self.failure})"
+        return f"broker {self.node}: ends at {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """The broker that would lead a partition, and what that loses."""
 
@@ -33,6 +48,18 @@ class Candidate:
     commits: tuple[LostCommit, ...] = ()
     records: int = 0
     records_source: str = ""
+    logs: tuple[LivingLog, ...] = ()
+    """Of all living replicas."""
+
+    @property
+    def better(self) -> LivingLog | None:
+        """A living log that has more than the one that would lead."""
+        mine = next((log for log in self.logs if log.node == self.node), None)
+        known = [log for log in self.logs if log.end >= 0]
+        if self.clean or mine is None or mine.end < 0 or not known:
+            return None
+        best = max(known, key=lambda log: log.end)
+        return best if best.end > mine.end else None
 
     @property
     def partition(self) -> TopicPartition:
@@ -59,6 +86,7 @@ def plan_elections(
         partitions = [candidate.partition for candidate in candidates]
         instead = _unclean_by_hand(partitions) if unclean else (_preferred_by_hand(partitions),)
         obstacles.append("This release of Kafka cannot be asked for it; it has to be done by hand, as above.")
+    obstacles += [_better_words(candidate) for candidate in candidates if candidate.better is not None]
     lost = [loss for candidate in candidates for loss in candidate.commits]
     return Plan(
         "elect",
@@ -112,10 +140,25 @@ def _seen(candidate: Candidate, cluster: ClusterView) -> str:
     )
     if candidate.end >= 0:
         text += f", whose log ends at {candidate.end}"
+    if len(candidate.logs) > 1:
+        text += f"; living copies: {'; '.join(map(str, candidate.logs))}"
     if candidate.groups:
         more = " …" if len(candidate.groups) > 8 else ""
         text += f"; groups on it: {', '.join(candidate.groups[:8])}{more}"
     return text + "."
+
+
+def _better_words(candidate: Candidate) -> str:
+    """The controller takes the first living replica in their order, however short its log is."""
+    better, node = candidate.better, candidate.node
+    assert better is not None
+    loses = counted(better.end - candidate.end, "record")
+    return (
+        f"{candidate.partition}: the controller would elect broker {node}, the first living replica, whose "
+        f"log ends at {candidate.end}. The log of broker {better.node} has more: it ends at {better.end}. "
+        f"{loses} would be lost needlessly. Stop broker {node} while you elect, or put broker {better.node} "
+        "first among the replicas (kafka-reassign-partitions), and run this again."
+    )
 
 
 def _warnings(candidates: Sequence[Candidate], *, informed: bool) -> list[str]:
@@ -167,6 +210,14 @@ def _data(candidate: Candidate) -> dict[str, object]:
         "leader": candidate.node,
         "clean": candidate.clean,
         "log_end": candidate.end,
+        "living_logs": [
+            {
+                "broker": log.node,
+                "log_end": log.end,
+                "failure": log.failure or None,
+            }
+            for log in candidate.logs
+        ],
         "groups": list(candidate.groups),
         "records_lost": candidate.records,
         "commits_lost": [

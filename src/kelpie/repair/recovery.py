@@ -5,6 +5,7 @@ repairs settle them (see `claims`): the newest counts, and says how certain it i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from kelpie.model.time import Instant
@@ -34,6 +35,29 @@ def recover(
         home = _home(claims, copies)
         settled = settle(claims, copies.get(home, ()), replicas=replicas.get(home))
         yield from ((group, offset) for offset in settled.values() if not offset.claim.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedOffset:
+    """A committed offset that was removed (deleted, or expired), and what stood before."""
+
+    group: str
+    before: Claim
+    at: Instant | None
+    """When it was removed, if the record says so."""
+
+
+def removed(
+    observations: Observations, *, groups: Iterable[str] | None = None, at: Instant | None = None
+) -> Iterator[RemovedOffset]:
+    """What `recover` leaves out, because the last thing that the copies say is a removal."""
+    commits = _by_group(observations.commits, at)
+    for group in sorted(commits if groups is None else set(groups) & set(commits)):
+        last = settle(of_copies(commits[group], group))
+        stood = settle(of_copies(commits[group], group, removals=False))
+        for partition, settled in last.items():
+            if settled.claim.removed and partition in stood:
+                yield RemovedOffset(group, stood[partition].claim, settled.claim.at)
 
 
 def _by_group(rows: Iterable[Row], at: Instant | None) -> dict[str, list[Row]]:
