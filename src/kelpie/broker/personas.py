@@ -51,6 +51,7 @@ DescribeProducers             .     0      0      0
 DescribeTransactions          .     .      0      0
 ListTransactions              .     .      0-1    0-2
 DescribeTopicPartitions       .     .      .      0
+DescribeQuorum                .     .      .      0-2
 """
 
 RELEASES = ("0.9", "2.8", "3.9", "4.3")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kelpie.cluster.clocks import Skew
 from kelpie.cluster.log_ends import ends_over_time
 from kelpie.cluster.mappings import MappingHistory, mapping_history
 from kelpie.cluster.outages import Outage
@@ -54,6 +55,8 @@ class ClusterView:
     """How many partitions the offsets topic has. None: nobody could say. 0: there is no such topic."""
     ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)
     """By time: the last one is the newest."""
+    clocks: Mapping[int, Skew] = field(default_factory=dict)
+    """By broker, how far its clock is from the clock here. Empty: all times are of one clock."""
     known_topics: Topics = NO_TOPICS
     """Whether topics are there, gone, hidden, or were created again."""
     transactions: Mapping[TopicPartition, tuple[OpenTransaction, ...]] = field(default_factory=dict)

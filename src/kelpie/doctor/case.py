@@ -93,6 +93,8 @@ class Case:
     """Its name, where `group` says more to tell it from a group of the same name that Kafka keeps."""
     ill: tuple[IllPeriod, ...] = ()
     """When earlier examinations found that it did not consume."""
+    ages_uncertain_ms: int = 0
+    """By so much may ages be too large that follow from times of its coordinator: its clock is not known."""
 
     @cached_property
     def offsets_partition(self) -> TopicPartition | None:
@@ -309,6 +311,30 @@ class Case:
         last = self.commit_rhythm.last
         since = last if last is not None else self.history_from
         return None if since is None else max(0, self.cluster.now - since)
+
+    @property
+    def proven_silence_ms(self) -> int | None:
+        """How long it has committed nothing, whatever its coordinator's clock says. None: not known.
+
+        Looks use the clock here: as long as they saw the same offsets, nothing new was committed.
+        """
+        silence = self.silence_ms
+        if silence is None:
+            return None
+        return max(0, silence - self.ages_uncertain_ms, min(silence, self._unchanged_ms()))
+
+    def _unchanged_ms(self) -> int:
+        """How long looks have seen the offsets that are committed now, in all partitions."""
+        since = []
+        for name, row in self.committed.items():
+            looks = self.committed_over_time.get(name, ())
+            at = self.cluster.now
+            for look in reversed(looks):
+                if look.offset != row.offset or look.at is None:
+                    break
+                at = look.at
+            since.append(at)
+        return self.cluster.now - max(since, default=self.cluster.now)
 
     def is_silent(self, names: Iterable[TopicPartition]) -> bool:
         """Nothing at all was committed, for longer than is usual in one of these partitions."""

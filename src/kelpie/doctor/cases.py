@@ -11,6 +11,7 @@ from typing import Any
 
 from kelpie.cluster.picture import build_cluster, newest_listings
 from kelpie.cluster.view import ClusterView
+from kelpie.doctor.broker_times import on_our_clock, skew_of
 from kelpie.doctor.case import Case
 from kelpie.doctor.positions import IllPeriod
 from kelpie.doctor.zookeeper_cases import ZooKeeperMaterial, is_of_zookeeper
@@ -47,6 +48,8 @@ def build(
     cluster = build_cluster(
         observations, now=now, bootstrap=bootstrap, zookeeper=zookeeper, all_groups=is_all
     )
+    if now is not None:
+        observations, cluster = on_our_clock(observations, cluster, now)
     material = _Material(observations, observations.listings, cluster)
     of_zookeeper = ZooKeeperMaterial(observations, cluster)
     of_kafka = material.all_groups(but=of_zookeeper.groups)
@@ -152,6 +155,7 @@ class _Material:
             events=self.events.get(group, ()),
             unasked=unasked,
             history_from=self._history(group),
+            ages_uncertain_ms=skew_of(self.cluster, group).uncertain_ms,
             ill=tuple(
                 IllPeriod(row.since, row.at) for row in self.illnesses.get(group, ()) if row.at is not None
             ),

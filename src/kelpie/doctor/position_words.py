@@ -21,6 +21,10 @@ MOST_EVIDENCE = 12
 SECOND_LOOK = "a second look at it: run the doctor again in a while, or with --watch"
 NO_COORDINATOR = "whether it would go on if it had a coordinator (KLP101, KLP105)"
 REBALANCES = "whether it goes on after the rebalance that is under way"
+CLOCK = (
+    "whether the clock here is in step with that of its coordinator: nothing newer than its last commit was "
+    "seen there, so a clock here that is fast looks the same; run the doctor again in a while"
+)
 HISTORY = "the history of its commits: read access to __consumer_offsets"
 
 

@@ -21,7 +21,9 @@ looks the same: then it is a notice, or a warning if silent members are there. A
 group that commits without members (Spark, Flink, assign()) is judged by its commits
 alone. A share group commits nothing: without members, two surveys must show the same
 start, and records that wait. Workers of Kafka Connect commit nothing, and are not
-judged.
+judged. Where the coordinator's clock cannot be compared with the clock here
+(KLP316), and nothing newer than the last commit was seen there, it waits for a
+second look.
 
 What it needs: the rights to describe the group, to see the topics and to read
 __consumer_offsets. Without the last, two surveys 15 s apart, for groups without
@@ -43,7 +45,7 @@ from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import describing
-from kelpie.doctor.position_words import HISTORY, SECOND_LOOK, records, some
+from kelpie.doctor.position_words import CLOCK, HISTORY, SECOND_LOOK, records, some
 from kelpie.doctor.positions import (
     AUTO_COMMIT_MS,
     MISSED,
@@ -78,6 +80,9 @@ def judge(case: Case) -> Judgement:
         return _by_surveys(case, behind)
     if not case.is_silent([track.name for track in behind]):
         return ABSENT
+    proven = case.proven_silence_ms or 0
+    if proven < min(case.patience_ms(track.name) for track in behind):
+        return undetermined(CLOCK)
     if case.members:
         waiting = [
             track

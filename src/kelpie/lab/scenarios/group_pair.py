@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios.application import QUICK_AND_SMALL, Application
@@ -28,9 +29,10 @@ class GroupPair:
         settings: Mapping[str, object] | None = None,
         topic: Mapping[str, object] | None = None,
         records: int = 5,
+        **options: Any,
     ) -> "GroupPair":
-        """Both groups commit regularly when this returns, and all is well."""
-        cluster = await stage.cluster(1, config={**QUICK_AND_SMALL, **(settings or {})})
+        """Both groups commit regularly when this returns, and all is well. `options` are the cluster's."""
+        cluster = await stage.cluster(1, config={**QUICK_AND_SMALL, **(settings or {})}, **options)
         cluster.create_topic(TOPIC, config=topic)
         stage.step(f"Groups {AFFECTED} and {HEALTHY} read {TOPIC}, and records come in all the time.")
         groups = cls(
