@@ -10,6 +10,11 @@ from kelpie.wire.api.api_versions import ApiVersionsRequest
 from kelpie.wire.api.describe_cluster import DescribeClusterRequest
 from kelpie.wire.api.describe_log_dirs import DescribeLogDirsRequest
 from kelpie.wire.api.describe_producers import DescribeProducersRequest
+from kelpie.wire.api.describe_quorum import (
+    DescribeQuorumRequest,
+    RequestPartitionData,
+    RequestTopicData,
+)
 from kelpie.wire.api.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -124,3 +129,16 @@ def test_producers_are_described_where_they_lead() -> None:
     (found,) = cluster.ask(1, request, 0).topics[0].partitions[0].active_producers
     assert (found.producer_id, found.last_sequence, found.current_txn_start_offset) == (producer.id, 1, 0)
     assert cluster.ask(2, request, 0).topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_the_leader_of_the_quorum_tells_its_time() -> None:
+    """Kafka says of the leader itself that it was caught up just now: the only clock that it tells."""
+    cluster = Cluster()
+    asked = RequestTopicData(
+        topic_name="__cluster_metadata", partitions=[RequestPartitionData(partition_index=0)]
+    )
+    (topic,) = cluster.ask(1, DescribeQuorumRequest(topics=[asked]), 2).topics
+    (partition,) = topic.partitions
+    (voter,) = partition.current_voters
+    assert voter.replica_id == partition.leader_id
+    assert voter.last_caught_up_timestamp == cluster.now

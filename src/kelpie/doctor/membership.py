@@ -180,3 +180,10 @@ def nobody_left(case: Case) -> bool:
     if state is not None and state.members:
         ids.append({member.member_id for member in state.members})
     return bool(ids) and all(before <= after for before, after in pairwise(ids))
+
+
+def topics_of_members(case: Case) -> set[str]:
+    """Topics that members subscribe to, or have partitions of."""
+    members = case.members or ()
+    assigned = {name.topic for member in members for name in member.assigned or ()}
+    return assigned | {topic for member in members for topic in member.subscribed or ()}

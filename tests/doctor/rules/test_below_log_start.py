@@ -45,6 +45,15 @@ def test_an_offset_at_the_log_start_is_well() -> None:
     assert judge(a_case(cluster=cluster, states=[READS], **looks(a_committed(1500)))) is ABSENT
 
 
+def test_one_offset_may_be_the_marker_of_a_transaction() -> None:
+    """Everything was read; behind the last record lay a marker, which retention deleted, too."""
+    cluster = a_cluster(ends=[an_end(1501, earliest=1501)])
+    (what,) = missing(judge(a_case(cluster=cluster, states=[READS], **looks(a_committed(1500)))))
+    assert what.startswith("whether the one offset before the beginning of the log of orders-0 was a record")
+    cluster = a_cluster(ends=[an_end(1502, earliest=1502)])
+    assert found(judge(a_case(cluster=cluster, states=[READS], **looks(a_committed(1500)))))
+
+
 def test_a_topic_that_nobody_subscribes_to_any_more_is_a_notice() -> None:
     """Lag on abandoned topics alarms nobody."""
     cluster = a_cluster(ends=[an_end(9000, earliest=1500)])

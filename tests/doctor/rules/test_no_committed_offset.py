@@ -33,8 +33,8 @@ BOTH = a_state("Stable", a_member("app-1", 0, 1))
 def _grown(new: Any, **fields: Any) -> Case:
     """A group that reads orders-0 for an hour, and orders-1 since it was added."""
     history = commits(*((NOW - at * 5 * SECOND, 1000 - at) for at in range(720, 0, -1)))
+    fields.setdefault("cluster", a_cluster(ends=[an_end(1000), new]))
     return a_case(
-        cluster=a_cluster(ends=[an_end(1000), new]),
         **looks(a_committed(1000)),
         **{"states": [BOTH], "answers": [TOLD], "commits": history, "history_from": NOW - HOUR, **fields},
     )
@@ -62,6 +62,16 @@ def test_records_older_than_the_group_are_a_notice() -> None:
     """librdkafka commits nothing where it has read nothing, and the group was never meant to read these."""
     old = an_end(250, partition=1, last_written=NOW - DAY)
     assert found(judge(_grown(old))).severity is Severity.NOTICE
+
+
+def test_before_3_0_the_ends_of_earlier_times_show_that_records_are_older() -> None:
+    """Those releases do not tell the time of the newest record; a quiet partition is no alarm there."""
+    new = an_end(250, partition=1)
+    quiet, busy = (an_end(at, -1, partition=1, at=NOW - DAY) for at in (250, 100))
+    history: dict[str, Any] = {"cluster": a_cluster(ends=[an_end(1000), quiet, new])}
+    assert found(judge(_grown(new, **history))).severity is Severity.NOTICE
+    history = {"cluster": a_cluster(ends=[an_end(1000), busy, new])}
+    assert found(judge(_grown(new, **history))).severity is Severity.WARNING
 
 
 def test_a_group_that_has_just_begun_is_a_notice() -> None:

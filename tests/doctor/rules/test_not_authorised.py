@@ -1,18 +1,25 @@
 """KLP107: a permission is missing."""
 
+from typing import Any
+
+from kelpie.cluster.topics import topics_of
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.not_authorised import judge
 from kelpie.errors import ErrorCode
-from kelpie.observations import EventKind
+from kelpie.observations import EventKind, TopicView
 from tests.doctor.building import (
+    HOUR,
     MINUTE,
     NOW,
     SECOND,
     a_case,
+    a_cluster,
     a_committed,
+    a_member,
     a_state,
     an_answer,
     an_event,
+    commits,
     events,
     found,
     missing,
@@ -44,6 +51,36 @@ def test_a_refused_topic_is_named() -> None:
     finding = found(judge(a_case(states=[a_state()], committed=[row, a_committed(5)])))
     assert "topic secret" in finding.summary
     assert "--topic secret" in finding.remedies[0].command
+
+
+def test_a_topic_that_all_offsets_leave_out_is_named() -> None:
+    """Brokers leave it out without a word. Asked for it by name, they refuse; or the history has commits."""
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    secret = TopicView("secret", error=refused, told_by=1, at=NOW, source="broker 1")
+    told: dict[str, Any] = {"answers": [an_answer(asked="OffsetFetch")], "committed": [a_committed(5)]}
+    state = a_state("Stable", a_member("app-1", 0, subscribed=("orders", "secret")))
+    cluster = a_cluster(known_topics=topics_of([secret], {}, {}))
+    finding = found(judge(a_case(cluster=cluster, states=[state], **told)))
+    assert "refuses to answer for topic secret with these credentials" in finding.summary
+    assert "--operation Describe --topic secret" in finding.remedies[0].command
+
+    history = commits((NOW - MINUTE, 40), topic="secret")
+    finding = found(judge(a_case(states=[a_state()], commits=history, **told)))
+    assert finding.evidence[0].text == (
+        "secret-0: committed 40; the coordinator leaves it out of the group's offsets"
+    )
+
+
+def test_a_commit_of_this_moment_or_one_that_was_removed_is_not_hidden() -> None:
+    """Near miss: the commit came after the question, or the offset is gone."""
+    told: dict[str, Any] = {
+        "answers": [an_answer(asked="OffsetFetch")],
+        "committed": [a_committed(5)],
+        "states": [a_state()],
+    }
+    assert judge(a_case(commits=commits((NOW, 40), topic="new"), **told)) is ABSENT
+    removed = commits((NOW - HOUR, 40), (NOW - MINUTE, -1), topic="old")
+    assert judge(a_case(commits=removed, **told)) is ABSENT
 
 
 def test_clients_that_are_refused_do_not_consume() -> None:

@@ -1,8 +1,11 @@
 """KLP302: the coordinator removed offsets because they were too old."""
 
+from dataclasses import replace
+from typing import Any
+
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.offsets_expired import judge
-from kelpie.observations import Commit, EventKind
+from kelpie.observations import Commit, EventKind, Unasked
 from kelpie.observations.positions import NO_OFFSET
 from tests.doctor.building import (
     DAY,
@@ -95,3 +98,18 @@ def test_without_history_nobody_can_say_unless_all_is_there() -> None:
     told = an_answer(asked="OffsetFetch")
     state = a_state("Stable", a_member("app-1", 0))
     assert judge(a_case(states=[state], answers=[told], **looks(a_committed(1000)))) is ABSENT
+
+
+def test_a_history_that_was_read_in_part_leaves_open_what_was_before() -> None:
+    """Only the end of the partition was read: an expiry before it cannot be seen."""
+    cluster = a_cluster(ends=[an_end(4000)])
+    home = str(cluster.home_of("billing"))
+    cut = replace(cluster, unasked=(Unasked("history", home, "Only its end was read."),))
+    told: dict[str, Any] = {"answers": [an_answer(asked="OffsetFetch")], "history_from": NOW - HOUR}
+    reads: dict[str, Any] = {"states": [a_state("Stable", a_member("app-1", 0))], **told}
+    (what,) = missing(judge(a_case(cluster=cut, **reads)))
+    assert what.startswith(
+        f"whether offsets expired before the part of {home} that was read, which begins at"
+    )
+    assert judge(a_case(cluster=cluster, **reads)) is ABSENT, "it was read from its beginning"
+    assert judge(a_case(cluster=cut, committed=[a_committed(10)], **reads)) is ABSENT, "nothing is missing"

@@ -10,7 +10,8 @@ that is left as well; none ends the consumer with an exception.
 
 How it decides: the committed offset is smaller than the earliest offset of the
 partition. The difference is how many offsets are lost; in compacted topics and
-with transactions there may be fewer records. Without a survey, a client's log
+with transactions there may be fewer records. A difference of one proves nothing: the
+marker of a transaction is an offset that nobody reads. Without a survey, a client's log
 that shows an offset out of range and a reset to a higher one.
 
 What to do: lose no more: keep records for longer (retention.ms,
@@ -30,6 +31,7 @@ from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some
+from kelpie.doctor.positions import NOISE
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed, Event, EventKind, LogEnds
@@ -46,20 +48,29 @@ class _Lost(NamedTuple):
 
 
 def judge(case: Case) -> Judgement:
-    lost, unknown = [], []
+    lost: list[_Lost] = []
+    unclear: list[_Lost] = []
+    unknown = []
     for row in case.committed_rows:
         end = log_start(case, row.name)
         if end is None:
             unknown.append(row.name)
         elif row.offset < end.earliest:
-            lost.append(_Lost(row, end))
+            loss = _Lost(row, end)
+            (lost if loss.number > NOISE else unclear).append(loss)
     if lost:
-        return _found(case, lost)
+        return _found(case, [*lost, *unclear])
     by_log = _by_log(case)
     if by_log is not None:
         return by_log
     if not case.offsets_are_known:
         return undetermined("its committed offsets")
+    if unclear:
+        names = some([loss.row.name for loss in unclear])
+        return undetermined(
+            f"whether the one offset before the beginning of the log of {names} was a record, or a "
+            "transaction's marker, which nobody reads"
+        )
     return undetermined(f"where the log of {some(unknown)} begins") if unknown else ABSENT
 
 

@@ -33,6 +33,7 @@ from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, quotes, 
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, LogEnds
 
 
@@ -83,10 +84,20 @@ def _severity(case: Case, name: TopicPartition, end: LogEnds) -> Severity:
     if commits:
         began = min(commits)
         is_new = case.cluster.now - began < case.commit_rhythm.patience_ms
-        is_older = end.last_written is not None and end.last_written < began
-        if is_new or is_older:
+        if is_new or _is_older(case, end, began):
             return Severity.NOTICE
     return Severity.WARNING
+
+
+def _is_older(case: Case, end: LogEnds, began: Instant) -> bool:
+    """Whether nothing was written there since the group began.
+
+    Brokers tell the time of the newest record since 3.0. Before, where the log ended at earlier times tells.
+    """
+    if end.last_written is not None:
+        return end.last_written < began
+    before = [row for row in case.cluster.ends_over_time(end.name) if row.at is not None and row.at <= began]
+    return bool(before) and before[-1].latest == end.latest
 
 
 def _found(case: Case, uncommitted: list[_Uncommitted]) -> Finding:

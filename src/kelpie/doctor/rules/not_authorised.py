@@ -9,7 +9,11 @@ group: that is not the same as all is well.
 
 How it decides: error 29 (topic), 30 (group) or 31 (cluster) in an answer to the
 doctor, or in a log of the group's own clients. The latter is critical, the
-former a warning: with the consumers' own credentials it may be allowed.
+former a warning: with the consumers' own credentials it may be allowed. Asked for
+all offsets of a group, brokers leave out topics that the caller may not describe,
+without a word. So the topics that members, the history of commits and earlier looks
+name are asked for by name; and an offset that the history has and the coordinator
+leaves out is hidden as well.
 
 What it needs: an answer of a broker that refuses, or logs of the group's clients. If
 the coordinator was not asked and no log is there, it is undetermined. The command
@@ -19,8 +23,8 @@ What to do: a consumer needs Read on its group and Describe and Read on its
 topics; the doctor needs Describe on groups and topics (it changes nothing).
 The finding has the commands.
 
-When it is wrong: Kafka hides topics that one may not describe: they look
-missing instead.
+When it is wrong: brokers before Kafka 2.1 are asked for all topics, and leave out
+those that the caller may not describe; without the history, they look missing.
 
 Reproduce: kelpie lab run not-authorised
 """
@@ -28,9 +32,11 @@ Reproduce: kelpie lab run not-authorised
 from collections.abc import Sequence
 
 from kelpie.cluster import commands
+from kelpie.cluster.topics import Existence
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import answer_evidence, first_and_last, last_replies, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import topics_of_members
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.words import listed
@@ -42,6 +48,8 @@ _REFUSALS = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
 }
+_SAME_MOMENT_MS = 10_000
+"""A commit that is newer may have come after the question."""
 _MOVES_ON = {EventKind.JOINED, EventKind.ASSIGNED, EventKind.CONSUMED}
 
 
@@ -53,14 +61,40 @@ def judge(case: Case) -> Judgement:
     answers = (*replies, *lookups(case).values())
     refusals = answer_evidence(row for row in answers if row.error in _REFUSALS)
     of_topics = [row for _, row in sorted(case.committed.items()) if row.error == _TOPIC_REFUSED]
-    if refusals or of_topics:
-        topics = sorted({row.topic for row in of_topics})
+    hidden = _hidden(case)
+    if refusals or of_topics or hidden:
+        topics = sorted({row.topic for row in of_topics} | hidden.keys())
         what = "the group" if refusals else f"topic {listed(topics)}"
+        refusals += [each for _, each in sorted(hidden.items())]
         refusals += [Evidence.of(row, f"{row.name}: {describe(_TOPIC_REFUSED)}") for row in of_topics]
         return _we_are_refused(case, refusals, what, topics)
     if not answers and not case.committed and not case.events:
         return undetermined("an answer about the group")
     return ABSENT
+
+
+def _hidden(case: Case) -> dict[str, Evidence]:
+    """Topics of the group that the caller may not describe: brokers leave them out of all offsets of a group.
+
+    Members, the history and earlier looks name them.
+    """
+    named = topics_of_members(case) | {name.topic for name in (*case.commits, *case.committed_over_time)}
+    known = case.cluster.known_topics
+    hidden = {
+        topic: Evidence.of(known.newest(topic)[-1], f"topic {topic}: {describe(_TOPIC_REFUSED)}")
+        for topic in named
+        if known.existence(topic) is Existence.HIDDEN
+    }
+    asked = [row.at for row in case.answers if row.asked == "OffsetFetch" and not row.error]
+    if not asked or asked[-1] is None:
+        return hidden
+    for name, history in sorted(case.commits.items()):
+        last = history[-1]
+        was_there = not last.removed and last.at is not None and last.at < asked[-1] - _SAME_MOMENT_MS
+        if was_there and name not in case.committed and not case.is_gone(name):
+            text = f"{name}: committed {last.offset}; the coordinator leaves it out of the group's offsets"
+            hidden.setdefault(name.topic, Evidence.of(last, text))
+    return hidden
 
 
 def _of_clients(case: Case) -> Sequence[Event]:

@@ -12,7 +12,9 @@ removal, and between them lies at least the retention of offsets
 (offsets.retention.minutes, 7 days by default, or what the commit itself asked
 for). A removal before its time was made by hand, or came with the deletion of
 the topic, and is not reported. Since 2.1 offsets expire only while no member is in
-the group, or for topics that it no longer subscribes to.
+the group, or for topics that it no longer subscribes to. That nothing expired is only
+said if no partition that the group reads lacks its offset, or if the history was
+read from its beginning.
 
 What to do: set the offsets back to where they were: the finding has the
 numbers. If the group may be silent for so long, raise offsets.retention.minutes
@@ -76,8 +78,19 @@ def judge(case: Case) -> Judgement:
         return undetermined(
             f"whether the offsets of {some(unclear)} expired or were deleted: their commits are gone"
         )
-    if case.history_from is None and not case.commits and not _all_there(case):
+    return ABSENT if _all_there(case) else _open_history(case)
+
+
+def _open_history(case: Case) -> Judgement:
+    """What the history shows only counts if it was read from its beginning."""
+    if case.history_from is None and not case.commits:
         return undetermined(HISTORY)
+    home = str(case.offsets_partition)
+    if any(row.kind == "history" and row.name == home for row in case.cluster.unasked):
+        since = f", which begins at {moment(case.history_from)}" if case.history_from is not None else ""
+        return undetermined(
+            f"whether offsets expired before the part of {home} that was read{since}: --history reads more"
+        )
     return ABSENT
 
 

@@ -33,6 +33,7 @@ from kelpie.cluster import commands
 from kelpie.cluster.topics import Existence
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.membership import topics_of_members
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
@@ -41,7 +42,7 @@ _DESCRIBE = "the right to describe the topic (Describe)"
 
 
 def judge(case: Case) -> Judgement:
-    named = _named_by_members(case)
+    named = topics_of_members(case)
     once = {name.topic for name in (*case.committed, *case.committed_over_time)}
     topics = sorted((named | once) - {OFFSETS_TOPIC})
     known = case.cluster.known_topics
@@ -63,13 +64,6 @@ def judge(case: Case) -> Judgement:
     if not topics:
         return undetermined("which topics it reads: it has neither members nor committed offsets")
     return ABSENT
-
-
-def _named_by_members(case: Case) -> set[str]:
-    """Topics that members subscribe to, or have partitions of."""
-    members = case.members or ()
-    assigned = {name.topic for member in members for name in member.assigned or ()}
-    return assigned | {topic for member in members for topic in member.subscribed or ()}
 
 
 def _may_describe(case: Case, topic: str) -> bool:
