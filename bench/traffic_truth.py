@@ -2,7 +2,9 @@
 
 A delta is *decidable* if, by the truth alone, only one group can have fetched it: all of it came from one
 group, which had the partition from a minute before the span to a minute after; and every other reader that
-may have been there in this time kept its label, on the same broker.
+may have been there in this time is seen to have kept its label, on the same broker: it was counted under its
+name in the spans before and after, too. So a span at the very beginning or end of all scrapes is decidable
+only if nobody else can have read the partition.
 """
 
 from collections.abc import Iterator
@@ -105,6 +107,9 @@ def _decidable(week: Week, number: int) -> Array:
     restarted = week.restarted[week.leader, np.arange(week.steps)]
     on_one_broker = always(stays & ~restarted)[week.partition]
     keeps = there & joined & on_one_broker & always(week.labelled)
+    scrape = firsts // STEPS
+    # A span is seen to grow if there is a scrape before it: the first span of all is not.
+    keeps &= (scrape >= 2) & (scrape < week.steps // STEPS - 1)
     disturbs = np.zeros((week.size.partitions, len(firsts)), np.int64)
     np.add.at(disturbs, week.partition, (~absent & ~keeps).astype(np.int64))
     others = disturbs[week.partition] - (~absent & ~keeps)

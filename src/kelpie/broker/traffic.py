@@ -77,9 +77,9 @@ class Traffic:
         self._members: dict[str, dict[str, ClientAddress]] = {}
         """By group and member id: the groups that this broker coordinates."""
         self._unassigned: set[tuple[str, str]] = set()
-        """Members that have joined, and whose partitions the plan has not been told since."""
+        """Members that have joined, and whose partitions the plan does not know since."""
         self._assigning: dict[str, list[HeldAnswer]] = {}
-        """Groups whose assignment the store is being told: their SyncGroups wait."""
+        """Groups whose assignment is being written to the store: their SyncGroups wait."""
         self._is_over = False
         self._timers.set(("traffic",), now + _TICK_MS, self._tick)
 
@@ -179,7 +179,7 @@ class Traffic:
     # The end.
 
     def shutting_down(self, now: Instant) -> None:
-        """From now on no client waits for the store. Connections that close are still told."""
+        """From now on no client waits for the store. The plan still hears of connections that close."""
         self._send(self._plan.shutting_down(now), now)
         for waiting in list(self._holding):
             waiting.end()
@@ -236,7 +236,7 @@ class Traffic:
         self._send(self._plan.tick(now), now)
 
     def _coordinated(self, group_id: str, epoch: int, now: Instant) -> dict[str, ClientAddress]:
-        """Members of a group; the plan is told of a group that is new here."""
+        """Members of a group; the plan hears of a group that is new here."""
         members = self._members.get(group_id)
         if members is None:
             members = self._members[group_id] = {}

@@ -105,6 +105,7 @@ JOBS = (
             "attributed_traffic",
             "attribution_gap",
             "traffic_closing",
+            "traffic_opening",
             "unattributed_traffic",
             "offset_closing",
         ),

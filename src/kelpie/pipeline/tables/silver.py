@@ -214,6 +214,21 @@ TRAFFIC_CLOSING = _table(
     divided_by=(DAY,),
 )
 
+TRAFFIC_OPENING = _table(
+    "traffic_opening",
+    "The first scrape of each broker and day: it shows which groups keep their labels over midnight.",
+    ("broker", "at", "source", "topic", "partition", "group"),
+    required(DAY, DATE, "the day"),
+    required("broker", STRING, "the broker"),
+    required("at", MOMENT, "when it was scraped"),
+    required("source", STRING, "the scrape"),
+    Column("topic", STRING, "the topic; null: the scrape has no traffic"),
+    Column("partition", INT, "the partition"),
+    Column("group", STRING, "the label; empty: the group was not known"),
+    *AMOUNTS,
+    divided_by=(DAY,),
+)
+
 OFFSET_CLOSING = _table(
     "offset_closing",
     "Of each day, what the last survey of each log and of each group's position in it saw: the next day goes "
@@ -244,7 +259,8 @@ UNATTRIBUTED_TRAFFIC = _table(
     required(
         "beside",
         pa.list_(pa.struct({"group": STRING, "messages": LONG, "is_steady": BOOLEAN})),
-        "groups counted on this broker and partition meanwhile; steady: before and afterwards, too",
+        "groups counted on this broker and partition meanwhile; steady: before and afterwards, too; null: "
+        "before, too, and the scrape is the last one of the day",
     ),
     divided_by=(DAY,),
 )
@@ -259,6 +275,7 @@ SILVER = (
     LAG,
     COORDINATOR_TIMELINE,
     TRAFFIC_CLOSING,
+    TRAFFIC_OPENING,
     OFFSET_CLOSING,
     UNATTRIBUTED_TRAFFIC,
 )

@@ -23,6 +23,8 @@ class Day:
     """What it is made of: samples, or unattributed deltas."""
     before: Sequence[Sequence[str]] = ()
     """Files of traffic_closing to go on from, day by day, the latest first."""
+    midnight: tuple[Sequence[str], Sequence[str]] = ((), ())
+    """The last scrapes of the day, and the first ones of the next day: files of both tables."""
     evidence: str = ""
     """The folder with all evidence."""
     places: pa.Table | None = None

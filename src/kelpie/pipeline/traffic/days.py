@@ -1,10 +1,13 @@
 """attributed_traffic and what it needs, day by day: only days whose inputs have changed are made again.
 
-1. traffic_closing: the last two scrapes of each broker on a day, of the samples of this day.
+1. traffic_closing: the last two scrapes of each broker on a day, of the samples of this day; traffic_opening:
+   the first one.
 2. What was counted on a day, of its samples and of the closing scrapes before it. A new day reads no sample
    of an older one. A late scrape makes its own day again, and what goes on from that day's last scrapes.
 3. Whose the unattributed part is, of these deltas and of the evidence for them. Records of the offsets topic
-   that come late make the days again that they say something new about, and no sample is read for that.
+   that come late make the days again that they say something new about, and no sample is read for that. The
+   first scrape of a day shows which groups have kept their labels since the last one of the day before, which
+   is judged again then.
 
 `day_tables` says how it is known which days are due.
 """
@@ -12,6 +15,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -29,14 +33,20 @@ from kelpie.pipeline.transforms.assignments import assigned
 COUNTED, VERDICTS = "counted", ("exact", "apportioned", "unknown")
 _SAMPLES, _CLOSING = TABLES["traffic_sample"], TABLES["traffic_closing"]
 _ATTRIBUTED, _GAP = TABLES["attributed_traffic"], TABLES["attribution_gap"]
-_UNATTRIBUTED = TABLES["unattributed_traffic"]
+_UNATTRIBUTED, _OPENING = TABLES["unattributed_traffic"], TABLES["traffic_opening"]
 _GROWN, _JUDGED = "counted on", "attributed on"
 
 
 class TrafficDays(DayTables):
     """The days of one cluster whose brokers count."""
 
-    written: ClassVar[tuple[LakeTable, ...]] = (_CLOSING, _ATTRIBUTED, _GAP, _UNATTRIBUTED)
+    written: ClassVar[tuple[LakeTable, ...]] = (
+        _CLOSING,
+        _OPENING,
+        _ATTRIBUTED,
+        _GAP,
+        _UNATTRIBUTED,
+    )
 
     def __init__(self, tables: ClusterTables, mappings: Callable[[], MappingHistory]) -> None:
         """`mappings`: what listings of the mapping tree say; asked only if there is something to explain."""
@@ -54,10 +64,11 @@ class TrafficDays(DayTables):
 
     def _close(self, samples: Mapping[str, Sequence[Path]]) -> None:
         numbers = {day: number_of_day(day, files) for day, files in samples.items()}
-        due = self._due(_CLOSING.name, DAY, numbers)
+        due = self._due(_CLOSING.name, DAY, numbers) | self._due(_OPENING.name, DAY, numbers)
         if due:
             written = merged(self._run("tasks.close", [self._day(day, samples[day]) for day in due]))
-            self._replace(_CLOSING.name, written, due, DAY)
+            for table in (_CLOSING, _OPENING):
+                self._replace(table.name, written, due, DAY)
 
     def _grow(self, samples: Mapping[str, Sequence[Path]]) -> None:
         closing = self._files(_CLOSING.name)
@@ -107,8 +118,10 @@ class TrafficDays(DayTables):
             digests = dict(zip(staged, self._run("evidence.digest", list(staged.values())), strict=True))
             history = self._mappings() if deltas else MappingHistory(())
             told = hashlib.sha256(repr(history.listings).encode()).hexdigest()
+            kept = dict(zip(staged, self._run("tasks.midnight", list(staged.values())), strict=True))
             numbers = {
-                day: number_of_day(day, files, digests.get(day, ""), told) for day, files in deltas.items()
+                day: number_of_day(day, files, digests.get(day, ""), kept.get(day, ""), told)
+                for day, files in deltas.items()
             }
             # A late scrape may have left a day without anything to attribute.
             numbers |= {day: number_of_day(day, ()) for day in self._files(_GAP.name) if day not in deltas}
@@ -135,9 +148,24 @@ class TrafficDays(DayTables):
         )
         tables.spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         owners.write.mode("overwrite").parquet(str(folder / "owners"))
+        midnight = self._midnights(days)
         return {
-            day: replace(self._day(day, deltas[day]), evidence=str(folder), places=by_day[day])
+            day: replace(
+                self._day(day, deltas[day]),
+                evidence=str(folder),
+                places=by_day[day],
+                midnight=midnight[day],
+            )
             for day in days
+        }
+
+    def _midnights(self, days: Iterable[str]) -> dict[str, tuple[list[str], list[str]]]:
+        """Files with the last scrapes of each day, and with the first ones of the day after."""
+        closing, opening = self._files(_CLOSING.name), self._files(_OPENING.name)
+        after = {day: str(date.fromisoformat(day) + timedelta(days=1)) for day in days}
+        return {
+            day: ([*map(str, closing.get(day, ()))], [*map(str, opening.get(after[day], ()))])
+            for day in after
         }
 
     def _frame(self, table: str) -> DataFrame | None:

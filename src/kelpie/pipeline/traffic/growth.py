@@ -8,6 +8,7 @@ some unknown time. So what a scrape tells depends on it and on the one before, a
 A label without a name (none at all, "" or `ambiguous`) is unattributed. Beside such a delta stand the groups
 that the broker counted on the same partition meanwhile. One of them is *steady* if it was counted in the
 spans before and after, too: a connection keeps its label, so all that this group fetched is under its name.
+Of the last scrape of a day only the next day shows that (`midnight`): until then it is null.
 
 All columns are numbers here: names are codes of dictionaries. Rows are sorted once, by series and scrape.
 """
@@ -231,20 +232,20 @@ class _Series:
             [
                 named(self._label[listed], self._labels).cast(pa.string()),
                 pa.array(self._growth[0][listed]),
-                pa.array(self._is_steady(listed)),
+                self._steady(listed),
             ],
             fields=list(_BESIDE),
         )
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
-    def _is_steady(self, rows: Numbers) -> Flags:
-        """Whether a series has also grown in the spans before and after."""
+    def _steady(self, rows: Numbers) -> pa.Array:
+        """Whether a series has grown before and after, too. Null: before, and there is no scrape after."""
         before = np.maximum(rows - 1, 0)
         after = np.minimum(rows + 1, len(self.scrape) - 1)
         grew_before = self._goes_on[rows] & self.has_grown[before] & self._has_earlier[self.scrape[before]]
         grows_on = (after > rows) & self._goes_on[after] & self.has_grown[after]
-        steady: Flags = grew_before & grows_on
-        return steady
+        is_open = grew_before & self._scrapes.is_newest[self.scrape[rows]]
+        return pa.array(grew_before & grows_on, mask=is_open)
 
 
 def codes(column: pa.ChunkedArray | pa.Array) -> tuple[Numbers, list[Any]]:

@@ -4,7 +4,7 @@ A day may be larger than memory: samples are read in slices of time, and the las
 carried over to the next one. These run in workers; the driver commits the files that they name.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kelpie.cluster.mappings import MappingHistory
-from kelpie.pipeline.storage.parquet import Writer
+from kelpie.pipeline.storage.parquet import NewFile, Writer
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.table import DAY, HOW
 from kelpie.pipeline.traffic.day import Day, Written
 from kelpie.pipeline.traffic.evidence import about
 from kelpie.pipeline.traffic.gaps import Gap, explained, gaps, joined
 from kelpie.pipeline.traffic.growth import COLUMNS, NAMES, as_told, growth
+from kelpie.pipeline.traffic.midnight import digest, going_on, settled
 from kelpie.pipeline.traffic.verdicts import (
     APPORTIONED,
     COUNTED,
@@ -35,6 +36,7 @@ ROWS_AT_ONCE = 500_000
 _KEPT_SCRAPES = 2
 _ATTRIBUTED, _GAP = TABLES["attributed_traffic"], TABLES["attribution_gap"]
 _UNATTRIBUTED, _CLOSING = TABLES["unattributed_traffic"], TABLES["traffic_closing"]
+_OPENING = TABLES["traffic_opening"]
 _SAMPLES = TABLES["traffic_sample"]
 
 
@@ -43,25 +45,54 @@ def _writer(day: Day, table: str, **within: str) -> Writer:
 
 
 def close(day: Day) -> Written:
-    """Writes the last two scrapes of each broker on a day."""
-    head = _read(day.files, ["broker", "at"])
-    ends = pc.cast(head["at"], pa.int64())
-    distinct = head.set_column(1, "at", ends).group_by(["broker", "at"]).aggregate([])
-    last: dict[str, list[int]] = {}
-    for row in distinct.sort_by([("at", "descending")]).to_pylist():
-        times = last.setdefault(row["broker"], [])
-        if len(times) < _KEPT_SCRAPES:
-            times.append(row["at"])
-    writer = _writer(day, _CLOSING.name)
-    first = min((min(times) for times in last.values()), default=0)
-    rows = _read(day.files, list(COLUMNS), since=_moment(first))
-    kept = [
-        rows.filter((pc.field("broker") == broker) & (pc.field("at") >= _moment(min(times))))
-        for broker, times in sorted(last.items())
-    ]
-    if kept:
-        writer.write(pa.concat_tables(kept), {})
-    return {_CLOSING.name: writer.close()}
+    """Writes the last two scrapes of each broker on a day, and the first one."""
+    times = _times(day.files)
+    return {
+        _CLOSING.name: _chosen(day, _CLOSING.name, {broker: each[-_KEPT_SCRAPES:] for broker, each in times}),
+        _OPENING.name: _chosen(day, _OPENING.name, {broker: each[:1] for broker, each in times}),
+    }
+
+
+def _times(files: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """When each broker was scraped, in order. Files are read in parts: a day may be larger than memory."""
+    times: dict[str, set[int]] = {}
+    for name in files:
+        with pq.ParquetFile(name, read_dictionary=["broker"]) as file:
+            for number in range(file.num_row_groups):
+                rows = file.read_row_group(number, columns=["broker", "at"], use_threads=False)
+                for row in rows.group_by(["broker", "at"], use_threads=False).aggregate([]).to_pylist():
+                    times.setdefault(row["broker"], set()).add(_micros(row["at"]))
+    return [(broker, sorted(each)) for broker, each in sorted(times.items())]
+
+
+def _chosen(day: Day, table: str, times: Mapping[str, Sequence[int]]) -> list[NewFile]:
+    """Writes the samples of some scrapes."""
+    writer = _writer(day, table)
+    if times:
+        every = [at for each in times.values() for at in each]
+        rows = _read(day.files, list(COLUMNS), since=_moment(min(every)), until=_moment(max(every) + 1))
+        for broker, each in times.items():
+            at = pc.field("at")
+            within = (at >= _moment(min(each))) & (at <= _moment(max(each)))
+            writer.write(rows.filter((pc.field("broker") == broker) & within), {})
+    return writer.close()
+
+
+def midnight(day: Day) -> str:
+    """Stands for the groups that keep their labels from the end of a day to the next one."""
+    return digest(_going_on(day))
+
+
+def _going_on(day: Day) -> pa.Array:
+    closing, opening = (_plain(files) for files in day.midnight)
+    return going_on(closing, opening)
+
+
+def _plain(files: Sequence[str]) -> pa.Table:
+    parts = [_SAMPLES.schema.empty_table().select(list(COLUMNS))]
+    parts += [pq.read_table(file, columns=list(COLUMNS), partitioning=None) for file in files]
+    rows = pa.concat_tables(parts, promote_options="permissive")
+    return rows.filter(pc.field("topic").is_valid() & pc.field("group").is_valid())
 
 
 def grow(day: Day) -> Written:
@@ -83,12 +114,12 @@ def grow(day: Day) -> Written:
 def judge(day: Day, mappings: MappingHistory) -> Written:
     """Writes whose the unattributed deltas are, and the gaps."""
     writers = {how: _writer(day, _ATTRIBUTED.name, **{HOW: how}) for how in (EXACT, APPORTIONED, UNKNOWN)}
-    evidence = about(day)
+    evidence, steady = about(day), _going_on(day)
     strangers = frozenset[Place]()
     if sum(pq.read_metadata(file).num_rows for file in day.files) > ROWS_AT_ONCE:
-        strangers = strangers.union(*(strangers_in(deltas, evidence) for deltas in _deltas(day.files)))
+        strangers = strangers.union(*(strangers_in(deltas, evidence) for deltas in _settled(day, steady)))
     pieces: list[Gap] = []
-    for deltas in _deltas(day.files):
+    for deltas in _settled(day, steady):
         attributed = attribute(deltas, evidence, strangers)
         for how, writer in writers.items():
             rows = attributed.rows.filter(pc.field(HOW).cast(pa.string()) == how)
@@ -100,6 +131,10 @@ def judge(day: Day, mappings: MappingHistory) -> Written:
     gap.write(pa.Table.from_pylist(rows, schema), {})
     files = [file for writer in writers.values() for file in writer.close()]
     return {_ATTRIBUTED.name: files, _GAP.name: gap.close()}
+
+
+def _settled(day: Day, steady: pa.Array) -> Iterator[pa.Table]:
+    return (settled(deltas, steady) for deltas in _deltas(day.files))
 
 
 def _opening(before: Sequence[Sequence[str]]) -> pa.Table:
@@ -158,6 +193,10 @@ def _deltas(files: Sequence[str]) -> Iterator[pa.Table]:
                     waiting = []
     if waiting:
         yield pa.concat_tables(waiting).unify_dictionaries()
+
+
+def _micros(at: datetime) -> int:
+    return (at - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
 
 
 def _moment(micros: int) -> datetime:
