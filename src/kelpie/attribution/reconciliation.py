@@ -179,13 +179,12 @@ def reconcile(
     """
     by_path, unmappable = _by_path(members, root)
     judged = {member.group for rows in by_path.values() for member in rows} if groups is None else groups
-    correct = 0
     missing: list[MissingMapping] = []
     wrong: list[WrongMapping] = []
     ambiguous: list[AmbiguousMapping] = []
     leaked: list[LeakedMapping] = []
     unjudged: list[tuple[str, str]] = []
-    for path, at_address in sorted(by_path.items()):
+    for path, at_address in _differing(by_path, listing):
         mapped = listing.get(path) or None
         sharing = tuple(sorted({member.group for member in at_address}))
         if len(sharing) > 1:
@@ -194,16 +193,15 @@ def reconcile(
         elif mapped is None:
             missing.append(MissingMapping(path, sharing[0], tuple(at_address), path in listing))
         elif mapped == sharing[0]:
-            correct += 1
+            continue
         elif mapped in judged:
             wrong.append(WrongMapping(path, sharing[0], mapped, tuple(at_address)))
         else:
             unjudged.append((path, mapped))  # That group may have a member at this address, too.
     homeless = _by_group_and_client(row for difference in missing for row in difference.members)
-    parents = {path.rpartition("/")[0] for path in listing}
-    for path, group in sorted(listing.items()):
-        if path in by_path or not group:
-            continue
+    others = sorted(item for item in listing.items() if item[1] and item[0] not in by_path)
+    parents = {path.rpartition("/")[0] for path in listing} if others else set()
+    for path, group in others:
         if group not in judged:
             unjudged.append((path, group))
             continue
@@ -212,6 +210,8 @@ def reconcile(
         elsewhere = homeless.get((group, client.client_id), ()) if client is not None else ()
         is_due = now - since >= grace
         leaked.append(LeakedMapping(path, group, since, is_due, tuple(elsewhere), path in parents))
+    correct = len(by_path) - len(missing) - len(wrong) - len(ambiguous)
+    correct -= sum(path in by_path for path, _ in unjudged)
     return Reconciliation(
         correct,
         tuple(missing),
@@ -221,6 +221,17 @@ def reconcile(
         tuple(unmappable),
         tuple(sorted(unjudged)),
         {row.path: row.since for row in leaked},
+    )
+
+
+def _differing(
+    by_path: Mapping[str, list[MappedMember]], listing: Mapping[str, str]
+) -> list[tuple[str, list[MappedMember]]]:
+    """Addresses in order, without those of one member whose node is right: nearly all of them are."""
+    return sorted(
+        (path, at_address)
+        for path, at_address in by_path.items()
+        if len(at_address) > 1 or listing.get(path) != at_address[0].group or not at_address[0].group
     )
 
 

@@ -24,7 +24,8 @@ _MOST_PATHS = 2_000
 _MULTI_READ, _GET_DATA, _GET_CHILDREN, _ERROR = 22, 4, 8, -1
 _HEADER = struct.Struct("!i?i")
 _INT = struct.Struct("!i")
-_STAT = struct.Struct("!qqqqiiiqiiq")
+_STAT = struct.Struct("!16xqqi8xq4xi8x")
+"""Of the eleven numbers: when it was created and modified, its version, its session, its children."""
 _END = _HEADER.pack(_ERROR, True, -1)
 
 
@@ -90,7 +91,8 @@ class _MultiRead(Generic[T]):
 
 def _parse_node(answer: bytes, offset: int) -> tuple[TreeNode, int]:
     value, offset = _parse_bytes(answer, offset)
-    return TreeNode.of(value, _STAT.unpack_from(answer, offset)), offset + _STAT.size
+    created, modified, version, session, children = _STAT.unpack_from(answer, offset)
+    return TreeNode(value, version, children, modified, created, session), offset + _STAT.size
 
 
 def _parse_names(answer: bytes, offset: int) -> tuple[list[str], int]:
