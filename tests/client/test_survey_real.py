@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 
 import pytest
+from confluent_kafka import Producer
 
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -175,3 +176,38 @@ def test_one_broker_of_three_is_left(fresh_real_kafka: Callable[..., RealCluster
         assert any(row.eligible for row in leaderless)
 
     _run(test)
+
+
+def test_a_transaction_that_the_caller_may_not_see_is_not_told_as_unknown(
+    fresh_real_kafka: Callable[..., RealCluster],
+) -> None:
+    """ListTransactions answers without an error and without the transaction; it is there all the same."""
+    cluster = fresh_real_kafka(
+        "4.3.1",
+        **{
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "true",
+        },
+    )
+    servers = cluster.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "tx", "log_level": 0})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce("held", b"v")
+    producer.flush(60)
+
+    async def look() -> tuple[list[str], list[str]]:
+        async with await Nodes.open(Settings.of(servers)) as nodes:
+            await Inhabitants(nodes).commit("reader", "held", {0: 0})
+            seen = await survey(nodes)
+        reasons = [row.reason for row in seen.unasked if row.kind == "partition"]
+        return [row.state for row in seen.transactions], reasons
+
+    assert asyncio.run(look()) == (["Ongoing"], [])
+    # As soon as anyone is named for all ids, nobody else may see them.
+    allow = ("--add", "--allow-principal", "User:auditor", "--operation", "Describe")
+    granted = cluster.tool("kafka-acls", *allow, "--transactional-id", "*")
+    assert granted.status == 0, granted.stdout + granted.stderr
+    states, reasons = asyncio.run(look())
+    assert states == ["?"]
+    assert ["may not describe every transactional id" in reason for reason in reasons] == [True]
