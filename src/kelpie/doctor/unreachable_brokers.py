@@ -5,15 +5,16 @@ from kelpie.model.quoting import quoted
 from kelpie.observations import BrokerView, Trouble
 
 _WORDS = {
-    Trouble.REFUSED: "connecting failed: connection refused",
-    Trouble.NO_ANSWER: "connecting failed: no connection in time",
-    Trouble.UNKNOWN_NAME: "connecting failed: its name cannot be looked up",
-    Trouble.SLOW: "it takes the connection and does not answer in time",
-    Trouble.CERTIFICATE_EXPIRED: "its TLS certificate is out of date",
-    Trouble.CERTIFICATE_NAME: "its TLS certificate is made out to other names",
-    Trouble.CERTIFICATE_UNTRUSTED: "its TLS certificate is signed by no authority that is trusted here",
-    Trouble.TLS: "no encrypted connection comes about",
-    Trouble.LOGIN: "it refused the login",
+    Trouble.REFUSED: "connecting from here failed: connection refused",
+    Trouble.NO_ANSWER: "connecting from here failed: no connection in time",
+    Trouble.UNKNOWN_NAME: "connecting from here failed: its name cannot be looked up",
+    Trouble.SLOW: "it cannot be used from here: it takes the connection and does not answer in time",
+    Trouble.CERTIFICATE_EXPIRED: "it cannot be used from here: its TLS certificate is out of date",
+    Trouble.CERTIFICATE_NAME: "it cannot be used from here: its TLS certificate is made out to other names",
+    Trouble.CERTIFICATE_UNTRUSTED: "it cannot be used from here: its TLS certificate is signed by no "
+    "authority that is trusted here",
+    Trouble.TLS: "it cannot be used from here: no encrypted connection comes about",
+    Trouble.LOGIN: "it cannot be used from here: it refused the login",
 }
 _ANSWERS = frozenset(
     {
@@ -44,7 +45,7 @@ def is_there(broker: BrokerView) -> bool:
 
 
 def trouble_words(broker: BrokerView) -> str:
-    return _WORDS.get(trouble_of(broker), "connecting failed")
+    return _WORDS.get(trouble_of(broker), "connecting from here failed")
 
 
 def trouble_remedy(broker: BrokerView) -> Remedy:

@@ -37,7 +37,7 @@ def test_others_list_it_and_we_cannot_connect() -> None:
     finding = found(judge(a_case(GROUP, a_cluster_behind_a_wall())))
     assert finding.severity is Severity.CRITICAL
     assert finding.summary.endswith(
-        "its coordinator, broker 2 (kafka-2:9092), is listed by other brokers, but from here connecting "
+        "its coordinator, broker 2 (kafka-2:9092), is listed by other brokers, but connecting from here "
         "failed: connection refused."
     )
     assert finding.check == "kafka-broker-api-versions.sh --bootstrap-server kafka-2:9092"

@@ -115,7 +115,7 @@ def _summary(case: Case, broker: BrokerView, failures: Sequence[Event]) -> str:
     subject = f"Group {case.group}: its coordinator, {broker},"
     if failures:
         return f"{subject} cannot be reached by its clients since {moment(failures[0].at)}."
-    return f"{subject} is listed by other brokers, but from here {trouble_words(broker)}."
+    return f"{subject} is listed by other brokers, but {trouble_words(broker)}."
 
 
 def _look_again(case: Case) -> Remedy:
