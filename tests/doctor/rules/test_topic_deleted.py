@@ -84,6 +84,17 @@ def test_without_members_it_is_only_worth_knowing() -> None:
     assert finding.remedies == ()
 
 
+def test_a_topic_that_nobody_ever_saw_is_only_worth_knowing() -> None:
+    """Consumers may subscribe before a topic is created, or to a name that is misspelt."""
+    later = a_state("Stable", a_member("app-1", 0, subscribed=("orders", "later")))
+    cluster = _cluster(TopicView("later", "", GONE, told_by=1, at=NOW))
+    finding = found(judge(a_case(cluster=cluster, states=[later], **looks(a_committed(10)))))
+    assert finding.severity is Severity.NOTICE
+    assert (
+        "subscribes to topic later, which does not exist; nothing shows that it ever did" in finding.summary
+    )
+
+
 def test_a_topic_that_may_not_be_described_is_not_called_deleted() -> None:
     """Brokers answer error 29 whether it exists or not. No rule judges it from memory."""
     case = _case(_payments(HIDDEN))

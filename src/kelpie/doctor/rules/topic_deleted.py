@@ -14,7 +14,8 @@ How it decides: every broker that was asked for the topic by name says that ther
 is none; brokers say so only to a caller who may describe it. If a member
 subscribes to the topic or has a partition of it, it is a warning. Otherwise it is a
 notice: only an earlier look, or offsets that were left, show that the group read
-it. A topic that the caller may not describe is not called deleted.
+it. It is a notice, too, if members subscribe to a topic, and nothing shows that it ever
+existed: no look, no commit, no assignment. A topic that the caller may not describe is not called deleted.
 
 What it needs: Describe on the topic. Brokers before Kafka 2.1 are asked for all
 topics, and leave out those that the caller may not describe: there the rule
@@ -24,7 +25,7 @@ What to do: if it was deleted on purpose, take the topic out of the consumers'
 subscription and restart them. If not, create it again with as many partitions as it
 had; the records do not come back.
 
-When it is wrong: a topic that consumers subscribe to before it is created.
+When it is wrong: a topic is created again in this moment, with its consumers running.
 
 Reproduce: kelpie lab run topic-deleted
 """
@@ -76,6 +77,8 @@ def _found(case: Case, gone: list[str], named: set[str]) -> Finding:
     others = sorted(named - set(gone))
     what = f"topic {gone[0]}" if len(gone) == 1 else f"topics {some(gone)}"
     verb = "does" if len(gone) == 1 else "do"
+    if not any(_was_there(case, topic) for topic in gone):
+        return _never_seen(case, gone, f"{what}, which {verb} not exist")
     if read:
         who = f"its members still subscribe to {'it' if len(gone) == 1 else some(read)}"
     else:
@@ -97,6 +100,26 @@ def _found(case: Case, gone: list[str], named: set[str]) -> Finding:
         remedies=_remedies(gone, bool(read)),
         cause=gone[0],
         members=[member.member_id for member in case.members or ()] if read else (),
+        check=commands.kafka("kafka-topics", case.cluster, "--describe", "--topic", gone[0]),
+    )
+
+
+def _was_there(case: Case, topic: str) -> bool:
+    """Whether anything shows that the topic existed: a look, a commit, an assignment."""
+    assigned = (name for member in case.members or () for name in member.assigned or ())
+    names = (*case.committed, *case.committed_over_time, *case.commits, *assigned)
+    looks = case.cluster.known_topics.views.get(topic, ())
+    return any(name.topic == topic for name in names) or any(not look.error for look in looks)
+
+
+def _never_seen(case: Case, gone: list[str], what: str) -> Finding:
+    return RULE.finding(
+        Severity.NOTICE,
+        case.group,
+        f"Group {case.group} subscribes to {what}; nothing shows that it ever did.",
+        why="Its consumers read it once it is created. If the name is misspelt, that never happens.",
+        evidence=_evidence(case, gone),
+        cause=gone[0],
         check=commands.kafka("kafka-topics", case.cluster, "--describe", "--topic", gone[0]),
     )
 
