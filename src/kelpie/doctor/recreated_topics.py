@@ -23,7 +23,12 @@ class OldPosition(NamedTuple):
 
 def old_position(case: Case, row: Committed) -> OldPosition | None:
     """None: the offset is of the present topic, or nothing shows that it is not."""
-    return _by_commit_id(case, row) or _by_epoch(case, row) or _by_recreation(case, row)
+    return (
+        _by_commit_id(case, row)
+        or _by_epoch(case, row)
+        or _by_recreation(case, row)
+        or _by_earlier_commit(case, row)
+    )
 
 
 def newest_commit(case: Case, row: Committed) -> Commit | None:
@@ -45,6 +50,19 @@ def _by_commit_id(case: Case, row: Committed) -> OldPosition | None:
             Evidence.of(view, f"topic {row.topic} has id {now}"),
         ),
     )
+
+
+def _by_earlier_commit(case: Case, row: Committed) -> OldPosition | None:
+    """An earlier commit was for another topic, and the offset lies beyond the end of the present one."""
+    now, end = case.cluster.known_topics.id_of(row.topic), case.track(row.name).end
+    if not now or end is None or row.offset <= end.latest:
+        return None
+    for commit in reversed(case.commits.get(row.name, ())):
+        if commit.topic_id and commit.topic_id != now:
+            text = f"{row.name}: committed {commit.offset} for topic id {commit.topic_id}"
+            proof = f"an earlier commit was for the topic with id {commit.topic_id}, and the id is now {now}"
+            return OldPosition(row, proof, (*evidence_of(row, end), Evidence.of(commit, text)))
+    return None
 
 
 def _by_epoch(case: Case, row: Committed) -> OldPosition | None:

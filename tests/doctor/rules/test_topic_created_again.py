@@ -72,6 +72,16 @@ def test_a_commit_carries_the_id_of_its_topic() -> None:
     assert judge(a_case(cluster=cluster, commits=rows, **looks(a_committed(1000)))) is ABSENT
 
 
+def test_an_earlier_commit_was_for_another_topic() -> None:
+    """A consumer committed its old position into the new topic; the history has a commit for the old one."""
+    cluster = _cluster(NEW, end=an_end(30))
+    rows = [*commits((NOW - MINUTE, 1000), topic_id="old"), *commits((NOW, 1000), topic_id="new")]
+    case = a_case(cluster=cluster, states=[READS], commits=rows, **looks(a_committed(1000)))
+    assert "an earlier commit was for the topic with id old" in found(judge(case)).summary
+    inside = a_case(cluster=_cluster(NEW, end=an_end(5000)), commits=rows, **looks(a_committed(1000)))
+    assert judge(inside) is ABSENT, "it may have been committed for the new one"
+
+
 def test_a_leader_epoch_that_went_back_shows_a_new_topic() -> None:
     """Epochs begin again at 0 when a topic is created anew; releases before 2.8 have no topic ids."""
     cluster = a_cluster(a_view(0, 1, topic="orders", leader_epoch=0), ends=[an_end(30)])

@@ -14,7 +14,8 @@ How it decides, for each committed offset: the commit carries the topic's id
 epoch is higher than the partition's: epochs only grow while a topic lives. Or an
 earlier look saw another id (Kafka 2.8 and later) or a higher leader epoch, and the
 offset lies beyond the end of the new log, or was committed before the last time
-that the old topic was seen. Kafka removes the offsets of a deleted topic; a
+that the old topic was seen. Or an earlier commit was for another id, and the offset
+lies beyond the end. Kafka removes the offsets of a deleted topic; a
 consumer that has the partition may commit its old position again.
 
 What it needs: Describe on the group and the topic, and one of these: commits with
