@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,11 +21,22 @@ SETTINGS = {
 
 
 class ConsoleGroup:
+    """`settings` win over SETTINGS."""
+
     def __init__(
-        self, cluster: RealCluster, name: str, folder: Path, tree: TreeReader, stack: ExitStack
+        self,
+        cluster: RealCluster,
+        name: str,
+        folder: Path,
+        tree: TreeReader,
+        stack: ExitStack,
+        *,
+        settings: Mapping[str, int] | None = None,
     ) -> None:
         self._cluster, self.name, self._folder = cluster, name, folder
         self._tree, self._stack = tree, stack
+        self._settings = {**SETTINGS, **(settings or {})}
+        self.hosts = str(cluster.zookeeper_connect)
         created = cluster.tool(
             *("kafka-topics", "--create", "--topic", name),
             *("--partitions", str(PARTITIONS), "--replication-factor", "1"),
@@ -33,7 +45,7 @@ class ConsoleGroup:
 
     def _command(self, member: str) -> list[str]:
         file = self._folder / f"{member}.properties"
-        settings = {"group.id": self.name, "consumer.id": member, **SETTINGS}
+        settings = {"group.id": self.name, "consumer.id": member, **self._settings}
         file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         words = ["--topic", self.name, "--consumer.config", str(file)]
         return self._cluster.tool_command("kafka-console-consumer", words)

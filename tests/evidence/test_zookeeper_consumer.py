@@ -1,8 +1,11 @@
 """What the consumer of Kafka 0.8 writes, and ZooKeeper about it."""
 
+from pathlib import Path
+
 import pytest
 
 from kelpie.doctor.cases import build
+from kelpie.evidence import read_evidence
 from kelpie.evidence.logs import read_log
 from kelpie.observations import EventKind as Kind
 from tests.evidence.reading import events_of, told
@@ -160,3 +163,15 @@ def test_a_group_with_an_underscore_is_known_by_its_setting() -> None:
         (row.of, row.name, row.value) for row in reading.observations.settings
     }
     assert reading.observations.known_groups == {}
+
+
+@pytest.mark.parametrize(
+    "mark", ["zookeeper.connect", "zookeeper.session.timeout.ms", "rebalance.max.retries"]
+)
+def test_settings_of_a_consumer_are_known_without_zookeeper_connect(mark: str, tmp_path: Path) -> None:
+    """The console consumer has that one on its command line, and not in its file."""
+    (tmp_path / "c.properties").write_text(f"group.id=g\nconsumer.id=c\n{mark}=4711\n")
+    (tmp_path / "other.properties").write_text("group.id=h\nsession.timeout.ms=4711\n")
+    settings = read_evidence([tmp_path]).settings
+    assert {(row.of, row.name) for row in settings} >= {("consumer g_c", "group.id")}
+    assert not [row for row in settings if row.of.startswith("consumer h") or row.of == "group h"]

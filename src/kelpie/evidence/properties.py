@@ -44,19 +44,20 @@ _OF_A_GROUP = (
     "partition.assignment.strategy",
     "session.timeout.ms",
 )
+_OF_REBALANCES = ("rebalance.backoff.ms", "rebalance.max.retries", "zookeeper.sync.time.ms")
 _OF_A_ZOOKEEPER_CONSUMER = (
     "auto.commit.enable",
     "auto.commit.interval.ms",
     "auto.offset.reset",
     "dual.commit.enabled",
     "offsets.storage",
-    "rebalance.backoff.ms",
-    "rebalance.max.retries",
     "zookeeper.connection.timeout.ms",
     "zookeeper.session.timeout.ms",
-    "zookeeper.sync.time.ms",
+    *_OF_REBALANCES,
 )
 """Settings of the consumers of Kafka 0.8."""
+_MARKS_OF_CONSUMERS = ("zookeeper.connect", "zookeeper.session.timeout.ms", *_OF_REBALANCES)
+"""Console consumers have zookeeper.connect on their command line, and not in their file."""
 
 
 def looks_like_broker(lines: Iterable[str]) -> bool:
@@ -78,7 +79,8 @@ def looks_like_consumer(lines: Iterable[str]) -> bool:
 
 
 def _is_of_a_consumer(names: Container[str]) -> bool:
-    return "group.id" in names and "zookeeper.connect" in names and "broker.id" not in names
+    is_theirs = "group.id" in names and any(mark in names for mark in _MARKS_OF_CONSUMERS)
+    return is_theirs and "broker.id" not in names
 
 
 def read_properties(lines: Iterable[str]) -> dict[str, str]:
