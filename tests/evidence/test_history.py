@@ -131,6 +131,23 @@ def test_only_what_is_asked_for_is_read() -> None:
     _run(test)
 
 
+def test_commits_that_are_pending_name_their_producer() -> None:
+    """The transaction that holds a group's offsets back is told from others in the same partition."""
+
+    async def test() -> None:
+        async with _inhabited() as (cluster, living):
+            producer = await living.commit_in_open_transaction("alpha", "orders", 9)
+            seen = await survey(Settings.of(cluster.bootstrap_servers))
+            seen.add(await read_history(living.nodes, seen))
+            (pending,) = seen.pending_commits
+            assert (pending.group, pending.offset, pending.producer_id) == ("alpha", 9, producer)
+            assert [row.producer_id for row in seen.transactions] == [producer]
+            only_beta = await read_history(living.nodes, seen, groups=["beta"])
+            assert only_beta.pending_commits == []
+
+    _run(test)
+
+
 def test_a_survey_spares_the_question_who_leads() -> None:
     """It was asked a moment ago, of every broker."""
 
