@@ -1,11 +1,13 @@
-"""Share groups and groups of the Streams protocol on real Kafka 4.3.1."""
+"""Groups that their coordinators assign, on real Kafka 4.3.1: KIP-848, share groups, the Streams protocol."""
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
+from kelpie.client.admin.asking import Asking
+from kelpie.client.admin.groups import describe_groups
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
@@ -16,13 +18,15 @@ from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import GroupState
 from kelpie.real.cluster import RealCluster
+from kelpie.wire.api.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
 from kelpie.wire.api.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kelpie.wire.api.streams_group_heartbeat import (
     HeartbeatSubtopology,
     HeartbeatTopology,
     StreamsGroupHeartbeatRequest,
 )
-from kelpie.wire.structs import TaskIds
+from kelpie.wire.structs import TaskIds, TopicIdPartitions
 from tests.client.inhabitants import Inhabitants, until
 
 pytestmark = pytest.mark.real
@@ -54,6 +58,15 @@ async def _described(nodes: Nodes, group: str, topic: str) -> GroupState | None:
     return state if assigned == {TopicPartition(topic, 0), TopicPartition(topic, 1)} else None
 
 
+async def _kinds_by_name(nodes: Nodes, group: str) -> dict[str, str]:
+    """Of this group and of one that does not exist, where only their names are known. One row each."""
+    asking = Asking(nodes)
+    await asking.meet()
+    await describe_groups(asking, 1, [group, "other-nobody"], {})
+    assert len(asking.seen.states) == 2
+    return {row.group: row.kind for row in asking.seen.states}
+
+
 def test_a_share_group_is_described_with_its_positions(real_kafka: Callable[..., RealCluster]) -> None:
     """A member that acquires no record: brokers tell no start, and so the group is not judged as well."""
 
@@ -82,6 +95,7 @@ def test_a_share_group_is_described_with_its_positions(real_kafka: Callable[...,
         seen = await survey(nodes, groups=[group])
         assert unjudged(diagnose_all(*build(seen, groups=[group]))) == (group,)
         assert seen.unasked == []
+        assert await _kinds_by_name(nodes, group) == {group: "share", "other-nobody": "consumer"}
 
     _on(real_kafka(), test)
 
@@ -137,5 +151,54 @@ def test_a_group_of_the_streams_protocol_is_described_by_the_partitions_of_its_t
         assert cases[0].members is not None
         assert len(cases[0].members) == 1
         assert unjudged(diagnose_all(cluster, cases)) == ()
+        assert await _kinds_by_name(nodes, group) == {group: "streams", "other-nobody": "consumer"}
+
+    _on(real_kafka(), test)
+
+
+class _Members:
+    """Members of a KIP-848 group that send heartbeats and nothing else."""
+
+    def __init__(self, nodes: Nodes, group: str, topic: str) -> None:
+        self._nodes, self._group, self._topic = nodes, group, topic
+        self._epochs: dict[str, int] = {}
+        self._topic_id = b""
+
+    async def heartbeat(self, member: str, owned: Sequence[int], instance: str | None = None) -> int:
+        """The error, or 0."""
+        if not self._topic_id:
+            asked = MetadataRequest(topics=[MetadataRequestTopic(name=self._topic)])
+            self._topic_id = (await self._nodes.ask_any(asked)).topics[0].topic_id
+        is_new = member not in self._epochs
+        # Whoever joins owns nothing.
+        owned = [] if is_new else owned
+        has = [TopicIdPartitions(topic_id=self._topic_id, partitions=list(owned))] if owned else []
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self._group,
+            member_id=member,
+            member_epoch=self._epochs.get(member, 0),
+            instance_id=instance,
+            rebalance_timeout_ms=300_000 if is_new else -1,
+            subscribed_topic_names=[self._topic] if is_new else None,
+            topic_partitions=has,
+        )
+        response = await self._nodes.ask(1, request)
+        if response.error_code == ErrorCode.NONE:
+            self._epochs[member] = response.member_epoch
+        return int(response.error_code)
+
+
+def test_the_second_one_with_an_instance_id_is_refused(real_kafka: Callable[..., RealCluster]) -> None:
+    """With KIP-848 the first one stays, as KLP205 says."""
+
+    async def test(nodes: Nodes, group: str, topic: str) -> None:
+        members = _Members(nodes, group, topic)
+
+        async def joined() -> bool | None:
+            return await members.heartbeat("app-1", [], "a") == ErrorCode.NONE or None
+
+        await until(joined)
+        assert await members.heartbeat("app-2", [], "a") == ErrorCode.UNRELEASED_INSTANCE_ID
+        assert await members.heartbeat("app-1", [], "a") == ErrorCode.NONE
 
     _on(real_kafka(), test)

@@ -173,9 +173,8 @@ class Case:
         by a tool is one.
         """
         state = self.described
-        joined = any(row.members for row in self.member_rows)
         is_simple = state is not None and not state.members and state.is_described and not state.protocol_type
-        return is_simple and not joined and self.commit_rhythm.is_known
+        return is_simple and not any(self.rosters) and self.commit_rhythm.is_known
 
     @property
     def is_rebalancing(self) -> bool:

@@ -138,6 +138,19 @@ def test_a_member_that_does_not_give_up_a_partition_is_named() -> None:
     assert finding.check.endswith("--describe --group billing --members")
 
 
+def test_partitions_that_no_member_has_are_those_that_move() -> None:
+    """While a member gives up partitions, real coordinators leave them out of its description."""
+    zero, one = TopicPartition("orders", 0), TopicPartition("orders", 1)
+    keeper = a_member("app-1", 0, target=(zero,), epoch=4, **TIMES)
+    waiting = a_member("app-2", target=(one,), epoch=5, **TIMES)
+    states = [
+        a_state("Reconciling", keeper, waiting, kind="consumer", epoch=5, at=NOW - ago) for ago in (MINUTE, 0)
+    ]
+    finding = found(judge(a_case(states=states)))
+    assert "app-1 has not yet given up orders-1." in finding.summary
+    assert finding.members == ("app-1",)
+
+
 def test_another_epoch_is_another_rebalance() -> None:
     """A storm that was seen twice is no rebalance that is stuck."""
     assert missing(judge(a_case(states=_epochs(5, 6))))

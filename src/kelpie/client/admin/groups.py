@@ -2,7 +2,7 @@
 
 Each kind of group has an API: classic groups, consumer groups of KIP-848, share groups and groups of the
 Streams protocol (the last two: `share_groups`, `streams_groups`). Brokers since 3.8 list the type of a group;
-where the type is not known, DescribeGroups is asked first, then ConsumerGroupDescribe for unknown groups.
+where the type is not known, DescribeGroups is asked first, then the others for groups that are still unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,22 +62,45 @@ async def describe_groups(
 
     await each(chunks(classic, size), ask_classic)
     await each(chunks(consumer + perhaps_consumer, size), ask_consumer)
+    await _describe_unlisted(asking, node, perhaps_consumer)
 
 
 async def _describe_others(
     asking: Asking, node: int, kinds: Mapping[str, str], listed: Mapping[str, ListedGroup]
 ) -> None:
     """Share groups and groups of the Streams protocol. Early releases list them, and cannot describe them."""
-    for kind, request, describe in (
-        (SHARE, ShareGroupDescribeRequest, describe_share_groups),
-        (STREAMS, StreamsGroupDescribeRequest, describe_streams_groups),
-    ):
+    for kind, request, describe in _OTHERS:
         groups = [group for group, its_kind in kinds.items() if its_kind == kind]
         if asking.versions[node].speaks(request):
             await each(chunks(groups, asking.groups_per_request), partial(describe, asking, node))
         else:
             at, source = asking.clock(), asking.source(node)
             asking.seen.states += [listed_state(listed[group], node, at, source) for group in groups]
+
+
+_OTHERS = (
+    (SHARE, ShareGroupDescribeRequest, describe_share_groups),
+    (STREAMS, StreamsGroupDescribeRequest, describe_streams_groups),
+)
+
+
+async def _describe_unlisted(asking: Asking, node: int, groups: Sequence[str]) -> None:
+    """Groups that were named, and that no request so far knew, may be of another kind."""
+    unknown = {
+        state.group
+        for state in asking.seen.states
+        if state.coordinator == node and state.error is ErrorCode.GROUP_ID_NOT_FOUND
+    }.intersection(groups)
+    for _, request, describe in _OTHERS:
+        if unknown and asking.versions[node].speaks(request):
+            await each(chunks(sorted(unknown), asking.groups_per_request), partial(describe, asking, node))
+    best: dict[str, GroupState] = {}
+    rows = [row for row in asking.seen.states if row.group in unknown and row.coordinator == node]
+    for row in rows:
+        if row.group not in best or (best[row.group].error and not row.error):
+            best[row.group] = row
+    left_out = {id(row) for row in rows if row is not best[row.group]}
+    asking.seen.states[:] = [row for row in asking.seen.states if id(row) not in left_out]
 
 
 def _is_unknown(group: Any) -> bool:

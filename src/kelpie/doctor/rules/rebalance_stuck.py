@@ -206,22 +206,21 @@ def _unreconciled(case: Case, state: GroupState, wait: Wait, rebalance_ms: int) 
     """Of a group that its coordinator assigns: there is no leader, and members that keep all read on."""
     keepers, moving = _not_given_up(state)
     names = [person_of(member) for member in keepers]
-    missing = sorted({topic for member in state.members for topic in member.subscribed or ()})
-    missing = [topic for topic in missing if case.is_gone(TopicPartition(topic, 0))]
     if state.state == "NotReady":
+        topics = sorted({topic for member in state.members for topic in member.subscribed or ()})
+        missing = [topic for topic in topics if case.is_gone(TopicPartition(topic, 0))]
         what = f"its topics are not ready: {first_of(missing, 5)} is missing" if missing else _NOT_READY
         first = Remedy("Create the topics that it reads; the log of the application names what does not fit.")
     elif keepers:
-        what = f"{people(names)} has not yet given up {first_of(moving, 5)}"
+        given_up = f"given up {first_of(moving, 5)}" if moving else "confirmed it"
+        what = f"{people(names)} has not yet {given_up}"
         first = Remedy(
             f"Look at {people(names, 2)}: a thread dump shows what keeps it from poll(), or its rebalance "
             "listener from returning. Restart it if it hangs."
         )
     else:
-        late = [member for member in state.members if 0 <= member.epoch < state.epoch]
-        names = [person_of(member) for member in late]
-        what = f"{people(names)} has not yet confirmed it" if late else "no member is known to hold it up"
-        first = Remedy(f"Look at {people(names, 2) if names else 'the members'}: the log, a thread dump.")
+        what = "no member is known to hold it up"
+        first = Remedy("Look at its members: the log, a thread dump.")
     is_beyond = wait.ms > rebalance_ms or state.state == "NotReady"
     limit = "" if is_beyond else f" The coordinator removes such a member after {duration(rebalance_ms)}."
     return RULE.finding(
@@ -245,16 +244,22 @@ _NOT_READY = "the coordinator says that its topics are missing or do not fit tog
 
 
 def _not_given_up(state: GroupState) -> tuple[list[Member], list[TopicPartition]]:
-    """Members that hold what the coordinator means for others, and these partitions."""
-    keepers, moving = [], []
+    """Members that have not yet given up what the coordinator means for others, and these partitions.
+
+    A member stays in its old epoch until it has confirmed that it gave up what it must. Meanwhile its
+    description leaves these partitions out: they are those that are meant for a member and that none has.
+    """
+    held = {name for member in state.members for name in member.assigned or ()}
+    meant = {name for member in state.members for name in member.target or ()}
+    keepers, moving = [], meant - held
     for member in state.members:
-        if member.target is None or member.assigned is None:
-            continue
-        surplus = sorted(set(member.assigned) - set(member.target))
-        if surplus:
+        surplus = (
+            set(member.assigned or ()) - set(member.target or ()) if member.target is not None else set()
+        )
+        moving |= surplus
+        if surplus or 0 <= member.epoch < state.epoch:
             keepers.append(member)
-            moving += surplus
-    return keepers, moving
+    return keepers, sorted(moving)
 
 
 def _held_and_meant(member: Member) -> str:
@@ -281,7 +286,7 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
         case.group,
         f"Group {case.group} is stuck in a rebalance: {wait.state} for {duration(wait.ms)} at least; "
         f"it {what}.{left}",
-        why="Whoever has rejoined reads nothing until the last one comes, or the coordinator throws it out.",
+        why="Members that have rejoined read nothing until the last one rejoins, or is removed.",
         evidence=wait.evidence,
         remedies=[
             Remedy(f"Look at {who}: a thread dump shows what keeps it from poll(). Restart it if it hangs."),
