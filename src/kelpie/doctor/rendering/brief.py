@@ -21,6 +21,7 @@ _MOST_ADVICE = (3, 2)
 _MOST_NOTICES = 6
 _MOST_LINES = 3
 _LONGEST_TEXT = 300
+_LAST_RESORT = "Last resort"
 
 
 def lines(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
@@ -129,6 +130,7 @@ def _groups(diagnosis: Diagnosis, groups: Sequence[str]) -> str:
 
 
 def _advice(chapter: Chapter, page: Page, most: int) -> Iterator[str]:
+    """First steps, each with one command. A last resort needs more than a glance: `full` has it."""
     by_advice: dict[str, list[str]] = {}
     for part in chapter.parts:
         for text, commands in commands_by_advice(part.findings).items():
@@ -136,15 +138,17 @@ def _advice(chapter: Chapter, page: Page, most: int) -> Iterator[str]:
     if not by_advice:
         return
     yield "  What to do:"
-    for text in list(by_advice)[:most]:
+    shown = [text for text in by_advice if not text.startswith(_LAST_RESORT)][:most]
+    for text in shown:
         yield from page.wrapped(_short(text), "  - ", "    ")
         commands = by_advice[text]
         if commands:
             yield f"      $ {harmless(commands[0])}"
         if len(commands) > 1:
             yield f"      … and {len(commands) - 1:,} more such; --full has them all"
-    if len(by_advice) > most:
-        yield f"  - {counted(len(by_advice) - most, 'more piece', 'more pieces')} of advice: --full"
+    if len(by_advice) > len(shown):
+        more = counted(len(by_advice) - len(shown), "more piece", "more pieces")
+        yield f"  - {more} of advice: --full"
 
 
 def _further(told: Brief, page: Page) -> Iterator[str]:

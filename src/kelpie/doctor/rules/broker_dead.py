@@ -41,6 +41,8 @@ from kelpie.observations import OFFSETS_TOPIC, PartitionView
 _RESTART_MS = 5 * 60_000
 """A restart takes less."""
 _MOST_EVIDENCE = 4
+_INTERNAL = {OFFSETS_TOPIC, "__transaction_state", "__share_group_state"}
+"""KLP106 tells of the first."""
 
 
 def judge(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
@@ -64,7 +66,7 @@ def _found(cluster: ClusterView, dead: Sequence[int]) -> Finding:
     ]
     leaderless = [view for view in views if cluster.has_leader(view.name) is False]
     last = [view for view in views if cluster.has_leader(view.name) and _is_last(cluster, view)]
-    of_topics = [view for view in last if view.topic != OFFSETS_TOPIC]
+    of_topics = [view for view in last if view.topic not in _INTERNAL]
     since = cluster.last_loss(dead)
     names = [str(cluster.brokers[node]) for node in dead]
     return RULE.finding(
@@ -133,4 +135,8 @@ def _are(nodes: Sequence[int]) -> str:
     return "is" if len(nodes) == 1 else "are"
 
 
-RULE = Rule.of(__name__, presentation=Presentation(names_dead_brokers=True), judge_cluster=judge)
+RULE = Rule.of(
+    __name__,
+    presentation=Presentation(names_dead_brokers=True, is_risk_alone=True),
+    judge_cluster=judge,
+)
