@@ -73,6 +73,8 @@ CAUSES = (
     Explanation("KLP309", ("KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP310", ("KLP302", "KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP302", ("KLP301",), Same.PARTITION),
+    Explanation("KLP314", ("KLP301", "KLP303", "KLP304", "KLP305", "KLP308"), Same.PARTITION),
+    Explanation("KLP315", ("KLP207", "KLP309", "KLP310"), Same.GROUP),
     Explanation("KLP305", ("KLP304", "KLP308"), Same.PARTITION),
     Explanation("KLP304", ("KLP308",), Same.PARTITION),
     # Traffic by group, as KoP counts it.
