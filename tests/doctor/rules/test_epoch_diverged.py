@@ -41,7 +41,7 @@ def test_an_epoch_that_ends_before_the_offset_has_been_cut_off() -> None:
     finding = found(judge(_case(4, 6, LeaderEpochEnd("orders", 0, 4, 4, 800, at=NOW, source="broker 1"))))
     assert finding.severity is Severity.CRITICAL
     assert finding.summary == (
-        "Group billing stands on records that it has not read up to: its offset 1000 in orders-0 was "
+        "Group billing will skip records that it has not read: its offset 1000 in orders-0 was "
         "committed in leader epoch 4, which ends at 800: the log was cut off there, and grew again."
     )
     assert "orders-0: leader epoch 4 ends at 800" in [it.text for it in finding.evidence]

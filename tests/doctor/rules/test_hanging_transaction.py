@@ -47,9 +47,9 @@ def test_a_transaction_that_its_coordinator_does_not_know_hangs() -> None:
     finding = found(judge(_case(BEFORE, HELD, transactions=[_transaction(coordinator_epoch=3)])))
     assert finding.severity is Severity.CRITICAL
     assert finding.summary == (
-        "An open transaction holds back readers of orders-0: the last stable offset of orders-0 is 300, the "
-        "log ends at 500, and its producer has been silent for 20 min. Group billing, if it reads "
-        "committed records only, has read up to there and waits."
+        "Group billing, if it reads committed records only, waits in orders-0: a transaction is open there. "
+        "The last stable offset of orders-0 is 300, the log ends at 500, and its producer has been silent "
+        "for 20 min."
     )
     assert finding.cause == "orders-0"
     assert [it.command for it in finding.remedies] == [

@@ -115,8 +115,8 @@ def test_a_share_group_without_members_has_stopped() -> None:
     """Two looks show the same start, and records wait."""
     finding = found(stopped.judge(_share_case(_share(40, 60, ago=60), _share(40, 60))))
     assert finding.summary == (
-        "Share group billing has stopped: nobody is in it; 60 records wait in jobs-0, and none was done for "
-        "1 min at least."
+        "Share group billing has stopped: it has no members; 60 records wait in jobs-0, and none was done "
+        "for 1 min at least."
     )
     assert "kafka-share-groups.sh" in finding.remedies[1].command
     assert missing(stopped.judge(_share_case(_share(40, 60))))
@@ -155,7 +155,7 @@ def test_a_group_that_is_listed_and_not_described_is_neither_empty_nor_well() ->
         **looks(a_committed(8)),
     )
     assert missing(stalled.judge(case)) == ("who is in the group",)
-    assert "nobody is in it" not in found(stopped.judge(case)).summary
+    assert "it has no members" not in found(stopped.judge(case)).summary
     assert unjudged(diagnose_all(cluster, [case])) == ("billing",)
 
 
@@ -182,7 +182,7 @@ def test_a_streams_application_whose_members_were_seen_has_run() -> None:
     rows = {"commits": history, "history_from": NOW - DAY, **looks(a_committed(50))}
     empty = a_state("Empty", **kind)
     assert (
-        "nobody is in it"
+        "it has no members"
         in found(stopped.judge(a_case(cluster=cluster, states=[before, empty], **rows))).summary
     )
     assert missing(stopped.judge(a_case(cluster=cluster, states=[empty], **rows)))
@@ -249,5 +249,5 @@ def test_a_job_that_commits_without_joining_may_stop() -> None:
     ends = (an_end(900, last_written=NOW - 5 * MINUTE), an_end(900, partition=1))
     finding = found(stopped.judge(_spark(*ends, last=NOW - 10 * MINUTE, stuck=False)))
     assert "commit without being in the group" in finding.summary
-    assert "nobody is in it" not in finding.summary
+    assert "it has no members" not in finding.summary
     assert all("--delete" not in remedy.command for remedy in finding.remedies)

@@ -30,8 +30,8 @@ def test_a_broker_that_alone_is_in_sync_is_named_with_whom_its_loss_would_hit() 
     (finding,) = findings(two((1, 2), (2,)), ON_0, ON_1)
     assert finding.severity is Severity.WARNING
     assert finding.summary == (
-        "1 partition of __consumer_offsets hangs on broker 2 (kafka-2:9092) alone: the replicas on broker 3 "
-        f"are not in sync. Its loss would take the coordinator from 1 group: {ON_1}."
+        f"If broker 2 (kafka-2:9092) goes, 1 group loses its coordinator ({ON_1}): it has the only replica "
+        "in sync of 1 partition of __consumer_offsets; the replicas on broker 3 are not in sync."
     )
     assert (finding.brokers, finding.partitions) == ((2,), ("__consumer_offsets-1",))
     assert finding.group is None

@@ -264,6 +264,6 @@ def test_findings_have_the_numbers_of_the_broker(diagnosis: Diagnosis) -> None:
     assert "88 UNSTABLE_OFFSET_COMMIT" in told["KLP307", "pending"].evidence[0].text
     assert "lost-0 from 100 to 70" in told["KLP308", "rewound"].summary
     assert "commits offset 5 again and again" in told["KLP309", "stalled"].summary
-    assert "nobody is in it" in told["KLP310", "stopped"].summary
+    assert "it has no members" in told["KLP310", "stopped"].summary
     assert "1 member held orders-0" in told["KLP312", "never"].summary
     assert "the topic keeps 6 s" in told["KLP313", "slow"].summary

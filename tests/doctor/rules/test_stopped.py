@@ -45,7 +45,7 @@ def test_a_group_that_nobody_is_in_has_stopped() -> None:
     assert finding.severity is Severity.WARNING
     assert finding.summary == (
         "Group billing has stopped: its last commit was 12 min ago, and before that it committed every 5 s; "
-        "nobody is in it; 3,400 records wait in orders-0."
+        "it has no members; 3,400 records wait in orders-0."
     )
     assert finding.since == LAST
     assert finding.remedies[1].command.endswith("--group billing --delete")

@@ -102,7 +102,7 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
     return RULE.finding(
         case.loss_severity(names),
         case.group,
-        f"Group {case.group} stands on records that it has not read up to: its offset {first.row.offset} in "
+        f"Group {case.group} will skip records that it has not read: its offset {first.row.offset} in "
         f"{first.row.name} was committed in leader epoch {first.row.leader_epoch}, which {cause}{more}.",
         why=f"Up to {records(skipped)} before its offsets are others than those that it has read, and it "
         "will skip them.",

@@ -153,7 +153,7 @@ def _found(case: Case, held: list[_Held]) -> Finding:
     names = [hold.track.name for hold in held]
     hidden = sum(hold.behind for hold in held)
     at_it = track.offset != NO_OFFSET and end.stable - track.offset <= NOISE
-    arrived = "has read up to there and waits" if at_it else "will get no further than that"
+    arrived = "waits" if at_it else "will have to wait"
     silent = (
         f", and its producer has been silent for {duration(case.cluster.now - since)}"
         if since is not None
@@ -164,9 +164,9 @@ def _found(case: Case, held: list[_Held]) -> Finding:
     return RULE.finding(
         worst.severity,
         case.group,
-        f"An open transaction holds back readers of {some(names)}: the last stable offset of "
-        f"{track.name} is {end.stable}, the log ends at {end.latest}{silent}. "
-        f"Group {case.group}, if it reads committed records only, {arrived}.",
+        f"Group {case.group}, if it reads committed records only, {arrived} in {some(names)}: a transaction "
+        f"is open there. The last stable offset of {track.name} is {end.stable}, the log ends at "
+        f"{end.latest}{silent}.",
         why=f"{records(hidden)} behind it {'is' if hidden == 1 else 'are'} hidden from consumers with "
         f"isolation.level=read_committed. {worst.fate.value}",
         evidence=_evidence(held),

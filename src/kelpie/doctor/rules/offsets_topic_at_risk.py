@@ -18,7 +18,7 @@ starts) that is so on the best of days: a warning, or a notice if there is only
 one broker anyway.
 
 What it needs: the right Describe on __consumer_offsets, and DescribeConfigs on it
-for min.insync.replicas; without the second, only what hangs on one broker is seen.
+for min.insync.replicas; without the second, only partitions with one replica in sync are seen.
 Without the topic's description it is undetermined. Brokers tell no release, only
 versions of their requests: one that may be 3.1 or up to 3.7 counts as older than
 3.7, and the finding is a warning then.
@@ -96,12 +96,18 @@ def _at_risk(cluster: ClusterView, node: int, views: Sequence[PartitionView], gr
         if missing
         else "the other replicas are gone"
     )
-    named = f"{counted(len(hit), 'group')}: {first_of(hit, _NAMES)}" if hit else "no group that is known"
+    one = len(hit) == 1
+    named = (
+        f"{counted(len(hit), 'group')} {'loses its' if one else 'lose their'} coordinator "
+        f"({first_of(hit, _NAMES)})"
+        if hit
+        else "groups that are not known yet lose their coordinator"
+    )
     return RULE.finding(
         Severity.NOTICE if by_choice and len(cluster.brokers) == 1 else Severity.WARNING,
         None,
-        f"{counted(len(views), 'partition')} of {OFFSETS_TOPIC} hang{'s' * (len(views) == 1)} on "
-        f"{cluster.broker_name(node)} alone: {reason}. Its loss would take the coordinator from {named}.",
+        f"If {cluster.broker_name(node)} goes, {named}: it has the only replica in sync of "
+        f"{counted(len(views), 'partition')} of {OFFSETS_TOPIC}; {reason}.",
         why="These groups could not join, commit or fetch committed offsets until it is back; and if its "
         "disk is lost, so are their positions.",
         evidence=[

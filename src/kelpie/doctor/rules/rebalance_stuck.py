@@ -296,7 +296,7 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
             ),
             Remedy(
                 "A shorter max.poll.interval.ms makes the coordinator wait less for a member that hangs; "
-                "session.timeout.ms has no say in this."
+                "session.timeout.ms does not matter here."
             ),
         ],
         members=missing,

@@ -180,7 +180,7 @@ def _found(case: Case, stalled: list[Track]) -> Finding:
 
 def _nobody_takes_over(case: Case) -> str:
     if case.members:
-        return "Its consumers are alive to Kafka and will not be replaced."
+        return "Its members send heartbeats, so Kafka gives their partitions to no other member."
     return "Its consumers are in no group: Kafka does not know them, and nobody takes over."
 
 

@@ -170,7 +170,7 @@ def _found(case: Case, fenced: list[Event], changes: list[Evidence], instances: 
                 "again."
             ),
             Remedy(
-                "Who has it now, and on which host, and who else runs with the same configuration:",
+                "See which member has it now, and on which host; another process has the same setting.",
                 describing(case, "--members"),
             ),
         ],

@@ -28,7 +28,7 @@ second look.
 What it needs: the rights to describe the group, to see the topics and to read
 __consumer_offsets. Without the last, two surveys 15 s apart, for groups without
 members. Where a broker lists a group and does not describe it (share and Streams
-groups of early releases), who is in it is not known. All else is undetermined.
+groups of early releases), its members are not known. All else is undetermined.
 
 What to do: start its consumers; or delete the group if it is not needed any
 more. If members are there, look into their logs.
@@ -111,8 +111,8 @@ def _judge_share(case: Case) -> Judgement:
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"Share group {case.group} has stopped: nobody is in it; {records(total)} wait in {some(names)}, and "
-        f"none was done for {duration(case.cluster.now - min(since))} at least.",
+        f"Share group {case.group} has stopped: it has no members; {records(total)} wait in {some(names)}, "
+        f"and none was done for {duration(case.cluster.now - min(since))} at least.",
         why="Nobody reads these records, and they are deleted when the retention of their topic is over.",
         evidence=[each for track in waiting[:4] for each in track.evidence] + words.state_evidence(case),
         remedies=[
@@ -156,7 +156,7 @@ def _found(case: Case, behind: list[Track]) -> Finding:
     elif case.commits_without_joining:
         who = "its consumers commit without being in the group, so Kafka does not know whether they are alive"
     else:
-        who = "nobody is in it" if members is not None else "who is in it is not known"
+        who = "it has no members" if members is not None else "its members are not known"
     pauses = _usual_pauses(case)
     before = f" It has paused for as long {pauses} times before: that may be how it works." if pauses else ""
     return RULE.finding(
