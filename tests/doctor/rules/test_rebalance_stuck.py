@@ -1,5 +1,6 @@
 """KLP202: a rebalance that does not end."""
 
+from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.finding import ABSENT, Severity
@@ -149,6 +150,11 @@ def test_partitions_that_no_member_has_are_those_that_move() -> None:
     finding = found(judge(a_case(states=states)))
     assert "app-1 has not yet given up orders-1." in finding.summary
     assert finding.members == ("app-1",)
+    alike = [
+        replace(state, members=tuple(replace(member, client_id="app") for member in state.members))
+        for state in states
+    ]
+    assert "app (member app-1) has not yet given up orders-1." in found(judge(a_case(states=alike))).summary
 
 
 def test_another_epoch_is_another_rebalance() -> None:

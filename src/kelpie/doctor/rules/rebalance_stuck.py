@@ -205,7 +205,7 @@ def _missing(case: Case, wait: Wait, members: tuple[Member, ...]) -> list[str]:
 def _unreconciled(case: Case, state: GroupState, wait: Wait, rebalance_ms: int) -> Finding:
     """Of a group that its coordinator assigns: there is no leader, and members that keep all read on."""
     keepers, moving = _not_given_up(state)
-    names = [person_of(member) for member in keepers]
+    names = [_told_apart(member, state) for member in keepers]
     if state.state == "NotReady":
         topics = sorted({topic for member in state.members for topic in member.subscribed or ()})
         missing = [topic for topic in topics if case.is_gone(TopicPartition(topic, 0))]
@@ -260,6 +260,13 @@ def _not_given_up(state: GroupState) -> tuple[list[Member], list[TopicPartition]
         if surplus or 0 <= member.epoch < state.epoch:
             keepers.append(member)
     return keepers, sorted(moving)
+
+
+def _told_apart(member: Member, state: GroupState) -> str:
+    """Its name; with its id where members share a client id, as those of one deployment often do."""
+    name = person_of(member)
+    is_shared = sum(person_of(other) == name for other in state.members) > 1
+    return f"{name} (member {member.member_id})" if is_shared else name
 
 
 def _held_and_meant(member: Member) -> str:
