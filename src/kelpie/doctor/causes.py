@@ -93,54 +93,56 @@ CAUSES = (
 
 def linked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The same findings in the same order, with ids and with what explains each of them."""
-    named = list(_identified(findings))
+    named = dict(zip(_ids(findings), findings, strict=True))
     index = _Index(named)
-    causes = {finding.id: index.causes_of(finding) for finding in named}
-    return tuple(replace(finding, caused_by=_nearest(finding.id, causes)) for finding in named)
+    causes = {name: index.causes_of(name, finding) for name, finding in named.items()}
+    return tuple(
+        replace(finding, id=name, caused_by=_nearest(name, causes)) for name, finding in named.items()
+    )
 
 
-def _identified(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """With ids: by code and group, and by cause where one rule may find several things of a group."""
+def _ids(findings: Iterable[Finding]) -> Iterator[str]:
+    """By code and group, and by cause where one rule may find several things of a group."""
+    one_per_group = {code for code, rule in rules().items() if rule.judge is not None}
     known: defaultdict[str, int] = defaultdict(int)
     for finding in findings:
-        rule = rules().get(finding.code)
-        is_one_per_group = rule is not None and rule.judge is not None and finding.group is not None
-        parts = (finding.code, finding.group or "", "" if is_one_per_group else finding.cause)
-        text = "\0".join(parts).encode("utf-8", "surrogatepass")
-        name = f"{finding.code}-{hashlib.sha256(text).hexdigest()[:12]}"
+        is_one = finding.group is not None and finding.code in one_per_group
+        text = f"{finding.code}\0{finding.group or ''}\0{'' if is_one else finding.cause}"
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{finding.code}-{digest[:12]}"
         known[name] += 1
-        yield replace(finding, id=name if known[name] == 1 else f"{name}-{known[name]}", caused_by=())
+        yield name if known[name] == 1 else f"{name}-{known[name]}"
 
 
 class _Index:
     """Findings by code and by what they concern, so that thousands are linked in one pass."""
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
+    def __init__(self, findings: Mapping[str, Finding]) -> None:
         self._rows: defaultdict[str, list[Explanation]] = defaultdict(list)
+        shared: defaultdict[str, set[Same]] = defaultdict(set)
         for row in CAUSES:
+            shared[row.cause].add(row.same)
             for effect in row.effects:
                 self._rows[effect].append(row)
-        causes = {row.cause for row in CAUSES}
-        self._found: defaultdict[tuple[object, ...], list[Finding]] = defaultdict(list)
-        for finding in findings:
-            if finding.code in causes:
-                for same in Same:
-                    for thing in _things(finding, same):
-                        self._found[finding.code, same, thing, finding.group].append(finding)
-                        if finding.group is not None:
-                            self._found[finding.code, same, thing].append(finding)
+        self._found: defaultdict[tuple[object, ...], list[tuple[str, Finding]]] = defaultdict(list)
+        for name, finding in findings.items():
+            for same in shared.get(finding.code, ()):
+                for thing in _things(finding, same):
+                    self._found[finding.code, same, thing, finding.group].append((name, finding))
+                    if finding.group is not None:
+                        self._found[finding.code, same, thing].append((name, finding))
 
-    def causes_of(self, effect: Finding) -> tuple[str, ...]:
+    def causes_of(self, name: str, effect: Finding) -> tuple[str, ...]:
         """In the order of the table."""
         causes: dict[str, None] = {}
         for row in self._rows.get(effect.code, ()):
             for thing in _things(effect, row.same):
-                for cause in self._sharing(row, thing, effect.group):
-                    if _may_explain(cause, effect, row):
-                        causes[cause.id] = None
+                for other, cause in self._sharing(row, thing, effect.group):
+                    if other != name and _may_explain(cause, effect, row):
+                        causes[other] = None
         return tuple(causes)
 
-    def _sharing(self, row: Explanation, thing: object, group: str | None) -> Iterator[Finding]:
+    def _sharing(self, row: Explanation, thing: object, group: str | None) -> Iterator[tuple[str, Finding]]:
         """Those that concern this thing and this group, or the cluster. Of the cluster: all of this thing."""
         key = (row.cause, row.same, thing)
         yield from self._found.get((*key, None), ())
@@ -156,7 +158,7 @@ def _things(finding: Finding, same: Same) -> Iterable[object]:
 
 
 def _may_explain(cause: Finding, effect: Finding, row: Explanation) -> bool:
-    if cause.id == effect.id or (cause.until is not None and effect.until is None and row.whenever):
+    if cause.until is not None and effect.until is None and row.whenever:
         return False  # What is over does not hold anybody up now.
     ended_before = cause.until is not None and cause.until + CLOSE_MS < (effect.since or cause.until)
     over_before = effect.until is not None and effect.until + CLOSE_MS < (cause.since or effect.until)

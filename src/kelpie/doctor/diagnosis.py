@@ -90,6 +90,8 @@ class Diagnosis:
         """With findings and open questions of these codes alone, all if there are none; and with findings
         of at least this severity.
         """
+        if not codes and at_least is Severity.NOTICE:
+            return self
         return replace(
             self,
             findings=linked(
@@ -124,8 +126,8 @@ class Diagnosis:
         now = self.cluster.now
 
         def marked(finding: Finding) -> Finding:
-            covering = (each for each in known if is_covered(finding, each, now))
-            return replace(finding, acknowledged=next(covering, None))
+            covering = next((each for each in known if is_covered(finding, each, now)), None)
+            return finding if covering == finding.acknowledged else replace(finding, acknowledged=covering)
 
         return replace(self, findings=tuple(map(marked, self.findings)))
 

@@ -116,7 +116,7 @@ def is_judged(diagnosis: Diagnosis) -> bool:
 def _said(part: Part, severity: Severity, total: int) -> str:
     groups, presentation = _hit(part, severity), part.presentation
     if not groups:
-        return part.findings[0].summary.rstrip(".")
+        return part.findings[0].summary.partition(". ")[0].rstrip(".")
     hit = f"{len(groups):,} of {counted(total, 'group')}"
     if part.is_over:
         return f"{hit} had {presentation.when_over or part.name}, which is over"
