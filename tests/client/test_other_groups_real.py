@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,9 @@ from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
+from kelpie.doctor.finding import Finding
 from kelpie.doctor.report import unjudged
+from kelpie.doctor.rules import rebalance_stuck
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.observations import GroupState
@@ -28,6 +31,7 @@ from kelpie.wire.api.streams_group_heartbeat import (
 )
 from kelpie.wire.structs import TaskIds, TopicIdPartitions
 from tests.client.inhabitants import Inhabitants, until
+from tests.doctor.building import a_case, a_cluster
 
 pytestmark = pytest.mark.real
 
@@ -186,6 +190,40 @@ class _Members:
         if response.error_code == ErrorCode.NONE:
             self._epochs[member] = response.member_epoch
         return int(response.error_code)
+
+
+def test_a_member_that_does_not_give_up_its_partition_is_named(
+    real_kafka: Callable[..., RealCluster],
+) -> None:
+    """KIP-848: app-1 goes on with both partitions, of which one is meant for app-2."""
+
+    async def test(nodes: Nodes, group: str, topic: str) -> None:
+        members = _Members(nodes, group, topic)
+
+        async def alone() -> GroupState | None:
+            await members.heartbeat("app-1", [0, 1])
+            state = await _described(nodes, group, topic)
+            return state if state is not None and state.state == "Stable" else None
+
+        await until(alone)
+
+        async def waiting() -> GroupState | None:
+            await members.heartbeat("app-2", [])
+            await members.heartbeat("app-1", [0, 1])
+            state = next(row for row in (await survey(nodes, groups=[group])).states if row.group == group)
+            both = {member.epoch for member in state.members if member.member_id == "app-2"} == {state.epoch}
+            return state if state.state == "Reconciling" and both else None
+
+        state = await until(waiting)
+        assert state.at is not None
+        looks = [replace(state, at=state.at - 100_000), state]
+        finding = rebalance_stuck.judge(a_case(group, a_cluster(now=state.at), states=looks))
+        assert isinstance(finding, Finding), (finding, state)
+        assert finding.members == ("kelpie (member app-1)",)
+        assert len(finding.partitions) == 1
+        assert "(member app-1) has not yet given up" in finding.summary
+
+    _on(real_kafka(), test)
 
 
 def test_the_second_one_with_an_instance_id_is_refused(real_kafka: Callable[..., RealCluster]) -> None:
