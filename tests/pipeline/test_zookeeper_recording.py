@@ -15,6 +15,7 @@ from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.doctor.finding import Finding
 from kelpie.evidence import read_evidence
+from kelpie.observations.zookeeper_groups import StoredOffset
 from kelpie.pipeline.results import read_diagnosis
 from kelpie.pipeline.run import run
 from kelpie.pipeline.storage.lake import Lake
@@ -32,6 +33,7 @@ _MEMBER = re.compile(
     r".*successful rebalances (\d+), session expiries (\d+), exit code (\S+),"
 )
 _UNOWNED = re.compile(r"\s+(\S+) \.\. (\S+) \(\S+ s\) unowned: partitions (\S+)")
+_CHECKED = re.compile(r"# kafka\.tools\.ConsumerOffsetChecker .* \(finished \d{4}-\d\d-\d\d (\S+) UTC\)")
 Rows = list[dict[str, Any]]
 
 
@@ -164,6 +166,60 @@ def test_partitions_had_no_owner_when_the_recorder_saw_none(lake: Lake) -> None:
     for (*_, since, until), (*place, seen_since, seen_until) in zip(by_tables, by_truth, strict=True):
         assert abs(since - seen_since) < CLOCKS, place
         assert abs(until - seen_until) < CLOCKS, place
+
+
+def checked() -> set[tuple[str, int, int, int, int, int]]:
+    """What Kafka's own tool printed into the dumps: group, partition, time, offset, end, lag."""
+    rows = set()
+    for file in sorted((unpacked(NAME) / "dumps").glob("*.txt")):
+        finished = 0
+        for line in file.read_text().splitlines():
+            if match := _CHECKED.match(line):
+                finished = at(match[1])
+            elif finished and len(words := line.split()) == 7 and words[2].isdecimal():
+                partition, offset, end, lag = map(int, words[2:6])
+                rows.add((words[0], partition, finished, offset, end, lag))
+    return rows
+
+
+def test_lag_is_what_kafkas_own_tool_said(lake: Lake) -> None:
+    """ConsumerOffsetChecker ran with each dump. It took seconds, and is dated by its end: by then a dump may
+    show another offset.
+    """
+    by_tables = {
+        (row["group"], row["partition"], round(row["at"].timestamp() * 1000)): row
+        for row in rows(lake, "lag")
+    }
+    by_tool = checked()
+    assert len(by_tool) > 200
+    alike = 0
+    for group, partition, finished, offset, end, lag in by_tool:
+        row = by_tables[group, partition, finished]
+        assert row["offset"] >= offset, (group, partition)
+        assert (row["end_offset"], row["lag"]) == (end, max(0, end - row["offset"])), (group, partition)
+        alike += row["lag"] == lag
+    assert alike > 0.9 * len(by_tool)
+    assert len(by_tables) == lake.count(TABLES["lag"], "c"), "no position has two lags at a time"
+
+
+def test_health_has_the_lag_of_each_group(lake: Lake) -> None:
+    """Records came until the end. The last dump has what each group had committed when it was closed."""
+    ends: dict[int, tuple[int, int]] = {}
+    own: dict[tuple[str, int], tuple[int, int]] = {}
+    for group, partition, finished, _, end, lag in checked():
+        ends[partition] = max(ends.get(partition, (0, 0)), (finished, end))
+        own[group, partition] = max(own.get((group, partition), (0, 0)), (finished, lag))
+
+    def lag_of(group: str, stored: StoredOffset) -> int:
+        looked_at, end = ends[stored.partition]
+        if stored.modified is not None and stored.modified > looked_at:
+            return own[group, stored.partition][1]  # Written after the last end: the one before counted.
+        return max(0, end - stored.offset)
+
+    last = read_evidence([unpacked(NAME) / "dumps" / "35_all_end.json"]).zookeeper_groups
+    behind = {row.group: sum(lag_of(row.group, each) for each in row.offsets) for row in last}
+    assert len(behind) == 9
+    assert {row["group"]: row["lag"] for row in rows(lake, "group_health")} == behind
 
 
 def test_no_partition_has_two_owners_at_a_time(lake: Lake) -> None:

@@ -12,13 +12,12 @@ from pyspark.sql import DataFrame
 from kelpie.pipeline.diagnosis.coordinators import coordinator_tables
 from kelpie.pipeline.diagnosis.groups import diagnosis_tables
 from kelpie.pipeline.diagnosis.scraped import known_mappings
-from kelpie.pipeline.group_history import membership_tables, rebalance_tables, zookeeper_tables
+from kelpie.pipeline.group_history import lag_tables, membership_tables, rebalance_tables, zookeeper_tables
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.traffic.days import TrafficDays
 from kelpie.pipeline.traffic.derived_days import DerivedDays
 from kelpie.pipeline.transforms.commits import timeline
 from kelpie.pipeline.transforms.generations import generations
-from kelpie.pipeline.transforms.lag import ends, lags, surveyed_positions
 from kelpie.pipeline.transforms.losses import losses
 from kelpie.pipeline.transforms.positions import regressions, traffic
 
@@ -50,10 +49,6 @@ def _one_table(name: str, inputs: tuple[str, ...], function: Callable[..., DataF
     return Job((name,), inputs, make)
 
 
-def _lag(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
-    return lags(timeline, ends(snapshot), surveyed=surveyed_positions(snapshot))
-
-
 def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
     TrafficDays(tables, lambda: known_mappings(tables.lake, tables.cluster)).make()
     DerivedDays(tables).make()
@@ -76,7 +71,7 @@ JOBS = (
         ("group_generation", "log_event", "membership_interval", "rebalance_attempt"),
         rebalance_tables,
     ),
-    _one_table("lag", ("commit_timeline", "cluster_snapshot"), _lag),
+    Job(("lag",), ("commit_timeline", "cluster_snapshot"), lag_tables),
     _one_table("offset_regression", ("commit_timeline",), regressions),
     _one_table(
         "offset_loss", ("commit_timeline", "group_generation", "cluster_snapshot", "log_event"), losses

@@ -1,4 +1,4 @@
-"""Members, partitions and rebalances of groups that Kafka keeps and of those that ZooKeeper keeps, as jobs.
+"""Members, partitions, rebalances and lag, of groups that Kafka keeps and that ZooKeeper keeps, as jobs.
 
 Most clusters have no group in ZooKeeper. There, Spark plans nothing for them.
 """
@@ -11,10 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark 
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.generations import memberships
+from kelpie.pipeline.transforms.lag import ends, lags, surveyed_positions
 from kelpie.pipeline.transforms.rebalances import rebalances
 from kelpie.pipeline.transforms.zookeeper.attempts import attempts
 from kelpie.pipeline.transforms.zookeeper.events import OF_ZOOKEEPER, configured
 from kelpie.pipeline.transforms.zookeeper.membership import zookeeper_memberships
+from kelpie.pipeline.transforms.zookeeper.offsets import kept_offsets
 from kelpie.pipeline.transforms.zookeeper.ownership import ownerships
 from kelpie.pipeline.transforms.zookeeper.rebalances import zookeeper_rebalances
 
@@ -56,10 +58,19 @@ def rebalance_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     yield "rebalance", rows
 
 
-def _has_zookeeper_groups(tables: ClusterTables) -> bool:
+def lag_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
+    """Rows of lag."""
+    snapshot = tables.frame("cluster_snapshot")
+    kept = kept_offsets(snapshot) if _has_zookeeper_groups(tables, "cluster_snapshot") else None
+    positions = surveyed_positions(snapshot)
+    yield "lag", lags(tables.frame("commit_timeline"), ends(snapshot), surveyed=positions, kept=kept)
+
+
+def _has_zookeeper_groups(tables: ClusterTables, *names: str) -> bool:
+    """Whether these tables, or both that may, have rows of them."""
     # No other kind comes after these, so parts of files are skipped by the bounds of what is in them.
     is_of_zookeeper = pc.field("kind") >= OF_ZOOKEEPER
     return any(
         tables.lake.has_rows(TABLES[name], tables.cluster, is_of_zookeeper)
-        for name in ("cluster_snapshot", "log_event")
+        for name in names or ("cluster_snapshot", "log_event")
     )

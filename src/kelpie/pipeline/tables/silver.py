@@ -173,7 +173,8 @@ COMMIT_TIMELINE = _table(
 
 LAG = _table(
     "lag",
-    "How far behind a group was, whenever the end of the log was known.",
+    "How far behind a group was, whenever the end of the log was known. Of a group that ZooKeeper keeps: "
+    "where its offset at that time is known, to ten seconds.",
     ("group", "topic", "partition", "at"),
     _GROUP,
     _TOPIC,

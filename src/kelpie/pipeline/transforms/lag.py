@@ -60,10 +60,17 @@ def surveyed_positions(snapshot: DataFrame) -> DataFrame:
     return with_ends.where(F.col("end_offset").isNotNull()).drop("snapshot")
 
 
-def lags(timeline: DataFrame, ends: DataFrame, *, surveyed: DataFrame | None = None) -> DataFrame:
+def lags(
+    timeline: DataFrame,
+    ends: DataFrame,
+    *,
+    surveyed: DataFrame | None = None,
+    kept: DataFrame | None = None,
+) -> DataFrame:
     """Rows of lag. `ends`: cluster, topic, partition, at, end_offset, stable_offset.
 
     `surveyed`: positions that surveys saw; they count for groups and partitions of which no commit was read.
+    `kept`: offsets that ZooKeeper keeps; they count where neither of these tells.
     """
     by_position = Window.partitionBy(*_POSITION, "group").orderBy("offsets_partition", "log_offset")
     held = timeline.withColumn("ended", F.lead("committed").over(by_position)).select(
@@ -74,10 +81,16 @@ def lags(timeline: DataFrame, ends: DataFrame, *, surveyed: DataFrame | None = N
     known = held.where(F.col("began").isNotNull() & F.col("offset").isNotNull()).join(newest, _POSITION)
     # Most groups commit every few seconds; some do not commit for months.
     rows = during(ends, known, _POSITION, last=F.col("last"), short_s=_SHORT_S)
+    told = timeline.select(*_POSITION, "group").distinct()
     if surveyed is not None:
-        read = timeline.select(*_POSITION, "group").distinct()
+        of_surveys = surveyed.join(told, [*_POSITION, "group"], "left_anti")
+        rows = rows.unionByName(of_surveys, allowMissingColumns=True)
+        told = told.union(surveyed.select(*_POSITION, "group").distinct())
+    if kept is not None:
+        of_zookeeper = kept.join(told, [*_POSITION, "group"], "left_anti")
         rows = rows.unionByName(
-            surveyed.join(read, [*_POSITION, "group"], "left_anti"), allowMissingColumns=True
+            during(ends, of_zookeeper, _POSITION, last=F.col("ended"), width_s=_SHORT_S),
+            allowMissingColumns=True,
         )
     return _in_time(rows, ends).select(
         "cluster",

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from kelpie.pipeline.transforms.zookeeper.events import GROUP
 
-_KIND = "zookeeper-group"
+ZOOKEEPER_GROUP = "zookeeper-group"
+"""The kind of their rows."""
 _REGISTRATIONS = "registrations array<struct<member:string,session:string,created:bigint>>"
 _OWNERS = "owners array<struct<topic:string,partition:int,thread:string,session:string,created:bigint>>"
 
@@ -26,7 +27,9 @@ def owners(snapshot: DataFrame) -> DataFrame:
 
 def _nodes(snapshot: DataFrame, listed: Column, *name: str) -> DataFrame:
     looks = (
-        snapshot.where((F.col("kind") == _KIND) & F.col("group").isNotNull() & F.col("at").isNotNull())
+        snapshot.where(
+            (F.col("kind") == ZOOKEEPER_GROUP) & F.col("group").isNotNull() & F.col("at").isNotNull()
+        )
         .select(*GROUP, "at", listed.alias("nodes"))
         .where(F.col("nodes").isNotNull())
         .dropDuplicates([*GROUP, "at"])
