@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from kelpie.lab import SyncCluster
+from kelpie.model.names import TopicPartition
 from kelpie.observations import Commit, Generation, GroupState, Member, Observations
 from kelpie.repair.applications import commits_alone, refuse_share_group, streams_signs
+from kelpie.repair.change_records import StoredOffset
 from kelpie.repair.offset_sources import Sources
 from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, Plan
@@ -82,6 +84,14 @@ def test_commits_without_members_are_told_by_the_order_of_the_log(
     """A group whose members have just been stopped is the ordinary case, and must not be warned of."""
     history = Observations(commits=commits, generations=generations)
     assert bool(commits_alone(GROUP, state, history, NOW)) is alone
+
+
+def test_what_kelpie_has_committed_itself_is_no_application() -> None:
+    """After a reset the next plan would warn of the reset."""
+    history = Observations(commits=[a_commit(5)], generations=[a_generation(4)])
+    name = TopicPartition("orders", 0)
+    assert commits_alone(GROUP, EMPTY, history, NOW, {name: StoredOffset(4)}) == ""
+    assert commits_alone(GROUP, EMPTY, history, NOW, {name: StoredOffset(3)}) != ""
 
 
 def plan_of(cluster: SyncCluster, what: str) -> Plan:

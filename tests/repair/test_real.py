@@ -137,7 +137,7 @@ def test_kafka_4(
     assert [it["offset"] for it in known] == [12], "the dead disk knows it still"
 
     # Who lives gets replicas of what has a leader.
-    kelpie("reassign-offsets-topic", "--apply")
+    kelpie("reassign-offsets-topic", "--throttle", "50000000", "--apply")
     alive = frozenset({1, follower})
     wait_until(  # The controller knows it at once, a broker a moment later.
         lambda: {frozenset(nodes) for led_by, nodes in replicas(cluster).values() if led_by >= 0} == {alive},

@@ -134,4 +134,7 @@ def test_the_list_says_what_was_undone_by_what(
     assert main(["undo", "--list", "-b", cluster.bootstrap_servers]) == 0
     told = capsys.readouterr().out
     assert "elsewhere" not in told
-    assert "orders-1 is at 5, and reset left it at 10" in told
+    assert "cannot be undone\n" in told
+    assert main(["undo", "--list", "--json", "-b", cluster.bootstrap_servers]) == 0
+    states = {row["id"]: row["state"] for row in json.loads(capsys.readouterr().out)}
+    assert "orders-1 is at 5, and reset left it at 10" in states[second.id]

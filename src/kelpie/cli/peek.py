@@ -113,7 +113,7 @@ def _record_lines(record: PeekedRecord, most: int) -> Iterator[str]:
         yield f"  {record.offset}  {at}  control record: {record.marker}. Applications do not see it."
         return
     fate = f", transaction {record.fate}" if record.fate else ""
-    yield f"  {record.offset}  {at}{whose}, {record.size:,} bytes{fate}"
+    yield f"  {record.offset}  {at}{whose}, {counted(record.size, 'byte')}{fate}"
     yield _field("key", record.key, most)
     for name, value in record.headers:
         yield _field(f"header {harmless(name)}", value, most)

@@ -119,13 +119,15 @@ def _text(known: Iterable[ChangeRecord], states: Mapping[str, str]) -> str:
                 moment(record.at).removesuffix(" UTC"),
                 record.command,
                 harmless(record.subject),
-                harmless(states[record.id]),
+                harmless(states[record.id].partition(":")[0]),
             )
             for record in rows
         ]
         blocks.append(
             f"Cluster {harmless(cluster) or 'without an id'} at {harmless(bootstrap)}\n{text_table(cells)}"
         )
+    if any(":" in states[record.id] for record in known):
+        blocks.append("Why one cannot be undone, kelpie undo ID says; so does --list --json.")
     return "\n\n".join(blocks)
 
 

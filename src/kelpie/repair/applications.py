@@ -19,6 +19,7 @@ from kelpie.cluster import ClusterView, commands
 from kelpie.model.time import Instant
 from kelpie.model.words import duration, first_of
 from kelpie.observations import Commit, GroupState, Observations
+from kelpie.repair.change_records import Offsets, OffsetsChange, records
 from kelpie.repair.claims import place_in_copy
 from kelpie.repair.plan import CannotRepair
 
@@ -63,8 +64,11 @@ async def use_of(nodes: Nodes, group: str, state: GroupState | None, now: Instan
         topics = {view.topic for view in await Admin(nodes).topics(None)}
     with suppress(ClientError):
         history = await read_history(nodes, None, _HISTORY_BYTES, groups=[group])
+    known = [row for row in records() if (row.cluster, row.subject) == (nodes.cluster_id or "", group)]
+    ours = known[-1].change if known else None
     return GroupUse(
-        tuple(streams_signs(group, state, history, topics)), commits_alone(group, state, history, now)
+        tuple(streams_signs(group, state, history, topics)),
+        commits_alone(group, state, history, now, ours.after if isinstance(ours, OffsetsChange) else {}),
     )
 
 
@@ -88,10 +92,13 @@ def streams_signs(
     return signs
 
 
-def commits_alone(group: str, state: GroupState | None, history: Observations, now: Instant) -> str:
+def commits_alone(
+    group: str, state: GroupState | None, history: Observations, now: Instant, ours: Offsets | None = None
+) -> str:
     """Whether the group's newest commit came while it had no members, and not long ago.
 
-    The order of records in the offsets topic says what came after what, not a clock.
+    The order of records in the offsets topic says what came after what, not a clock. `ours`: what Kelpie
+    itself has committed for the group last; that is no sign of an application.
     """
     if state is None or state.members:
         return ""
@@ -99,6 +106,9 @@ def commits_alone(group: str, state: GroupState | None, history: Observations, n
     if not commits:
         return ""
     last = max(commits, key=_place)
+    by_us = (ours or {}).get(last.name)
+    if by_us is not None and by_us.offset == last.offset:
+        return ""
     emptied = [row for row in history.generations if row.group == group]
     newest = max(emptied, key=lambda row: place_in_copy(row.source)[1], default=None)
     if newest is None and state.protocol_type:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kelpie.client.admin.rows import Reassignment
 from kelpie.cluster import ClusterView, commands
 from kelpie.model.time import Instant
-from kelpie.model.words import counted, duration, listed
+from kelpie.model.words import counted, duration, listed, numbered
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.change_records import ChangeRecord
 from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, PlanTable, Step
@@ -133,7 +133,7 @@ def _throttled(steps: tuple[Step, ...], throttle: Throttle, cluster: ClusterView
     text = "The last step does that. If it is not reached, run this again once all is copied:"
     back = ManualStep(text, (again,))
     limiting = Step(
-        f"Limit the copying to {throttle.bytes_per_s:,} bytes/s on each of broker {listed(throttle.brokers)}",
+        f"Limit the copying to {throttle.bytes_per_s:,} bytes/s on {numbered('broker', throttle.brokers)}",
         "Settings of these brokers and of the topic, as kafka-reassign-partitions --throttle sets them.",
         back,
     )
