@@ -11,6 +11,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 from typing import NamedTuple
 
 from kelpie.errors import ErrorCode
@@ -47,9 +48,12 @@ class Recreation(NamedTuple):
     """What shows it: a row of the old topic, then one of the new topic."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Topics:
-    """What surveys saw of topics. Empty where nobody asked for topics by name."""
+    """What surveys saw of topics. Empty where nobody asked for topics by name.
+
+    Every group that reads a topic asks the same of it: what was worked out is kept.
+    """
 
     views: Mapping[str, tuple[TopicView, ...]]
     """By time."""
@@ -64,6 +68,28 @@ class Topics:
         )
 
     def existence(self, topic: str) -> Existence:
+        known = self._existence.get(topic)
+        if known is None:
+            known = self._existence[topic] = self._exists(topic)
+        return known
+
+    def id_of(self, topic: str) -> str:
+        """Its id now. Empty: it has none, or brokers differ."""
+        known = self._ids.get(topic)
+        if known is None:
+            ids = {row.topic_id for row in self.newest(topic) if row.topic_id}
+            known = self._ids[topic] = ids.pop() if len(ids) == 1 else ""
+        return known
+
+    @cached_property
+    def _existence(self) -> dict[str, Existence]:
+        return {}
+
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        return {}
+
+    def _exists(self, topic: str) -> Existence:
         rows = self.newest(topic)
         # Rows of an earlier survey name no broker. Only those that were asked now can say that it is gone.
         rows = tuple(row for row in rows if row.told_by is not None) or rows
@@ -78,11 +104,6 @@ class Topics:
         if not missing or len(missing) < len(rows):
             return Existence.UNKNOWN
         return Existence.GONE if all(row.by_name for row in missing) else Existence.UNLISTED
-
-    def id_of(self, topic: str) -> str:
-        """Its id now. Empty: it has none, or brokers differ."""
-        ids = {row.topic_id for row in self.newest(topic) if row.topic_id}
-        return ids.pop() if len(ids) == 1 else ""
 
 
 NO_TOPICS = Topics({}, {})

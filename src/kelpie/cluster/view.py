@@ -114,6 +114,16 @@ class ClusterView:
 
     def is_gone(self, topic: str) -> bool:
         """Whether the topic was deleted. Where it was not asked for by name: it is missing from all views."""
+        known = self._gone.get(topic)
+        if known is None:
+            known = self._gone[topic] = self._is_gone(topic)
+        return known
+
+    @cached_property
+    def _gone(self) -> dict[str, bool]:
+        return {}
+
+    def _is_gone(self, topic: str) -> bool:
         if topic in self.known_topics.views:
             return self.known_topics.existence(topic) is Existence.GONE
         return self.topics_were_listed and topic not in self.topics

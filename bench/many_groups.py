@@ -1,0 +1,83 @@
+"""10,000 groups with ten partitions each on a real cluster: each has read all there is."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from kelpie.client.nodes import Nodes
+from kelpie.client.offsets_topic import ask_views
+from kelpie.client.settings import Settings
+from kelpie.errors import ErrorCode
+from kelpie.model.partitioning import partition_for
+from kelpie.wire.api.create_topics import CreatableTopic, CreateTopicsRequest
+from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
+from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
+from kelpie.wire.api.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+GROUPS = 10_000
+PARTITIONS = 10
+TOPIC = "orders"
+LIMIT_S = 60.0
+_UNDER_WAY = 200
+
+
+async def commit_all(bootstrap: str, replicas: int = 1) -> None:
+    """One commit for each group, many under way. The topic is empty, so offset 0 is its end."""
+    async with await Nodes.open(Settings.of(bootstrap, request_timeout_s=LIMIT_S)) as nodes:
+        topic = CreatableTopic(
+            name=TOPIC, num_partitions=PARTITIONS, replication_factor=replicas, assignments=[], configs=[]
+        )
+        await nodes.ask_any(CreateTopicsRequest(topics=[topic], timeout_ms=30_000))
+        await _until(lambda: _topic_is_there(nodes))
+        await _until(lambda: _coordinator_is_there(nodes))
+        await _until(lambda: _all_are_led(nodes))
+        views = await ask_views(nodes)
+        slots = asyncio.Semaphore(_UNDER_WAY)
+
+        async def commit(number: int) -> None:
+            group = f"group-{number:05}"
+            leader = views[partition_for(group, len(views))].leader
+            partitions = [
+                OffsetCommitRequestPartition(
+                    partition_index=partition, committed_offset=0, committed_metadata=""
+                )
+                for partition in range(PARTITIONS)
+            ]
+            request = OffsetCommitRequest(
+                group_id=group, topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=partitions)]
+            )
+            async with slots:
+                await _until(lambda: _committed(nodes, leader, request))
+
+        await asyncio.gather(*(commit(number) for number in range(GROUPS)))
+
+
+async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while not await holds():
+            await asyncio.sleep(0.05)
+
+
+async def _topic_is_there(nodes: Nodes) -> bool:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
+    response = await nodes.ask_any(request)
+    return len(response.topics[0].partitions) == PARTITIONS
+
+
+async def _coordinator_is_there(nodes: Nodes) -> bool:
+    response = await nodes.ask_any(FindCoordinatorRequest(coordinator_keys=["group-00000"]))
+    return bool(response.coordinators[0].error_code == ErrorCode.NONE)
+
+
+async def _all_are_led(nodes: Nodes) -> bool:
+    return all(view.leader >= 0 for view in (await ask_views(nodes)).values())
+
+
+async def _committed(nodes: Nodes, leader: int, request: OffsetCommitRequest) -> bool:
+    response = await nodes.ask(leader, request, 9)
+    return all(
+        partition.error_code == ErrorCode.NONE for topic in response.topics for partition in topic.partitions
+    )
