@@ -39,7 +39,7 @@ def _of(cluster: ClusterView, view: PartitionView) -> list[Remedy]:
         rest = [node for node in heirs.incomplete if not cluster.is_alive(node)]
         lacking = f" Broker {listed(rest, 'or')} alone would not be elected." if rest else ""
         may = "it may lead" if len(heirs.to_start) == 1 else "each may lead"
-        start = f"Start broker {listed(heirs.to_start, 'or')}: {may}, and nothing is lost."
+        start = f"Start broker {listed(sorted(heirs.to_start), 'or')}: {may}, and nothing is lost."
         remedies.append(Remedy(start + ("" if heirs.allows_unclean else lacking)))
     if heirs.offline:
         them = (

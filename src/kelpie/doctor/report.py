@@ -90,7 +90,8 @@ def _all_well(diagnosis: Diagnosis) -> str:
             f"UNDETERMINED: {len(unknown)} of {counted(total, 'group')} could not be judged; nothing wrong "
             "was seen with the rest."
         )
-    return f"OK: nothing wrong was found with {counted(total, 'group')}."
+    known = ", besides what is acknowledged" if diagnosis.findings else ""
+    return f"OK: nothing wrong was found with {counted(total, 'group')}{known}."
 
 
 def nobody_answered(diagnosis: Diagnosis) -> bool:

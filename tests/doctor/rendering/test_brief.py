@@ -134,6 +134,7 @@ def test_what_people_know_about_is_one_line_and_sets_no_status() -> None:
     assert told.worst is None
     assert chapters(told) == ()
     page = " ".join(render(told).split())
+    assert page.startswith("OK: nothing wrong was found with 40 groups, besides what is acknowledged.")
     assert "Acknowledged until 2027-01-15 09:00:00 UTC by ann: moves on Monday (KLP310 batch-0" in page
     assert diagnosis.acknowledged([replace(known, until=NOW)]).worst is Severity.WARNING
     assert diagnosis.acknowledged([replace(known, severity="notice")]).worst is Severity.WARNING

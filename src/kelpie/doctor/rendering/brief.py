@@ -16,8 +16,8 @@ from kelpie.model.words import counted, duration, listed, moment
 
 _MOST_NAMES = 6
 _MOST_CONSEQUENCES = 6
-_MOST_ADVICE = (3, 2)
-"""With one chapter on the page, and with several."""
+_MOST_ADVICE = (3, 2, 1)
+"""With one, two and three chapters on the page."""
 _MOST_NOTICES = 6
 _MOST_LINES = 3
 _LONGEST_TEXT = 300
@@ -34,7 +34,7 @@ def lines(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
         yield also
     for chapter in told.chapters:
         yield ""
-        yield from _chapter(diagnosis, chapter, page, _MOST_ADVICE[len(told.chapters) > 1])
+        yield from _chapter(diagnosis, chapter, page, _MOST_ADVICE[len(told.chapters) - 1])
     rest = [
         *_further(told, page),
         *_notices(told, page),
