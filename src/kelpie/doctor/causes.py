@@ -70,6 +70,7 @@ CAUSES = (
     Explanation("KLP201", ("KLP210", *_NOT_READING), Same.GROUP),
     Explanation("KLP202", _NOT_READING, Same.GROUP),
     # Positions.
+    Explanation("KLP317", _NOT_READING, Same.PARTITION, whenever=True),
     Explanation("KLP309", ("KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP310", ("KLP302", "KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP302", ("KLP301",), Same.PARTITION),

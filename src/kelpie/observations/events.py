@@ -39,6 +39,10 @@ class EventKind(StrEnum):
     OUT_OF_RANGE = "out-of-range"
     TRUNCATION_DETECTED = "truncation-detected"
     UNSTABLE_OFFSET = "unstable-offset"
+    RECORD_UNREADABLE = "record-unreadable"
+    """A record that the consumer could not read or process; topic, partition and offset say which."""
+    SESSION_TIMEOUT_REFUSED = "session-timeout-refused"
+    """INVALID_SESSION_TIMEOUT: the member's session timeout is outside of what the broker allows."""
     CONSUMED = "consumed"
     """A line that shows that records arrive."""
 

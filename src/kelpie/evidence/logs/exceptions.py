@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kelpie.evidence.logs.matching import Meaning, Message
+from kelpie.evidence.logs.matching import Meaning, Message, partition_in
 from kelpie.evidence.logs.zookeeper_consumer import about
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import EventKind as Kind
@@ -15,16 +15,35 @@ _KINDS = {
     "FencedInstanceIdException": Kind.FENCED,
     "InconsistentGroupProtocolException": Kind.PROTOCOL_REFUSED,
     "GroupMaxSizeReachedException": Kind.GROUP_FULL,
+    "InvalidSessionTimeoutException": Kind.SESSION_TIMEOUT_REFUSED,
     "CommitFailedException": Kind.COMMIT_FAILED,
     "OffsetOutOfRangeException": Kind.OUT_OF_RANGE,
     "NoOffsetForPartitionException": Kind.NO_COMMITTED_OFFSET,
     "LogTruncationException": Kind.TRUNCATION_DETECTED,
     "ConsumerRebalanceFailedException": Kind.REBALANCE_FAILED,
 }
-NAMES = tuple(_KINDS)
+NAMES = (
+    *_KINDS,
+    "Error deserializing",
+    "Record for partition ",
+    "Record batch for partition ",
+    "Exception caught during Deserialization",
+    " exhausted for ",
+)
+"""One of these is in each entry that means something here."""
 _CLASS = re.compile(r"\b(" + "|".join(_KINDS) + r")\b(?:: (?P<why>[^\n]*))?")
 _GROUP = re.compile(r"Not authorized to access group: (\S+)")
 REBALANCE_FAILED = re.compile(r"(?P<member>\S+) can't rebalance after (?P<retries>\d{1,9}) retries")
+_UNREADABLE = re.compile(
+    r"Error deserializing (?:key/value|KEY|VALUE|key|value) for partition (?P<java>\S+?-\d{1,9}) at offset "
+    r"(?P<java_offset>\d{1,19})"
+    r"|Record (?:batch )?for partition (?P<corrupt>\S+?-\d{1,9}) at offset "
+    r"(?P<corrupt_offset>\d{1,19}) is invalid"
+    r"|Exception caught during Deserialization, taskId: \S+, topic: (?P<topic>\S+), partition: "
+    r"(?P<partition>\d{1,9}), offset: (?P<streams_offset>\d{1,19})"
+    r"|exhausted for (?P<spring>\S+?-\d{1,9})@(?P<spring_offset>\d{1,19})"
+)
+"""A record that the Java consumer, Kafka Streams or the error handler of Spring could not get over."""
 _FORMS = {
     "error during syncedRebalance": "watcher",
     "Error handling event ZkEvent[New session event": "new session",
@@ -38,6 +57,9 @@ def find_exception(message: Message) -> Sequence[Meaning] | None:
     text = f"{message.text}\n{message.trace}" if message.trace else message.text
     if "Exception" not in text:
         return None
+    unreadable = _UNREADABLE.search(text)
+    if unreadable is not None:
+        return [_record_unreadable(unreadable)]
     match = _CLASS.search(text)
     if match is None:
         return None
@@ -54,6 +76,14 @@ def find_exception(message: Message) -> Sequence[Meaning] | None:
     if kind is Kind.REBALANCE_FAILED:
         return [_rebalance_failed(message, match["why"] or "", fields)]
     return [Meaning(kind, fields)]
+
+
+def _record_unreadable(match: re.Match[str]) -> Meaning:
+    """Which record it is."""
+    offset = next(match[name] for name in match.groupdict() if name.endswith("offset") and match[name])
+    name = match["java"] or match["corrupt"] or match["spring"] or f"{match['topic']}-{match['partition']}"
+    fields = {**partition_in(name), "offset": int(offset), "reason": match[0]}
+    return Meaning(Kind.RECORD_UNREADABLE, fields)
 
 
 def _rebalance_failed(message: Message, why: str, fields: dict[str, str | int]) -> Meaning:

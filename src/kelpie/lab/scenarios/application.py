@@ -8,6 +8,7 @@ that can go wrong with a consumer is a method:
     await app.hang()              the process stands still: neither polls nor heartbeats
     await app.resume()            the end of both
     app.pause()                   it cannot get over the next record: polls, heartbeats and commits go on
+    app.fail_at(partition)        it cannot read the next record there, and logs that
     app.seconds_per_record = 0.1  it is slow
     await app.close()             it leaves, as it should
     await app.crash()             it dies without a word
@@ -76,6 +77,7 @@ class Application:
             "auto_commit_interval_ms": commits.value or _HOUR_MS,
             **options,
         }
+        self._log = JavaLog(stage.logs, self.name, group, options.get("group_instance_id"))
         self._consumer = Consumer(
             stage.settings(cluster, self.name),
             group,
@@ -83,7 +85,7 @@ class Application:
             memory=stage.memory,
             wall=stage.environment.wall,
             rng=stage.environment.rng,
-            trace=JavaLog(stage.logs, self.name, group, options.get("group_instance_id")),
+            trace=self._log,
             **options,
         )
         self._stage = stage
@@ -131,6 +133,14 @@ class Application:
 
     def pause(self) -> None:
         self._consumer.pause(*self.assignment)
+
+    def fail_at(self, partition: TopicPartition) -> int:
+        """It cannot read the next record of a partition: it logs that, twice, and stays there. The offset."""
+        self._consumer.pause(partition)
+        offset = self.position(partition)
+        for _ in range(2):
+            self._log.could_not_read(partition, offset, self._stage.environment.now_ms())
+        return offset
 
     def unpause(self) -> None:
         self._consumer.resume(*self.assignment)

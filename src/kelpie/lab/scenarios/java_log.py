@@ -9,6 +9,7 @@ from typing import Any
 from kelpie.consumer.effects import Event, OutgoingRequest, PartitionsAssigned, PartitionsRevoked
 from kelpie.errors import ErrorCode
 from kelpie.lab.broker_log import log_time
+from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.find_coordinator import AskCoordinator, FoundCoordinator
 from kelpie.questions.heartbeat import AskHeartbeat
@@ -35,6 +36,8 @@ _FATAL_JOINS = {
     "those of existing members or first group member tried to join with empty protocol type or empty "
     "protocol list.",
     ErrorCode.GROUP_MAX_SIZE_REACHED: "The group has reached its maximum size.",
+    ErrorCode.INVALID_SESSION_TIMEOUT: "The session timeout is not within the range allowed by the broker "
+    "(as configured by group.min.session.timeout.ms and group.max.session.timeout.ms).",
 }
 """Errors of JoinGroup after which a consumer gives up."""
 _NOT_A_MEMBER: dict[int, str] = {
@@ -97,6 +100,16 @@ class JavaLog:
             case PartitionsRevoked(partitions):
                 listed = ", ".join(map(str, partitions))
                 self._write(f"Revoke previously assigned partitions [{listed}]", now)
+
+    def could_not_read(self, partition: TopicPartition, offset: int, now: Instant) -> None:
+        """As an application logs what poll() threw."""
+        self._write(
+            "Polling failed: org.apache.kafka.common.errors.RecordDeserializationException: Error "
+            f"deserializing VALUE for partition {partition} at offset {offset}. If needed, please seek past "
+            "the record to continue consumption.",
+            now,
+            "ERROR",
+        )
 
     def _joined(self, join: AskToJoin, joined: Joined, now: Instant) -> None:
         if not joined.error:
