@@ -11,7 +11,6 @@ from kelpie.client import negotiation
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import SurveyOptions, survey
-from kelpie.cluster.picture import build_cluster
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.errors import ErrorCode
@@ -297,32 +296,6 @@ def test_a_forbidden_group_costs_its_own_rows() -> None:
             told = {row.group: row.error for row in seen.answers if row.asked == "OffsetFetch"}
             assert {group for group, error in told.items() if error} == {"gamma"}
             assert {row.group for row in seen.committed} == set(GROUPS) - {"gamma"}
-
-    _run(test)
-
-
-def test_a_dispute_that_passes_is_asked_again_until_it_has() -> None:
-    """A broker hears of an election a moment later than others; no group is told as disputed for that."""
-
-    async def test() -> None:
-        async with Cluster(3, offsets_partitions=PARTITIONS) as cluster:
-            cluster.create_topic("orders", 1)
-            async with await Nodes.open(Settings.of(cluster.bootstrap_servers)) as nodes:
-                living = Inhabitants(nodes)
-                for group in GROUPS:
-                    await living.commit(group, "orders", {0: 1})
-            moved = _led_by(cluster, 1)
-            cluster.freeze_metadata(3)
-            await cluster.stop(1)
-            asyncio.get_running_loop().call_later(0.7, cluster.thaw_metadata, 3)
-            seen = await survey(Settings.of(cluster.bootstrap_servers), known=GROUPS)
-            assert any(row.asked == "FindCoordinator" and row.group in moved for row in seen.answers)
-            picture = build_cluster(seen)
-            for name in picture.offsets_topic:
-                assert len({view.leader for view in picture.views[name] if view.told_by != 1}) == 1
-            newest = {row.group: row for row in seen.states}
-            assert {newest[group].error for group in GROUPS} == {ErrorCode.NONE}
-            assert not [row for row in seen.unasked if row.kind == "group"]
 
     _run(test)
 

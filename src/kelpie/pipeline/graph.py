@@ -41,10 +41,12 @@ class Job:
 
 
 def _one_table(name: str, inputs: tuple[str, ...], function: Callable[..., DataFrame]) -> Job:
-    """`function` takes the frames of the inputs, in their order."""
+    """`function` takes the frames of the inputs, in their order. All its rows come of rows of the first one:
+    where that is empty, Spark plans nothing.
+    """
 
     def make(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
-        return [(name, function(*map(tables.frame, inputs)))]
+        return [(name, function(*map(tables.frame, inputs)) if tables.has_rows(inputs[0]) else ())]
 
     return Job((name,), inputs, make)
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark 
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.generations import memberships
-from kelpie.pipeline.transforms.lag import ends, lags, surveyed_positions
+from kelpie.pipeline.transforms.lag import ENDS, ends, lags, surveyed_positions
 from kelpie.pipeline.transforms.rebalances import rebalances
 from kelpie.pipeline.transforms.zookeeper.attempts import attempts
 from kelpie.pipeline.transforms.zookeeper.events import OF_ZOOKEEPER, configured
@@ -24,8 +24,8 @@ from kelpie.pipeline.transforms.zookeeper.rebalances import zookeeper_rebalances
 def zookeeper_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     """Rows of ownership_interval and rebalance_attempt."""
     if not _has_zookeeper_groups(tables):
-        yield "ownership_interval", []
-        yield "rebalance_attempt", []
+        yield "ownership_interval", ()
+        yield "rebalance_attempt", ()
         return
     snapshot = tables.frame("cluster_snapshot")
     events = configured(tables.frame("log_event"), snapshot)
@@ -35,9 +35,13 @@ def zookeeper_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
 
 def membership_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     """Rows of membership_interval."""
+    in_zookeeper = _has_zookeeper_groups(tables)
+    if not in_zookeeper and not tables.has_rows("group_generation"):
+        yield "membership_interval", ()
+        return
     events = tables.frame("log_event")
     rows = memberships(tables.frame("group_generation"), events)
-    if _has_zookeeper_groups(tables):
+    if in_zookeeper:
         snapshot = tables.frame("cluster_snapshot")
         of_zookeeper = zookeeper_memberships(
             configured(events, snapshot), snapshot, tables.frame("ownership_interval")
@@ -48,6 +52,9 @@ def membership_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
 
 def rebalance_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     """Rows of rebalance."""
+    if not any(map(tables.has_rows, ("group_generation", "log_event", "rebalance_attempt"))):
+        yield "rebalance", ()
+        return
     of_kafka = rebalances(tables.frame("group_generation"), tables.frame("log_event"))
     rows = of_kafka.withColumn("gave_up", F.lit(None).cast("array<string>"))
     if tables.lake.count(TABLES["rebalance_attempt"], tables.cluster):
@@ -60,8 +67,13 @@ def rebalance_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
 
 def lag_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     """Rows of lag."""
+    in_zookeeper = _has_zookeeper_groups(tables, "cluster_snapshot")
+    is_end = pc.field("kind") == ENDS
+    if not in_zookeeper and not tables.lake.has_rows(TABLES["cluster_snapshot"], tables.cluster, is_end):
+        yield "lag", ()
+        return
     snapshot = tables.frame("cluster_snapshot")
-    kept = kept_offsets(snapshot) if _has_zookeeper_groups(tables, "cluster_snapshot") else None
+    kept = kept_offsets(snapshot) if in_zookeeper else None
     positions = surveyed_positions(snapshot)
     yield "lag", lags(tables.frame("commit_timeline"), ends(snapshot), surveyed=positions, kept=kept)
 

@@ -5,11 +5,14 @@ and the other files date them. `cluster_snapshot` is filled last, and completes 
 number of the batch, so a batch that a killed run began is continued and no row comes twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
 from kelpie.evidence.logs.hints import Hints
@@ -21,7 +24,7 @@ from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import Commit
 from kelpie.pipeline.diagnosis import history
 from kelpie.pipeline.sources.file_states import forget_complaints
-from kelpie.pipeline.sources.inventory import FileBatch, Inventory
+from kelpie.pipeline.sources.inventory import FileBatch, Inventory, Item
 from kelpie.pipeline.sources.logs import intake as logs
 from kelpie.pipeline.sources.logs.progress import Ledger
 from kelpie.pipeline.sources.scrapes import intake as scrapes
@@ -29,7 +32,8 @@ from kelpie.pipeline.sources.segments import intake as segments
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.sources.snapshots import surveys
 from kelpie.pipeline.spark.cluster import is_local, is_readable, unseen
-from kelpie.pipeline.storage.frames import ClusterTables, Rows, staged, staging
+from kelpie.pipeline.spark.tasks import is_done_here
+from kelpie.pipeline.storage.frames import ClusterTables, Rows, as_frame, staged, staging
 from kelpie.pipeline.summary import Announce, Summary
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
@@ -40,7 +44,9 @@ MOST_DATED_GROUPS = 2_000
 """Outputs are dated by the history of the groups that they show; the history of so many is enough."""
 MOST_TORN = 1_000
 """So many incomplete files are named in the summary."""
-_POSITION = "group string, topic string, partition int, offset bigint"
+_POSITION = pa.schema(
+    {"group": pa.string(), "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64()}
+)
 _QUOTED_BYTES = 4096
 _NO_PARTITION = "It is a log segment, and neither its folder nor its name says of which partition."
 
@@ -165,8 +171,7 @@ class Intake:
         if not items:
             return {}
         self._announce(f"scrapes of metrics: {len(items)} files")
-        rows = scrapes.read_scrapes(self._tables.spark, items, cluster=self._tables.cluster)
-        with staged(self._tables.lake, f"scrapes-{self._batch.number}", rows) as stage:
+        with self._read(items, scrapes.read_here, scrapes.read_scrapes, "scrapes") as stage:
             damaged = scrapes.rows_for(scrapes.DAMAGE, stage)
             if not self._is_local:
                 unread = damaged.where(F.col("reason").startswith(UNREADABLE)).select("source", "reason")
@@ -189,19 +194,32 @@ class Intake:
         if not items:
             return
         self._announce(f"snapshots: {len(items)} files")
-        rows = surveys.read_surveys(self._tables.spark, items, cluster=self._tables.cluster)
-        with staged(self._tables.lake, f"surveys-{self._batch.number}", rows) as stage:
-            damaged = stage.where("reason is not null")
-            torn = [
-                (row["source"], row["reason"])
-                for row in damaged.select("source", "reason").limit(MOST_TORN).collect()
-            ]
+        with self._read(items, surveys.read_here, surveys.read_surveys, "surveys") as stage:
+            damaged, whole = surveys.damaged_rows(stage), surveys.whole_rows(stage)
+            torn = surveys.torn_files(damaged, MOST_TORN)
             self._require_seen(torn)
-            surveyed = stage.where("reason is null")
-            self._append("cluster_snapshot", surveyed, part="surveys")
+            self._append("cluster_snapshot", whole, part="surveys")
+            surveyed = as_frame(self._tables.spark, whole)
             self._append("offset_sample", offset_samples(surveyed), part="surveys")
             self._append("quarantine", damaged, part="surveys")
             self._summary.unusable += torn
+
+    @contextmanager
+    def _read(
+        self,
+        items: Sequence[Item],
+        here: Callable[..., pa.Table],
+        on_spark: Callable[..., DataFrame],
+        name: str,
+    ) -> Iterator[DataFrame | pa.Table]:
+        """The rows of these files, for several tables: in memory if they are few, else in staged files."""
+        tables = self._tables
+        if is_done_here(tables.spark.sparkContext, sum(item.file.size for item in items)):
+            yield here(items, cluster=tables.cluster)
+            return
+        rows = on_spark(tables.spark, items, cluster=tables.cluster)
+        with staged(tables.lake, f"{name}-{self._batch.number}", rows) as stage:
+            yield stage
 
     @property
     def _is_local(self) -> bool:
@@ -259,9 +277,8 @@ class Intake:
 
     def _commit_times(self) -> Observations:
         """The first and the last commit: a log without a date was written between them."""
-        commits = self._tables.frame("offset_commit")
-        span = commits.agg(F.min("committed").alias("first"), F.max("committed").alias("last")).collect()[0]
-        ends = [at for at in (instant(span["first"]), instant(span["last"])) if at is not None]
+        bounds = self._tables.lake.bounds(TABLES["offset_commit"], self._tables.cluster, "committed")
+        ends = [at for at in map(instant, bounds) if at is not None]
         return Observations(commits=[Commit("", "", 0, 0, at) for at in ends])
 
     def _known_groups(self, usable: Sequence[logs.Log], outputs: snapshots.Outputs) -> dict[str, str]:
@@ -280,14 +297,16 @@ class Intake:
         seen = Observations()
         if not outputs.dated:
             return seen
-        events = self._tables.frame("log_event").where(f"kind = '{EventKind.LEADER_CHANGED.value}'")
-        seen.events = [logs.event_of(row.asDict()) for row in events.collect()]
+        is_of_leaders = pc.field("kind") == EventKind.LEADER_CHANGED.value
+        events = self._tables.lake.rows(TABLES["log_event"], self._tables.cluster, is_of_leaders)
+        seen.events = [logs.event_of(row) for row in events.to_pylist()]
         groups = outputs.groups[:MOST_DATED_GROUPS]
         if not groups:
             return seen
         commit, files = self._tables.frame("offset_commit"), self._tables.frame("evidence_file")
         if outputs.positions:
-            shown = self._tables.spark.createDataFrame(outputs.positions, _POSITION)
+            columns = map(list, zip(*outputs.positions, strict=True))
+            shown = self._tables.spark.createDataFrame(pa.table(list(columns), schema=_POSITION))
             of_shown = commit.join(F.broadcast(shown.select("group").distinct()), "group", "left_semi")
             commits = history.commits(of_shown, self._tables.frame("transaction_marker"), files)
             for row in history.changes(commits, shown).collect():

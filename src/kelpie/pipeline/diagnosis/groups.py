@@ -7,6 +7,7 @@ for a task.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -30,6 +31,7 @@ from kelpie.pipeline.diagnosis.findings import finding_row, open_row
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.sources.snapshots.outputs import observed
+from kelpie.pipeline.spark.cluster import is_local
 from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.frames import ClusterTables, Rows, staged
 from kelpie.pipeline.tables import TABLES
@@ -48,6 +50,7 @@ _COMMIT = [*_PLACE, "topic", "partition", "offset", "leader_epoch", "metadata", 
 _RECORD = [*_PLACE, *ENTRY_COLUMNS, "protocol_type", "protocol", "leader"]
 _EVENT = ["at", "source", "line", "part", "kind", *FACTS, "details", "text"]
 _SNAPSHOT = ["group", "snapshot", "ordinal", "kind", "body", "source"]
+_READ = ("offset_commit", "group_metadata", "log_event", "cluster_snapshot")
 _UNTIMED_KINDS = ("setting", "transaction", "epoch-end")
 """Kinds of snapshot rows whose time says nothing of when the cluster was looked at."""
 
@@ -98,8 +101,10 @@ def diagnosis_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
     )
     if any(of.startswith("consumer ") for of, _ in view.settings):
         events = configured(events, snapshot)
-    judged = _judged(tables, shared, commits=commits, records=records, events=events, snapshot=snapshot)
-    with staged(tables.lake, "judged", judged) as stage:
+    everything = _everything(
+        tables, shared, commits=commits, records=records, events=events, snapshot=snapshot
+    )
+    with _judged(tables, shared, everything) as stage:
         cases = stage.where(F.col("what") == CASE)
         of_kafka = cases.where(~F.col("in_zookeeper"))
         groups = sorted(row["group"] for row in of_kafka.select("group").collect())
@@ -132,7 +137,8 @@ def _with_cluster(
     """What tasks found of groups, and these rows about the cluster as a whole."""
     schema = TABLES[name].spark_schema
     of_groups = stage.where(F.col("what") == what).select(*schema.fieldNames())
-    return of_groups.unionByName(tables.spark.createDataFrame(rows, schema))
+    of_cluster = tables.spark.createDataFrame(pa.Table.from_pylist(rows, TABLES[name].schema), schema)
+    return of_groups.unionByName(of_cluster)
 
 
 def _history_from(commits: DataFrame, records: DataFrame) -> dict[int, Instant]:
@@ -154,7 +160,7 @@ def newest_time(*frames: DataFrame) -> Instant | None:
     return instant(newest["at"])
 
 
-def _judged(
+def _everything(
     tables: ClusterTables,
     shared: Shared,
     *,
@@ -163,7 +169,7 @@ def _judged(
     events: DataFrame,
     snapshot: DataFrame,
 ) -> DataFrame:
-    """Rows as JUDGED says. `commits` and `records` are those of `history`, with time and source."""
+    """All rows of groups. `commits` and `records` are those of `history`, with time and source."""
     newest = Window.partitionBy("group", "topic", "partition").orderBy(F.desc("log_offset"))
     recent = commits.withColumn("place", F.row_number().over(newest)).where(F.col("place") <= MOST_COMMITS)
     everything = (
@@ -176,17 +182,30 @@ def _judged(
     )
     listed = sorted({group for listing, _ in shared.listings for group in listing.groups})
     if listed:
-        named = tables.spark.createDataFrame([(group,) for group in listed], "group string")
+        named = tables.spark.createDataFrame(pa.table({"group": pa.array(listed, STRING)}))
         everything = everything.unionByName(named, allowMissingColumns=True)
+    return everything
+
+
+@contextmanager
+def _judged(tables: ClusterTables, shared: Shared, everything: DataFrame) -> Iterator[DataFrame]:
+    """Rows as JUDGED says. The driver judges the groups of a small cluster (`spark.tasks` says why)."""
+    schema = from_arrow_schema(JUDGED, prefer_timestamp_ntz=False)
+    if is_local(tables.spark.sparkContext.master) and tables.is_small(*_READ):
+        by_group: dict[str, list[Row]] = {}
+        for row in everything.toArrow().to_pylist():
+            by_group.setdefault(row["group"], []).append(row)
+        judged = [row for rows in by_group.values() for row in _judge(shared, rows)]
+        yield tables.spark.createDataFrame(pa.Table.from_pylist(judged, JUDGED), schema)
+        return
     handed = tables.spark.sparkContext.broadcast(shared)
 
     def of_group(table: pa.Table) -> pa.Table:
         spare_modules()
         return pa.Table.from_pylist(list(_judge(handed.value, table.to_pylist())), JUDGED)
 
-    return everything.groupBy("group").applyInArrow(
-        of_group, from_arrow_schema(JUDGED, prefer_timestamp_ntz=False)
-    )
+    with staged(tables.lake, "judged", everything.groupBy("group").applyInArrow(of_group, schema)) as stage:
+        yield stage
 
 
 def _rows_of(origin: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:

@@ -57,6 +57,8 @@ _BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:Res
 _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
+    # Nor for single expressions: to compile one, Spark looks for some names in all of its 250 jars.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
 }
 """The JVM compiles quickly but less well, and Spark does not generate code: a run over little input takes

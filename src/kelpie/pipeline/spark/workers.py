@@ -9,10 +9,17 @@ import functools
 import gc
 import sys
 
+_WORKER = "pyspark.worker"
+"""The module that Python processes of Spark's run, and the driver does not."""
+
 
 def spare_modules() -> None:
-    """Takes what the imported modules consist of out of the collections to come. To be called by tasks."""
-    _freeze(len(sys.modules))
+    """Takes what the imported modules consist of out of the collections to come. To be called by tasks.
+
+    The driver, which also calls them (`tasks`), has more than modules, and nobody collects after each task.
+    """
+    if _WORKER in sys.modules:
+        _freeze(len(sys.modules))
 
 
 @functools.cache

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
@@ -20,11 +23,13 @@ from kelpie.pipeline.storage.parquet import NewFile, described, place, write_row
 from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 
-Rows = DataFrame | Sequence[Mapping[str, object]]
+Rows: TypeAlias = DataFrame | pa.Table | Sequence[Mapping[str, object]]
 """Rows of a table: a frame, or few enough that the driver holds them."""
 
 ROWS_A_BATCH = 10_000
 """Rows that a task hands to Spark at once."""
+SMALL_ROWS = 100_000
+"""Of one table; so many rows are one task."""
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")
 _TIMES = "spark.sql.parquet.outputTimestampType"
 
@@ -42,13 +47,23 @@ class ClusterTables:
         table = TABLES[name]
         files = self.lake.files(table, self.cluster)
         if not files:
-            return self.spark.createDataFrame([], table.spark_schema)
+            return empty(self.spark, table.spark_schema)
         stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
         reader = self.spark.read.schema(stored)
         if table.divided_by:  # Spark takes these columns from the paths.
             reader = reader.option("basePath", literal_path(self.lake.path(table)))
         rows = reader.parquet(*map(literal_path, files))
+        if self.is_small(name):
+            # All rows are in one place then, so no query needs a shuffle.
+            rows = rows.coalesce(1)
         return rows.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
+
+    def is_small(self, *names: str) -> bool:
+        """Whether one task is enough for the rows of these tables."""
+        return sum(self.lake.count(TABLES[name], self.cluster) for name in names) <= SMALL_ROWS
+
+    def has_rows(self, name: str) -> bool:
+        return self.lake.count(TABLES[name], self.cluster) > 0
 
     def append(self, name: str, rows: Rows, *, application: str, version: int) -> int:
         """Adds rows of a batch, once. Returns how many it added."""
@@ -90,9 +105,23 @@ class ClusterTables:
             within = dict(part.split("=", 1) for part in path.relative_to(unfinished).parts[:-1])
             target = place(folder, self.cluster, within)
             target.parent.mkdir(parents=True, exist_ok=True)
-            files.append(described(table, path.rename(target), folder, self.cluster, within))
+            file = described(table, path.rename(target), folder, self.cluster, within)
+            if file.rows:
+                files.append(file)
+            else:  # Spark writes a file also where there is no row.
+                target.unlink()
         shutil.rmtree(unfinished)
         return files
+
+
+def empty(spark: SparkSession, schema: StructType) -> DataFrame:
+    """No rows. Spark knows it, so it leaves out what joins them or counts them."""
+    return spark.createDataFrame(to_arrow_schema(schema, timezone="UTC").empty_table(), schema)
+
+
+def as_frame(spark: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
+    """Rows that the driver may hold in memory, as a frame of one partition."""
+    return rows if isinstance(rows, DataFrame) else spark.createDataFrame(rows).coalesce(1)
 
 
 def literal_path(path: Path) -> str:

@@ -93,7 +93,7 @@ class Lake:
         self,
         table: LakeTable,
         cluster: str,
-        rows: Sequence[Mapping[str, object]],
+        rows: Sequence[Mapping[str, object]] | pa.Table,
         *,
         application: str,
         version: int,
@@ -218,6 +218,16 @@ class Lake:
         wanted = (pc.field(CLUSTER) == cluster) & where
         batches = delta.to_pyarrow_dataset().scanner([CLUSTER], wanted).to_batches()
         return any(batch.num_rows for batch in batches)
+
+    def bounds(self, table: LakeTable, cluster: str, column: str) -> tuple[Any, Any]:
+        """The least and the greatest value of a column; None if there is none. It reads this column only."""
+        found: list[Any] = []
+        if _files(delta := self.open(table), cluster).num_rows:
+            rows = delta.to_pyarrow_dataset().scanner([column], pc.field(CLUSTER) == cluster)
+            for batch in rows.to_batches():
+                found += pc.min_max(batch[column]).as_py().values()
+        known = [value for value in found if value is not None]
+        return min(known, default=None), max(known, default=None)
 
     def tally(self, table: LakeTable, cluster: str, column: str) -> dict[str, int]:
         """The number of rows of a cluster for each value of a column with few values."""

@@ -8,14 +8,17 @@ statistics: a third less CPU and a fifth of the size of pyarrow's defaults.
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kelpie.pipeline.tables import LakeTable
@@ -92,18 +95,27 @@ def place(folder: Path, cluster: str, within: Mapping[str, str] | None = None) -
 
 
 def write_rows(
-    table: LakeTable, folder: Path, cluster: str, rows: Sequence[Mapping[str, object]]
+    table: LakeTable, folder: Path, cluster: str, rows: Sequence[Mapping[str, object]] | pa.Table
 ) -> list[NewFile]:
     """Writes rows that the caller holds in memory."""
-    writers: dict[tuple[str, ...], Writer] = {}
-    parts: dict[tuple[str, ...], list[Mapping[str, object]]] = {}
-    for row in rows:
-        parts.setdefault(tuple(str(row[name]) for name in table.divided_by), []).append(row)
-    for values, of_part in parts.items():
-        within = dict(zip(table.divided_by, values, strict=True))
-        writers[values] = Writer(table, folder, cluster, within)
-        writers[values].write(pa.Table.from_pylist(of_part, table.schema), {})
-    return [file for writer in writers.values() for file in writer.close()]
+    if not isinstance(rows, pa.Table):
+        rows = pa.Table.from_pylist(list(rows), table.schema)
+    files: list[NewFile] = []
+    for within, of_part in _parts(rows, table.divided_by):
+        writer = Writer(table, folder, cluster, within)
+        writer.write(of_part, {})
+        files += writer.close()
+    return files
+
+
+def _parts(rows: pa.Table, divided_by: Sequence[str]) -> Iterator[tuple[dict[str, str], pa.Table]]:
+    """Rows by their values of these columns."""
+    if not divided_by:
+        yield {}, rows
+        return
+    for values in rows.group_by(list(divided_by)).aggregate([]).to_pylist():
+        mine = [pc.field(name) == pa.scalar(value, rows[name].type) for name, value in values.items()]
+        yield {name: str(value) for name, value in values.items()}, rows.filter(reduce(and_, mine))
 
 
 def described(

@@ -7,15 +7,20 @@ replaced its rows (`derived` does the same for whole tables). So a run that was 
 import hashlib
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from kelpie.pipeline.code_version import code_version
+from kelpie.pipeline.spark.tasks import run_tasks
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import DAY
 from kelpie.pipeline.traffic.day import Day, Written
+
+_READ = ("traffic_sample", "offset_sample", "commit_timeline")
+_BYTES_A_ROW = 100
 
 Numbers = dict[str, int]
 """By day."""
@@ -68,13 +73,18 @@ class DayTables:
             return []
 
         def task(of: Any) -> Any:
-            from kelpie.pipeline.spark.workers import spare_modules  # noqa: PLC0415 - not in the driver.
+            from kelpie.pipeline.spark.workers import spare_modules  # noqa: PLC0415 - for tasks.
 
             loaded = importlib.import_module(f"kelpie.pipeline.traffic.{module}")
             spare_modules()
             return getattr(loaded, function)(of, *more)
 
-        return self._tables.spark.sparkContext.parallelize(inputs, len(inputs)).map(task).collect()
+        return run_tasks(self._tables.spark.sparkContext, task, inputs, size=self._size)
+
+    @cached_property
+    def _size(self) -> int:
+        """About how many bytes all tasks read."""
+        return sum(self._lake.count(TABLES[name], self._cluster) for name in _READ) * _BYTES_A_ROW
 
 
 def merged(results: Iterable[Written]) -> Written:

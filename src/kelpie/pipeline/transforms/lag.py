@@ -7,6 +7,8 @@ from kelpie.pipeline.transforms.intervals import during
 
 _POSITION = ["cluster", "topic", "partition"]
 _SHORT_S = 300
+ENDS = "ends"
+"""The kind of rows that tell where a log ended."""
 SURVEYED = "survey "
 """How the names of snapshots that `kelpie collect` took begin."""
 
@@ -16,7 +18,7 @@ def ends(snapshot: DataFrame) -> DataFrame:
 
     cluster, topic, partition, at, start_offset, end_offset, stable_offset.
     """
-    observed = snapshot.where((F.col("kind") == "ends") & F.col("at").isNotNull())
+    observed = snapshot.where((F.col("kind") == ENDS) & F.col("at").isNotNull())
     rows = observed.select(
         "cluster",
         "topic",
@@ -47,7 +49,7 @@ def surveyed_positions(snapshot: DataFrame) -> DataFrame:
     surveyed = snapshot.where(F.col("snapshot").startswith(SURVEYED) & F.col("at").isNotNull())
     place = ["cluster", "snapshot", "topic", "partition"]
     # Ends of earlier times in a survey have no start offset.
-    now = surveyed.where((F.col("kind") == "ends") & number("earliest").isNotNull())
+    now = surveyed.where((F.col("kind") == ENDS) & number("earliest").isNotNull())
     ends = now.groupBy(*place).agg(
         F.max("at").alias("at"),
         F.max(number("latest")).alias("end_offset"),

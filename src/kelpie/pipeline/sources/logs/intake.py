@@ -33,6 +33,7 @@ from kelpie.pipeline.sources.logs.parts import LogTaskResult, Part, Piece, Task,
 from kelpie.pipeline.sources.logs.progress import Ledger, LogProgress, ReadingPlan
 from kelpie.pipeline.sources.logs.reader import can_be_split
 from kelpie.pipeline.sources.logs.rows import EVENTS, rows_of_line, settled, staged
+from kelpie.pipeline.spark.tasks import run_tasks
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables.moments import instant
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 RANGE_BYTES = 32 << 20
 _ROWS_A_TASK = 50_000
+_BYTES_A_ROW = 300
+"""About as long as a line."""
 _TASKS_PER_CORE = 3
 _CHANGED = "It became another file while it was read. What it is by now is read the next time."
 
@@ -175,13 +178,12 @@ def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Path, cluster
         rows += piece.count
 
     def task(some: Sequence[Piece]) -> list[NewFile]:
-        from kelpie.pipeline.sources.logs.task import write  # noqa: PLC0415 - not in the driver.
+        from kelpie.pipeline.sources.logs.task import write  # noqa: PLC0415 - not always in the driver.
 
         return write(some, str(folder), cluster)
 
-    if not tasks:
-        return []
-    return spark.sparkContext.parallelize(tasks, len(tasks)).flatMap(task).collect()
+    size = sum(piece.count for piece in pieces) * _BYTES_A_ROW
+    return [file for files in run_tasks(spark.sparkContext, task, tasks, size=size) for file in files]
 
 
 def change_rows(lake: Lake, cluster: str, logs: Sequence[Log]) -> None:
@@ -225,15 +227,15 @@ def _run(
     spark: "SparkSession", tasks: Sequence[Task], staging: Path, zone: tzinfo | None
 ) -> list[LogTaskResult]:
     def task(range_task: Task) -> list[LogTaskResult]:
-        from kelpie.pipeline.sources.logs.task import read  # noqa: PLC0415 - not in the driver.
+        from kelpie.pipeline.sources.logs.task import read  # noqa: PLC0415 - not always in the driver.
 
         return read(range_task, str(staging), zone)
 
-    if not tasks:
-        return []
     context = spark.sparkContext
-    slices = min(len(tasks), context.defaultParallelism * _TASKS_PER_CORE)
-    return context.parallelize(tasks, slices).flatMap(task).collect()
+    size = sum(each.ends - each.begins for each in tasks)
+    slices = context.defaultParallelism * _TASKS_PER_CORE
+    results = run_tasks(context, task, tasks, size=size, slices=slices)
+    return [result for of_task in results for result in of_task]
 
 
 def _log(work: _Work, results: Sequence[LogTaskResult]) -> Log | None:

@@ -36,9 +36,16 @@ _FILLED = {
 _STAGED = pa.schema({part: pa.struct(list(TABLES[table].schema)) for part, table in _FILLED.items()})
 """A row has one of these."""
 _FILES = "name string, path string, encoding string, modified bigint"
+_ORDER = (DAY, "at", "source")
 _REASON = "It is no line of the text format of Prometheus"
 _COUNTERS = {MESSAGES: "messages", BYTES: "bytes", ENTRIES: "entries"}
 Row = dict[str, Any]
+
+
+def read_here(items: Sequence[Item], *, cluster: str) -> pa.Table:
+    """Rows of all tables, of few scrapes; the driver reads them."""
+    batches = [batch for file in _files(items) for batch in _batches(_read(*file), cluster)]
+    return pa.Table.from_batches(batches, _STAGED)
 
 
 def read_scrapes(spark: SparkSession, items: Sequence[Item], *, cluster: str) -> DataFrame:
@@ -49,32 +56,50 @@ def read_scrapes(spark: SparkSession, items: Sequence[Item], *, cluster: str) ->
             for row in batch.to_pylist():
                 yield from _batches(_read(**row), cluster)
 
-    files = [(item.file.name, str(item.file.path), item.encoding, item.file.modified) for item in items]
-    files.sort(key=lambda file: (file[3] or 0, file[0]))
+    files = _files(items)
     tasks = max(1, min(len(files), spark.sparkContext.defaultParallelism * 4))
     # By time, so that a task has scrapes of few days.
     frame = spark.createDataFrame(files, _FILES).repartitionByRange(tasks, "modified", "name")
     return frame.mapInArrow(task, from_arrow_schema(_STAGED, prefer_timestamp_ntz=False))
 
 
-def rows_for(part: str, staged: DataFrame) -> DataFrame:
+def _files(items: Sequence[Item]) -> list[tuple[str, str, str, Instant | None]]:
+    files = [(item.file.name, str(item.file.path), item.encoding, item.file.modified) for item in items]
+    return sorted(files, key=lambda file: (file[3] or 0, file[0]))
+
+
+def rows_for(part: str, staged: DataFrame | pa.Table) -> DataFrame | pa.Table:
     """Rows of one table: SAMPLE of metric_sample, DAMAGE of quarantine, TRAFFIC of traffic_sample."""
+    if isinstance(staged, pa.Table):
+        rows = pa.Table.from_struct_array(staged[part].drop_null())
+        return rows.sort_by([(name, "ascending") for name in _ORDER]) if part == TRAFFIC else rows
     mine = staged.where(F.col(part).isNotNull()).select(f"{part}.*")
-    return mine.sortWithinPartitions("day", "at", "source") if part == TRAFFIC else mine
+    return mine.sortWithinPartitions(*_ORDER) if part == TRAFFIC else mine
 
 
-def snapshot_rows(staged: DataFrame, snapshot: str) -> list[Row]:
+def snapshot_rows(staged: DataFrame | pa.Table, snapshot: str) -> list[Row]:
     """Rows of cluster_snapshot, without their places: malformed series. There are few."""
-    rows = rows_for(MALFORMED, staged).collect()
-    ordered = sorted((row.asDict() for row in rows), key=lambda row: (row["source"], row["body"]))
+    ordered = sorted(_collected(rows_for(MALFORMED, staged)), key=lambda row: (row["source"], row["body"]))
     return [{**row, "snapshot": snapshot, "ordinal": ordinal} for ordinal, row in enumerate(ordered)]
 
 
-def groups_in(staged: DataFrame) -> dict[str, str]:
+def groups_in(staged: DataFrame | pa.Table) -> dict[str, str]:
     """Groups that labels name, each with a scrape that has it."""
-    named = rows_for(TRAFFIC, staged).where(F.col("group") != "")
-    rows = named.groupBy("group").agg(F.min("source").alias("source")).collect()
-    return {row["group"]: f"labels in {row['source']}" for row in rows}
+    rows = rows_for(TRAFFIC, staged)
+    if isinstance(rows, DataFrame):
+        rows = rows.where(F.col("group") != "").groupBy("group").agg(F.min("source").alias("source"))
+    named: dict[str, str] = {}
+    for row in _collected(rows):
+        if row["group"]:
+            named[row["group"]] = min(row["source"], named.get(row["group"], row["source"]))
+    return {group: f"labels in {source}" for group, source in sorted(named.items())}
+
+
+def _collected(rows: DataFrame | pa.Table) -> list[Row]:
+    if isinstance(rows, DataFrame):
+        return [row.asDict() for row in rows.collect()]
+    collected: list[Row] = rows.to_pylist()
+    return collected
 
 
 def _batches(rows: Iterator[tuple[str, Row]], cluster: str) -> Iterator[pa.RecordBatch]:

@@ -29,6 +29,7 @@ from kelpie.pipeline.sources.segments.files import (
     what_is_new,
 )
 from kelpie.pipeline.spark.cluster import is_readable, unseen
+from kelpie.pipeline.spark.tasks import run_tasks
 from kelpie.pipeline.storage.journal import Journal, Page
 from kelpie.pipeline.storage.lake import Lake
 
@@ -58,17 +59,18 @@ Runner = Callable[[Sequence[Sequence[SegmentFile]], Mapping[str, str]], Iterable
 
 
 def on_spark(context: "SparkContext") -> Runner:
-    """Tasks on Spark's executors: plain tasks, for planning a query takes longer than a small input."""
+    """Plain tasks, for planning a query takes longer than a small input."""
 
     def run(
         tasks: Sequence[Sequence[SegmentFile]], folders: Mapping[str, str]
     ) -> Iterable[SegmentTaskResult]:
         def task(files: Sequence[SegmentFile]) -> SegmentTaskResult:
-            from kelpie.pipeline.sources.segments.task import write  # noqa: PLC0415 - not in the driver.
+            from kelpie.pipeline.sources.segments.task import write  # noqa: PLC0415 - see there.
 
             return write(files, folders)
 
-        return context.parallelize(tasks, len(tasks)).map(task).collect()
+        size = sum(file.size - file.start for files in tasks for file in files)
+        return run_tasks(context, task, tasks, size=size)
 
     return run
 

@@ -1,7 +1,7 @@
 """What a task does with segment files: decode them, write Parquet files, return their names.
 
-This runs in the workers, and only there: the driver has no use for compiled code, and loading it takes a
-second.
+Loading the compiled code takes a second: a driver imports this only when there are segments that it reads
+itself (`spark.tasks`).
 """
 
 import socket

@@ -27,6 +27,7 @@ from kelpie.pipeline.sources.inventory import FileBatch, Item
 from kelpie.pipeline.sources.logs.intake import Log
 from kelpie.pipeline.sources.segments.files import SegmentProgress
 from kelpie.pipeline.spark.spark_errors import SeveralClusters
+from kelpie.pipeline.spark.tasks import run_tasks
 from kelpie.pipeline.tables.moments import moment
 
 if TYPE_CHECKING:
@@ -124,10 +125,10 @@ def ends_of(
     def task(of_log: Sequence[Segment]) -> list[tuple[str, str]]:
         return [(kind, dumps(row)) for kind, row in rows_of(log_ends(of_log))]
 
-    if todo:
-        context = spark.sparkContext
-        tasks = max(1, min(len(todo), context.defaultParallelism * 4))
-        for kind, body in context.parallelize(todo, tasks).flatMap(task).collect():
+    context = spark.sparkContext
+    size = sum(segment.file.size for of_log in todo for segment in of_log)
+    for rows in run_tasks(context, task, todo, size=size, slices=context.defaultParallelism * 4):
+        for kind, body in rows:
             if kind != _BROKER:
                 add(seen, kind, loads(kind, body))
     seen.ends.sort(key=lambda end: (end.topic, end.partition, end.at or -1, end.latest))

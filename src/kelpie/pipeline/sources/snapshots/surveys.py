@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -59,6 +60,12 @@ def sort_out(items: Sequence[Item], cluster: str) -> tuple[list[Item], dict[str,
     return [item for item in items if item.file.name not in left_out], left_out
 
 
+def read_here(items: Sequence[Item], *, cluster: str) -> pa.Table:
+    """Rows of both tables, of few surveys; the driver reads them."""
+    batches = [batch for file in _files(items) for batch in _read(*file, cluster)]
+    return pa.Table.from_batches(batches, _STAGED)
+
+
 def read_surveys(spark: SparkSession, items: Sequence[Item], *, cluster: str) -> DataFrame:
     """Rows of both tables; those of quarantine have a `reason`."""
 
@@ -67,11 +74,37 @@ def read_surveys(spark: SparkSession, items: Sequence[Item], *, cluster: str) ->
             for row in batch.to_pylist():
                 yield from _read(row["name"], row["path"], row["size"], cluster)
 
-    files = sorted((item.file.name, str(item.file.path), item.file.size) for item in items)
+    files = _files(items)
     tasks = max(1, min(len(files), spark.sparkContext.defaultParallelism * 4))
     # By range of names, so that rows of one time are in one file and readers can skip the others.
     frame = spark.createDataFrame(files, _FILES).repartitionByRange(tasks, "name")
     return frame.mapInArrow(task, from_arrow_schema(_STAGED, prefer_timestamp_ntz=False))
+
+
+def damaged_rows(staged: DataFrame | pa.Table) -> DataFrame | pa.Table:
+    """Rows of quarantine."""
+    if isinstance(staged, pa.Table):
+        return staged.filter(pc.field("reason").is_valid())
+    return staged.where("reason is not null")
+
+
+def whole_rows(staged: DataFrame | pa.Table) -> DataFrame | pa.Table:
+    """Rows of cluster_snapshot."""
+    if isinstance(staged, pa.Table):
+        return staged.filter(pc.field("reason").is_null())
+    return staged.where("reason is null")
+
+
+def torn_files(damaged: DataFrame | pa.Table, most: int) -> list[tuple[str, str]]:
+    """Files that are damaged, with the reason for each."""
+    rows = damaged.select(["source", "reason"])
+    if isinstance(rows, DataFrame):
+        return [(row["source"], row["reason"]) for row in rows.limit(most).collect()]
+    return [(row["source"], row["reason"]) for row in rows.slice(0, most).to_pylist()]
+
+
+def _files(items: Sequence[Item]) -> list[tuple[str, str, int]]:
+    return sorted((item.file.name, str(item.file.path), item.file.size) for item in items)
 
 
 def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBatch]:
