@@ -14,6 +14,10 @@ with transactions there may be fewer records. A difference of one proves nothing
 marker of a transaction is an offset that nobody reads. Without a survey, a client's log
 that shows an offset out of range and a reset to a higher one.
 
+What it needs: Describe on the group (for its offsets) and Describe on the topics (for
+the beginning of each log). Or the logs of the group's consumers. Without its offsets,
+or without the beginning of a log, it is undetermined. One survey is enough.
+
 What to do: lose no more: keep records for longer (retention.ms,
 retention.bytes) until the group has caught up. Then say where it goes on,
 rather than leave that to the reset policy.

@@ -22,8 +22,11 @@ watermark), which was asked for after it. Then it looks for the cause.
 - Otherwise the cause is unknown, and the finding says so.
 A topic that was created again is KLP314.
 
-What it needs: Describe on the group and the topic; for the cause, leader epochs in
-commits (Kafka 2.1 and later), read access to __consumer_offsets, or an earlier look.
+What it needs: Describe on the group and the topic. Without the committed offsets, or
+without the end of a log that was asked after them, it is undetermined. For the
+cause: leader epochs in commits (Kafka 2.1 and later), read access to
+__consumer_offsets, or an earlier look; without them the finding says that the cause
+is unknown.
 
 What to do: set the offset yourself before the log grows past it. After a truncation,
 to the end of the epoch in which the logs part; where that is unknown, to the

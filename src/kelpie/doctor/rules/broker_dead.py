@@ -14,7 +14,8 @@ or when it has been away for five minutes; else, and if it is known to have gone
 the last five minutes, a notice: it may only be restarting.
 
 What it needs: nothing but a broker that answers, or files that show which brokers
-there are. Of topics that no group reads, nothing is asked.
+there are. Without both, or where it is unknown whether a broker is alive, it is
+undetermined. Of topics that no group reads, nothing is asked.
 
 What to do: find out why it went, and start it. Its replicas catch up by
 themselves.

@@ -13,6 +13,12 @@ both groups go on reading. Less certain, a notice: the node bears a client id th
 a library gives to every consumer (librdkafka's is "rdkafka"), and a group that
 reads between two scrapes is in no listing.
 
+What it needs: the members of the groups (Describe on the groups); or two listings of
+the mapping tree (read access to /client_group_id in ZooKeeper) and two scrapes of the
+brokers' metrics, from which less is certain. If neither shows it and no member is
+known, it is undetermined. A listing without any node clears it: KoP counts no group
+there.
+
 What to do: give every group its own client.id. Nothing in KoP can tell the two
 apart: a Fetch names host and client id, and no group.
 

@@ -14,6 +14,11 @@ says that this epoch ends before the committed offset (OffsetForLeaderEpoch):
 the records in between are not those that the group has read. An offset behind
 the end of the log is left to KLP304, a topic that was created again to KLP314.
 
+What it needs: Describe on the group (for its offsets), Describe on the topics (for the
+end of an epoch), and commits that carry a leader epoch: consumers and brokers since 2.1
+write it. Or the logs of the group's consumers. Without an epoch in the commit, or
+without the end of that epoch, it is undetermined.
+
 What to do: set the offset to the end of that epoch, which is where the logs
 part: the finding has the numbers. Some records will be read twice only if the
 lost ones are sent again.

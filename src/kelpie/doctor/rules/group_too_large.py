@@ -14,6 +14,10 @@ the settings of this group; then the chance that this happens at least once whil
 every consumer is killed and started once. It is told from 40 % on. Where the
 retries end before the session does, KLP504 is told instead, whatever the size.
 
+What it needs: one look at the group's tree (read access to /consumers and /brokers in
+ZooKeeper), and the settings of its consumers: their .properties files, or their logs
+from the start on. Without either it is undetermined.
+
 What to do: more retries are the remedy; the finding says how many. Fewer consumers
 with more threads each, or one group for each topic, make rebalances rarer.
 

@@ -19,6 +19,11 @@ and times, it is probable if the client id is the Java client's default
 group used to read, or on a topic that no other group can have read. If scrapes
 show that a broker was started again, that explains it, and this rule says nothing.
 
+What it needs: two listings of the mapping tree, some minutes apart (read access to
+/client_group_id in ZooKeeper). With one listing it is undetermined. That the consumer
+goes on is seen from the members (Describe on the groups) or from scrapes of the
+brokers' metrics; without the times of listings and scrapes it is only probable.
+
 What to do: set connections.max.idle.ms of the consumers to -1, or to more than
 metadata.max.age.ms and the longest quiet time; write the missing nodes (kelpie
 mappings repair) and restart the consumers that have lost their label.

@@ -15,6 +15,11 @@ ended all series of the group, others have read its partitions since, and its no
 stands as before: nodes are not ephemeral, so those of a broker that is killed
 stay.
 
+What it needs: a listing of the mapping tree (read access to /client_group_id in
+ZooKeeper), and the members of the groups (Describe on the groups). Without the listing,
+or without the members, it is undetermined. Scrapes of the brokers' metrics, from before
+and after a restart, stand in for the members: then it is a notice.
+
 What to do: delete the nodes (kelpie mappings repair does so after a time of
 grace).
 

@@ -13,6 +13,11 @@ is missing if the listing that was made next to that time does not have it;
 without times, if no listing has it. Without members, a group is meant whose own
 counters grew between two scrapes while a listing was made that does not name it.
 
+What it needs: a listing of the mapping tree (read access to /client_group_id in
+ZooKeeper), and the members of the groups (Describe on the groups). Without the listing,
+or without any member, it is undetermined. Instead of members, two scrapes of a broker's
+metrics do, with a listing made between them, all three with their times.
+
 What to do: write the missing nodes (kelpie mappings repair). If it happens again,
 look for what deletes them: a restart of the broker that answered FindCoordinator,
 or an idle connection (KLP407).

@@ -11,6 +11,10 @@ How it decides: host and client id of each member name its node; the node holds
 the name of another group, whose members are known and are elsewhere. If both
 groups have a member with this host and client id, it is KLP404.
 
+What it needs: a listing of the mapping tree (read access to /client_group_id in
+ZooKeeper), and the members of both groups (Describe on the groups). Without the
+listing, or without the members of the group that the node names, it is undetermined.
+
 What to do: write the right group into the node (kelpie mappings repair), then
 restart the consumer, because its connections keep the group that they have read.
 

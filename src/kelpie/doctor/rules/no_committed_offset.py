@@ -16,6 +16,13 @@ longer than a few commits: then this one was added, or is not read. It is a
 notice while a group is new, where the records are older than the group, and
 where the group has no members.
 
+What it needs: Describe on the group (for its members and its offsets) and Describe on
+the topics (for the ends of each log). Or the logs of the group's consumers, from which
+only a notice follows. Without the offsets, or where it is unknown which partitions the
+group reads or whether they hold records, it is undetermined. The history of commits
+(Read on __consumer_offsets) and the time of the newest record (brokers since 3.0) only
+decide between warning and notice.
+
 What to do: before the consumers start, set the offset in the partition: to the
 beginning to read what is there. For topics that grow, choose
 auto.offset.reset=earliest.

@@ -16,6 +16,12 @@ the group, or for topics that it no longer subscribes to. That nothing expired i
 said if no partition that the group reads lacks its offset, or if the history was
 read from its beginning.
 
+What it needs: the history of commits: Read on __consumer_offsets, or the log segments
+of that topic. Or the log of the coordinator. DescribeConfigs on the cluster for
+offsets.retention.minutes, without which the default counts. Without the history, or if
+it was read from its middle only, it is undetermined, unless every partition that the
+group reads has its offset (Describe on the group).
+
 What to do: set the offsets back to where they were: the finding has the
 numbers. If the group may be silent for so long, raise offsets.retention.minutes
 above its longest pause.

@@ -12,6 +12,10 @@ twice within a minute. Or the tree, at two moments between which nobody has
 rebalanced, has a partition with another owner than the assignment that all members
 compute, and the member that must own it owns nothing.
 
+What it needs: the logs of the group's consumers, or ZooKeeper's own log; or two looks
+at its tree (read access to /consumers and /brokers in ZooKeeper). Without all of them,
+or where only one look shows another owner, it is undetermined.
+
 What to do: the finding names who holds the partition. If that process is dead, its
 nodes go when its session expires (KLP505). If it is stopped or hangs, end it.
 

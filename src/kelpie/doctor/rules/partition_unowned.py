@@ -11,6 +11,12 @@ between which nobody has rebalanced, has no owner node for a partition that the
 assignment gives to a registered member. Or logs of all members show no owner for
 three seconds or more. A rebalance leaves partitions without an owner for less.
 
+What it needs: two looks at the group's tree, two seconds or more apart (read access to
+/consumers and /brokers in ZooKeeper); or the logs of all its consumers. With the logs
+of some consumers only, or where only one look shows a partition without an owner, it is
+undetermined. How many records wait is told if the ends of the logs are known (Describe
+on the topics).
+
 What to do: find the member that must own it: one that gave up (KLP501), or one that
 is dead and still registered (KLP505). A restart of the former mends it now.
 

@@ -15,6 +15,12 @@ rebalanced, has a member without any partition, though the assignment that all
 members compute has some for it, and this has lasted longer than all its retries
 take (rebalance.max.retries × rebalance.backoff.ms; 30 s if these are not known).
 
+What it needs: the logs of the group's consumers; or two looks at its tree (read access
+to /consumers and /brokers in ZooKeeper; kelpie doctor --zookeeper looks twice). Without
+both, where only one look shows a member that owns nothing, or where a member's
+subscription or a topic's partitions are unknown, it is undetermined. Its settings
+(.properties files, logs) say how long the retries take.
+
 What to do: restart the member that failed. Then make the retries outlast a
 session (KLP504), and find out whose node was in the way (KLP502, KLP505).
 

@@ -14,6 +14,10 @@ How it decides: by the lines themselves. The name of the group is what stands
 between group=" and the next label; where an end of line is in the name, lines are
 put together.
 
+What it needs: one scrape of the broker's metrics, as the broker sent it (not what
+Prometheus has stored: that has dropped the lines). Without a scrape it says nothing,
+and without a finding nothing follows about brokers that were not scraped.
+
 What to do: give the group another name, delete it, and restart the brokers whose
 scrapes have such lines. Deny such names by an authorization rule on groups.
 

@@ -14,6 +14,10 @@ nobody has rebalanced, has an owner node whose member is not registered, or is
 registered in another session: such a node goes when the old session expires, and
 the new one does not notice.
 
+What it needs: ZooKeeper's own log, or the logs of the group's consumers; or two looks
+at its tree (read access to /consumers in ZooKeeper). Without all of them, or where only
+one look shows the owner node, it is undetermined.
+
 What to do: wait for the session to expire, or, if the process is stopped or hangs,
 end it. Then look whether every partition has an owner (KLP503).
 

@@ -14,6 +14,9 @@ a consumer logs at its start; the session timeout is the one that ZooKeeper gran
 if a log has it. Where the settings of a consumer are known, one that is left out has
 its default: 4 retries, 2000 ms (zookeeper.sync.time.ms), 6000 ms.
 
+What it needs: the settings of the group's consumers: their .properties files, or their
+logs from the start on. ZooKeeper does not keep them. Without them it is undetermined.
+
 What to do: more retries, or a longer back-off, by a margin: from the last heartbeat
 of a dead member to its expiry, ZooKeeper takes up to one tick more than the session
 timeout. The finding says how many retries that takes.

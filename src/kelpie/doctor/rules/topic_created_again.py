@@ -20,6 +20,7 @@ consumer that has the partition may commit its old position again.
 
 What it needs: Describe on the group and the topic, and one of these: commits with
 leader epochs or topic ids (read access to __consumer_offsets), or an earlier look.
+Without the committed offsets, or without any of these three, it is undetermined.
 
 What to do: stop the group's consumers and set its offsets in this topic to the
 beginning. Nothing of the new topic is lost then.

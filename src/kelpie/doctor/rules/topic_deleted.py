@@ -17,9 +17,11 @@ notice: only an earlier look, or offsets that were left, show that the group rea
 it. It is a notice, too, if members subscribe to a topic, and nothing shows that it ever
 existed: no look, no commit, no assignment. A topic that the caller may not describe is not called deleted.
 
-What it needs: Describe on the topic. Brokers before Kafka 2.1 are asked for all
-topics, and leave out those that the caller may not describe: there the rule
-cannot decide, unless the coordinator told offsets of the group in that topic.
+What it needs: Describe on the group and the topic. Without Describe on the topic, or
+where neither members nor offsets tell which topics the group reads, it is
+undetermined. Brokers before Kafka 2.1 are asked for all topics, and leave out those
+that the caller may not describe: there it is undetermined as well, unless the
+coordinator told offsets of the group in that topic.
 
 What to do: if it was deleted on purpose, take the topic out of the consumers'
 subscription and restart them. If not, create it again with as many partitions as it

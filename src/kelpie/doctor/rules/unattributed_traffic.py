@@ -17,6 +17,12 @@ partition, the finding names that group. A broker whose series have no label
 group at all has kopEnableGroupLevelConsumerMetrics=false, which is the default
 and no fault.
 
+What it needs: two scrapes of the metrics of each broker (kelpie doctor --evidence DIR
+with the saved pages), of brokers with kopEnableGroupLevelConsumerMetrics=true. With one
+scrape it says no more than a notice. Without a scrape it is undetermined where KoP's
+mapping tree shows that groups are counted, and not judged elsewhere: plain Kafka counts
+no group. Describe on the groups only to name the group.
+
 What to do: compare the members of the groups with the mapping tree (kelpie
 mappings check), and mend what is missing. Then restart the consumers that read
 these partitions: a connection keeps the answer of its first lookup, also an

@@ -15,6 +15,11 @@ has owned a partition for longer than two commit intervals, no offset of its own
 written since, records wait behind that offset, and other members of the group do
 write theirs.
 
+What it needs: the log of the member; or two looks at the group's tree (read access to
+/consumers in ZooKeeper) and the ends of the logs (Describe on the topics). Without a
+log and a second look it is undetermined. Without the ends of the logs the tree shows no
+such owner.
+
 What to do: restart that process. In the application, call shutdown() on the connector
 when createMessageStreams throws, then make a new one.
 

@@ -12,6 +12,10 @@ session that returns, or the same consumer id stands in the tree with one sessio
 later with another. A session that expires because its process has died is no
 finding here (KLP505).
 
+What it needs: the logs of the group's consumers, or ZooKeeper's own log; or two looks
+at its tree (read access to /consumers in ZooKeeper) with the session before and after.
+Without logs and with fewer than two looks it is undetermined.
+
 What to do: find the pause (garbage collection, swapping, a stopped process or
 machine), or give the session more time than it lasts.
 
