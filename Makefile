@@ -42,10 +42,11 @@ check: lint test
 bench: $(READY)
 	$(BIN)/python -m bench $(ONLY)
 
-# make differential N=5000 compares more random group histories, lab against real Kafka 4.
+# make differential N=5000 compares more random group histories, lab against real Kafka 4. With N=200 RECORD=1 it
+# keeps what real Kafka said: make test compares the lab with that, and asks real Kafka for some of them only.
 N ?= 1000
 differential: $(READY)
-	$(BIN)/python -m tests.lab.differential $(N)
+	$(BIN)/python -m tests.lab.differential $(N) $(if $(RECORD),--record)
 
 # Broken frames for the decoder, then new random examples for every property that tests state; make fuzz
 # FRAMES=5000000 goes on longer.

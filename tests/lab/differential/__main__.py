@@ -2,6 +2,7 @@
 
 python -m tests.lab.differential 5000 --seed 1
 python -m tests.lab.differential --script FILE
+python -m tests.lab.differential 200 --record
 """
 
 import argparse
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import RealError
+from tests.lab.differential import recording
 from tests.lab.differential.generator import Generator
 from tests.lab.differential.running import both, differences
 from tests.lab.differential.script import Script, read
@@ -24,6 +26,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first sequence")
     parser.add_argument("--script", type=Path, help="play this one instead")
     parser.add_argument("--timed", action="store_true", help="sequences in which members go silent")
+    parser.add_argument("--record", action="store_true", help="keep what real Kafka says, for make test")
     parser.add_argument("--most", type=int, default=3, help="stop after so many differences")
     options = parser.parse_args()
     if options.script is not None:
@@ -34,13 +37,13 @@ def main() -> int:
     config = {name.replace("_", "."): value for name, value in REAL_CONFIG.items()}
     try:
         with RealCluster(config=config) as real:
-            return asyncio.run(_run(real.bootstrap_servers, scripts, options.most))
+            return asyncio.run(_run(real.bootstrap_servers, scripts, options.most, record=options.record))
     except RealError as error:
         sys.stderr.write(f"{error}\n")
         return 2
 
 
-async def _run(address: str, scripts: list[Script], most: int) -> int:
+async def _run(address: str, scripts: list[Script], most: int, *, record: bool) -> int:
     async with both(address) as sides:
         began = time.monotonic()
         found = await differences(sides, scripts, most=most)
@@ -48,6 +51,8 @@ async def _run(address: str, scripts: list[Script], most: int) -> int:
         took = time.monotonic() - began
         for each in found:
             sys.stdout.write((await sides.shortest(each)).text() + "\n")
+        if record and not found:
+            recording.write(sides.kept)
     steps = sum(len(script.steps) for script in scripts)
     first, last = scripts[0].seed, scripts[-1].seed
     played = f"{count - too_slow} sequences of seeds {first} to {last}"

@@ -4,7 +4,7 @@ import itertools
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from tests.lab.differential.known import is_known
 from tests.lab.differential.leaders import Leaders
@@ -38,11 +38,38 @@ class Difference:
         return "\n".join(lines)
 
 
-class Both:
-    """The real cluster and the lab, whose leaders `leaders` decides (leaders.py)."""
+class Played(NamedTuple):
+    """What one side showed."""
 
-    def __init__(self, real: Cluster, lab: Cluster, leaders: Leaders) -> None:
+    seen: list[Seen]
+    leaders: Leaders
+    longest_s: float
+
+
+class Player(Protocol):
+    async def play(self, script: Script, prefix: str) -> Played:
+        """`prefix`: how the names of all groups begin."""
+
+
+class Live:
+    """A cluster that is asked now."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    async def play(self, script: Script, prefix: str) -> Played:
+        side = Side(self._cluster, script, prefix)
+        seen = await side.play()
+        return Played(seen, side.leaders, side.longest_s)
+
+
+class Both:
+    """Real Kafka and the lab, whose leaders `leaders` decides (leaders.py)."""
+
+    def __init__(self, real: Player, lab: Player, leaders: Leaders) -> None:
         self._real, self._lab, self._leaders = real, lab, leaders
+        self.kept: list[tuple[Script, str, Played]] = []
+        """What real Kafka said, where the lab said the same (recording.py)."""
         self.played = 0
         self.too_slow = 0
         """Scripts with timers for which the machine was too slow, again and again."""
@@ -63,15 +90,17 @@ class Both:
 
     async def _play(self, script: Script) -> tuple[Difference | None, bool]:
         prefix = f"d{_RUN}-{next(_runs)}-"
-        real, lab = Side(self._real, script, prefix), Side(self._lab, script, prefix)
-        seen_real = await real.play()
+        real = await self._real.play(script, prefix)
         self._leaders.update(real.leaders)
-        seen_lab = await lab.play()
+        lab = await self._lab.play(script, prefix)
         for key in real.leaders:
             del self._leaders[key]
         timed = any("rebalance" in step for step in script.steps)
         slow = timed and max(real.longest_s, lab.longest_s) > AT_MOST_S
-        return first_difference(script, seen_real, seen_lab), slow
+        found = first_difference(script, real.seen, lab.seen)
+        if found is None and not slow:
+            self.kept.append((script, prefix, real))
+        return found, slow
 
     async def shortest(self, found: Difference, tries: int = 200) -> Difference:
         """Drops steps as long as a difference remains."""

@@ -12,7 +12,7 @@ from kelpie.wire.api.describe_transactions import DescribeTransactionsRequest
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
-from tests.lab.differential.compare import Both, Difference
+from tests.lab.differential.compare import Both, Difference, Live, Player
 from tests.lab.differential.connection import Connections
 from tests.lab.differential.leaders import Leaders, following
 from tests.lab.differential.requests import TOPICS
@@ -31,12 +31,13 @@ _AT_ONCE = 16
 
 
 @asynccontextmanager
-async def both(real_address: str) -> AsyncIterator[Both]:
+async def both(real: str | Player) -> AsyncIterator[Both]:
+    """`real`: the address of a real broker, or what stands for it."""
     leaders: Leaders = {}
     async with Lab(brokers=1, config=LAB_CONFIG) as lab:
         with following(leaders):
-            real = await prepared(real_address)
-            yield Both(real, await prepared(lab.bootstrap_servers), leaders)
+            player = Live(await prepared(real)) if isinstance(real, str) else real
+            yield Both(player, Live(await prepared(lab.bootstrap_servers)), leaders)
 
 
 async def prepared(address: str) -> Cluster:
