@@ -221,6 +221,16 @@ NEW = [
         {"error": 81, "reason": "The consumer group has reached its max size."},
     ),
     (
+        "JoinGroup failed due to fatal error: The session timeout is not within the range allowed by the broker "
+        "(as configured by group.min.session.timeout.ms and group.max.session.timeout.ms).",
+        Kind.SESSION_TIMEOUT_REFUSED,
+        {
+            "error": 26,
+            "reason": "The session timeout is not within the range allowed by the broker (as configured by "
+            "group.min.session.timeout.ms and group.max.session.timeout.ms).",
+        },
+    ),
+    (
         "Attempt to join group failed due to fatal error: The consumer group has reached its max size.",
         Kind.GROUP_FULL,
         {"error": 81, "reason": "The consumer group has reached its max size."},

@@ -45,6 +45,8 @@ _SENTENCES = {
     "Broker: Unknown member": ErrorCode.UNKNOWN_MEMBER_ID,
     "Specified group generation id is not valid": ErrorCode.ILLEGAL_GENERATION,
     "Static consumer fenced by other consumer": ErrorCode.FENCED_INSTANCE_ID,
+    "The session timeout is not within": ErrorCode.INVALID_SESSION_TIMEOUT,
+    "Invalid session timeout": ErrorCode.INVALID_SESSION_TIMEOUT,
     "Inconsistent group protocol": ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     "Consumer group has reached maximum size": ErrorCode.GROUP_MAX_SIZE_REACHED,
     "Not authorized to access group": ErrorCode.GROUP_AUTHORIZATION_FAILED,
