@@ -15,6 +15,18 @@ def test_a_name_that_looks_like_an_option_is_still_a_name() -> None:
     assert plain == "kelpie reset -b kafka-1:9092 billing --to-earliest"
 
 
+def test_kafkas_shell_for_zookeeper_takes_any_path() -> None:
+    """Client properties are not for ZooKeeper, so the line stays as it is."""
+    line = commands.zookeeper_shell(CLUSTER, "get", "/client_group_id/10.0.0.7-my app")
+    assert shlex.split(line) == [
+        "zookeeper-shell.sh",
+        "ZOOKEEPER:2181",
+        "get",
+        "/client_group_id/10.0.0.7-my app",
+    ]
+    assert commands.with_properties(line, "admin.conf") == line
+
+
 def test_client_properties_go_with_every_command() -> None:
     """A cluster that was reached with them cannot be reached without."""
     line = commands.with_properties(commands.kelpie("doctor", CLUSTER, name="billing"), "my admin.conf")

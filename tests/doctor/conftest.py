@@ -9,7 +9,7 @@ import pytest
 from kelpie.cli import parser
 from kelpie.doctor.finding import Finding
 from kelpie.doctor.rule import Rule
-from tests.doctor.kafka_tools import misused
+from tests.doctor.kafka_tools import METRICS, misused, misused_shell
 
 _finding = Rule.finding
 
@@ -27,7 +27,7 @@ def _commands_that_parse(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             for command in filter(None, [*commands, finding.check])
             if (problem := _problem(command))
         )
-        if finding.check and not finding.check.startswith("kafka-"):
+        if finding.check and not finding.check.startswith(("kafka-", "zookeeper-shell.sh ", METRICS)):
             wrong.append(f"{finding.code}: {finding.check} is no command of Kafka's own tools")
         return finding
 
@@ -42,6 +42,8 @@ def _problem(command: str) -> str:
     words = shlex.split(command)
     if words[0].startswith("kafka-"):
         return misused(words)
+    if words[0] == "zookeeper-shell.sh":
+        return misused_shell(words)
     if words[0] != "kelpie":
         return ""
     try:

@@ -40,6 +40,24 @@ _ACTIONS = {
     "kafka-metadata-quorum.sh": {"describe"},
 }
 
+METRICS = "curl -sL http://BROKER:8080/metrics/ | "
+"""Kafka has no tool that shows a broker's metrics."""
+_OF_SHELL = {"ls", "get", "stat"}
+
+
+def misused_shell(words: list[str]) -> str:
+    """The same of zookeeper-shell.sh HOST:PORT ACTION PATH. What it may do here changes nothing."""
+    if len(words) != 4:
+        return "an address, an action and a path are expected"
+    _, address, action, path = words
+    if ":" not in address:
+        return f"{address} has no port"
+    if action not in _OF_SHELL:
+        return f"{action} is none of {sorted(_OF_SHELL)}"
+    # ZooKeeper refuses a path with an empty part, as "//".
+    is_path = path.startswith("/") and all(path.split("/")[1:])
+    return "" if is_path else f"{path} is no path"
+
 
 def misused(words: list[str]) -> str:
     """What the tool would refuse in this command; empty if nothing."""

@@ -1,6 +1,9 @@
 """The rules' pages: complete, and in step with the docstrings."""
 
+import ast
+import inspect
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,13 @@ PARAGRAPHS = (
     "When it is wrong",
     "Reproduce",
 )
+
+NO_TOOL = {
+    "KLP305": "no tool of Kafka asks a leader where an epoch ends (OffsetForLeaderEpoch)",
+    "KLP316": "no tool of Kafka shows the clock of a broker",
+    "KLP504": "settings of consumers are in their own files and logs; no broker and no ZooKeeper has them",
+}
+"""Rules whose findings nobody can check with Kafka's own tools, and why."""
 
 
 def test_the_pages_on_disk_are_those_of_the_docstrings() -> None:
@@ -43,3 +53,19 @@ def test_a_page_says_what_the_rule_says_without_what_it_needs(code: str) -> None
 def test_codes_and_names_are_used_once() -> None:
     """A code is never reused; a name is what people search for."""
     assert len({rule.name for rule in rules().values()}) == len(rules())
+
+
+@pytest.mark.parametrize("code", rules())
+def test_a_finding_names_the_command_that_shows_it_without_kelpie(code: str) -> None:
+    """Who does not trust a finding at night checks it with the tools that they know."""
+    rule = rules()[code]
+    judge = rule.judge or rule.judge_cluster
+    assert judge is not None
+    calls = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(sys.modules[judge.__module__])))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "RULE.finding"
+    ]
+    assert calls
+    without = [call.lineno for call in calls if "check" not in {word.arg for word in call.keywords}]
+    assert len(without) == (len(calls) if code in NO_TOOL else 0), f"lines {without} of {judge.__module__}"

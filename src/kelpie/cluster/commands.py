@@ -40,6 +40,11 @@ def kafka_at(tool: str, address: str, *words: object) -> str:
     return _line(f"{tool}.sh", "--bootstrap-server", address, *words)
 
 
+def zookeeper_shell(cluster: ClusterView, action: str, path: str) -> str:
+    """Kafka's own shell for ZooKeeper (up to 3.9): it lists (`ls`) or shows (`get`, `stat`) a node."""
+    return _line("zookeeper-shell.sh", _zookeeper(cluster), action, path)
+
+
 def mappings(action: str, cluster: ClusterView) -> str:
     """`kelpie mappings check` or `repair`."""
     return _line("kelpie", "mappings", action, "--zookeeper", _zookeeper(cluster), "-b", _address(cluster))

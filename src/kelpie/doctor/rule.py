@@ -103,7 +103,7 @@ class Rule:
         until: Instant | None = None,
         check: str = "",
     ) -> Finding:
-        """`check`: the command of Kafka's own tools that shows the same, made by `commands.kafka`."""
+        """`check`: the command of Kafka's own tools that shows the same (`kelpie.doctor.checks`)."""
         return Finding(
             self.code,
             self.name,

@@ -37,6 +37,9 @@ def test_records_between_the_offset_and_the_log_start_are_lost() -> None:
     assert finding.remedies[1].command == (
         "kelpie reset -b kafka-1:9092 billing --to-earliest --topic orders:0"
     )
+    assert finding.check == (
+        "kafka-get-offsets.sh --bootstrap-server kafka-1:9092 --topic-partitions orders:0 --time -2"
+    )
 
 
 def test_an_offset_at_the_log_start_is_well() -> None:

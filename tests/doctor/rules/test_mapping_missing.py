@@ -24,6 +24,7 @@ def test_a_member_without_a_node_is_named() -> None:
     )
     assert finding.evidence[-1].text == "/client_group_id/10.0.0.7-app-1 is not among 1 node"
     assert finding.remedies[0].command.startswith("kelpie mappings repair")
+    assert finding.check.endswith(" get /client_group_id/10.0.0.7-app-1")
 
 
 def test_a_member_with_its_node_is_well() -> None:

@@ -21,6 +21,7 @@ def test_a_node_that_names_a_group_without_such_a_member_is_wrong() -> None:
         "and client id: what it reads is counted to old-billing."
     )
     assert finding.evidence[0].text == "/client_group_id/10.0.0.7-app-1 = 'old-billing', version 2"
+    assert finding.check == "zookeeper-shell.sh ZOOKEEPER:2181 get /client_group_id/10.0.0.7-app-1"
 
 
 def test_members_of_the_other_group_elsewhere_do_not_help() -> None:

@@ -44,6 +44,7 @@ def test_the_finding_names_the_line_and_the_group(group: str, sign: str) -> None
     )
     assert finding.evidence[0].source == "broker1.prom:2"
     assert "all metrics of broker 1 are missing" in finding.why
+    assert finding.check.endswith("/metrics/ | promtool check metrics")
 
 
 def test_a_name_that_makes_labels_of_its_own_is_not_seen() -> None:

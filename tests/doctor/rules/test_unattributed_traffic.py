@@ -23,6 +23,7 @@ def test_a_series_without_group_that_grows_is_a_warning_with_the_numbers() -> No
     assert (finding.group, finding.partitions, finding.cause) == (None, ("orders-0",), "orders")
     assert 'MESSAGE_OUT group="", partition 0 of orders: 12, and 5 in ' in finding.evidence[0].text
     assert finding.remedies[0].command.startswith("kelpie mappings check --zookeeper ")
+    assert finding.check.endswith("""/metrics/ | grep -F 'group=""'""")
 
 
 def test_a_new_series_has_grown_from_nothing() -> None:

@@ -146,6 +146,7 @@ def test_a_partition_that_nobody_owns_in_two_looks_is_told_with_its_lag() -> Non
     looks = twice(GAVE_UP, offsets={0: (40, NOW - MINUTE)})
     finding = found(partition_unowned.judge(a_zookeeper_case(looks, ends={0: 100})))
     assert "partitions 0-1 of orders have no owner; 60 records wait there" in finding.summary
+    assert finding.check == f"zookeeper-shell.sh ZOOKEEPER:2181 ls /consumers/{GROUP}/owners/{TOPIC}"
     assert finding.severity is Severity.CRITICAL
 
 
@@ -227,6 +228,7 @@ def test_an_owner_that_is_not_registered_is_stale() -> None:
     looks = twice({A: [0, 1], B: [2, 3]}, members=[A])
     finding = found(stale_owner.judge(a_zookeeper_case(looks)))
     assert (finding.members, finding.partitions) == ((B,), (f"{TOPIC}-2", f"{TOPIC}-3"))
+    assert finding.check.endswith(f" get /consumers/{GROUP}/owners/{TOPIC}/2")
     assert missing(stale_owner.judge(a_zookeeper_case(looks[:1])))
     assert stale_owner.judge(a_zookeeper_case(twice({A: [0, 1], B: [2, 3]}))) is ABSENT
 

@@ -32,8 +32,10 @@ Reproduce: kelpie lab run below-log-start
 from typing import NamedTuple
 
 from kelpie.cluster import commands
+from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some
 from kelpie.doctor.positions import NOISE
 from kelpie.doctor.rule import Presentation, Rule
@@ -105,6 +107,7 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
         evidence=[each for loss in lost[: MOST_EVIDENCE // 2] for each in evidence_of(*loss)],
         remedies=_remedies(case, names, wanted),
         partitions=names,
+        check=checks.log_starts(case.cluster, names),
     )
 
 
@@ -136,6 +139,7 @@ def _by_log(case: Case) -> Judgement | None:
             evidence=quotes([event, after]),
             partitions=[name],
             since=event.at,
+            check=describing(case, "--offsets"),
         )
     return None
 

@@ -36,6 +36,7 @@ from collections.abc import Iterator, Sequence
 from kelpie.attribution.counters import AMBIGUOUS, Series
 from kelpie.cluster import ClusterView
 from kelpie.cluster.traffic import Span
+from kelpie.doctor import checks
 from kelpie.doctor.attribution import (
     MEMBERS,
     NODES,
@@ -117,6 +118,7 @@ def _of_members(
         remedies=[_REMEDY],
         cause=path,
         members=[each.member.member_id for each in sharing],
+        check=checks.members(cluster, group),
     )
 
 
@@ -139,6 +141,7 @@ def _by_overwriting(cluster: ClusterView) -> Iterator[Finding]:
                 evidence=quotes,
                 remedies=[_REMEDY],
                 cause=after.path,
+                check=checks.node(cluster, after.path),
             )
 
 
@@ -156,10 +159,16 @@ def _by_default_id(cluster: ClusterView, cases: Sequence[Case]) -> Iterator[Find
         return
     for node in shared:
         quotes = [quoted_growth(*growing[group][0]) for group in (node.group, *nameless[:_NAMES])]
-        yield from (_probable(node, nameless, quotes, group) for group in (node.group, *nameless))
+        yield from (_probable(cluster, node, nameless, quotes, group) for group in (node.group, *nameless))
 
 
-def _probable(node: MappingNode, nameless: Sequence[str], quotes: Sequence[Evidence], group: str) -> Finding:
+def _probable(
+    cluster: ClusterView,
+    node: MappingNode,
+    nameless: Sequence[str],
+    quotes: Sequence[Evidence],
+    group: str,
+) -> Finding:
     are = "is" if len(nameless) == 1 else "are"
     return RULE.finding(
         Severity.NOTICE,
@@ -174,6 +183,7 @@ def _probable(node: MappingNode, nameless: Sequence[str], quotes: Sequence[Evide
             Remedy(f"To be sure, describe the members: {MEMBERS}."),
         ],
         cause=node.path,
+        check=checks.node(cluster, node.path),
     )
 
 
@@ -192,6 +202,7 @@ def _by_traffic(cluster: ClusterView) -> Iterator[Finding]:
         evidence=[quoted_growth(span, series) for span, series in grown[:_NAMES]],
         remedies=[_REMEDY],
         cause=AMBIGUOUS,
+        check=checks.metrics(f"""grep -F 'group="{AMBIGUOUS}"'"""),
     )
 
 

@@ -33,7 +33,7 @@ from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.rules.timeouts_contradict import SETTINGS
 from kelpie.doctor.zookeeper.looks import Look, looks
 from kelpie.doctor.zookeeper.timeouts import Timeouts, timeouts
-from kelpie.doctor.zookeeper.words import TREE, quoted_look
+from kelpie.doctor.zookeeper.words import TREE, quoted_look, show_node
 from kelpie.zookeeper.likelihood import Disturbance, failure_probability
 
 _LIKELY = 0.4
@@ -109,6 +109,7 @@ def _finding(case: Case, look: Look, settings: Timeouts, chance: float) -> Findi
             ),
             Remedy(f"Or have no more than {small} consumers in the group, with more threads each."),
         ],
+        check=show_node(case, "ls", "ids"),
     )
 
 

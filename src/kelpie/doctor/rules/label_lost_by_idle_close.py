@@ -38,6 +38,7 @@ from collections.abc import Sequence
 
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.traffic import total
+from kelpie.doctor import checks
 from kelpie.doctor.attribution import (
     MEMBERS,
     RECONNECT,
@@ -121,6 +122,7 @@ def _finding(cluster: ClusterView, close: IdleClose) -> Finding:
         partitions=sorted({partition_of(loss.series) for loss in lost}),
         members=[close.member.member.member_id] if close.member is not None else [],
         since=close.vanished.gone.listing.at,
+        check=checks.node(cluster, node.path),
     )
 
 

@@ -36,6 +36,7 @@ from collections.abc import Sequence
 from kelpie.attribution.counters import Series
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.traffic import Span, total
+from kelpie.doctor import checks
 from kelpie.doctor.attribution import (
     MEMBERS,
     NODES,
@@ -113,6 +114,7 @@ def _of_members(cluster: ClusterView, node: MappingNode, case: Case) -> Finding:
         ],
         remedies=_remedies(cluster),
         cause=node.path,
+        check=checks.node(cluster, node.path),
         partitions=sorted({partition_of(series) for _, series in grown}),
     )
 
@@ -157,6 +159,7 @@ def _after_restart(cluster: ClusterView, node: MappingNode) -> Finding | None:
         ],
         remedies=[*_remedies(cluster), Remedy(f"To be sure, look whether it has members: {MEMBERS}.")],
         cause=node.path,
+        check=checks.node(cluster, node.path),
     )
 
 

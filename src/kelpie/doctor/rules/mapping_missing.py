@@ -34,6 +34,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kelpie.cluster import ClusterView, commands
+from kelpie.doctor import checks
 from kelpie.doctor.attribution import (
     MEMBERS,
     NODES,
@@ -98,6 +99,7 @@ def _of_members(cluster: ClusterView, group: str, lacking: Sequence[Registered],
         ],
         remedies=_remedies(cluster, only_refused=len(refused) == len(lacking)),
         members=[each.member.member_id for each in lacking],
+        check=checks.members(cluster, group) if first.path is None else checks.node(cluster, first.path),
     )
 
 
@@ -132,6 +134,7 @@ def _of_traffic(cluster: ClusterView, known: set[str]) -> list[Finding]:
                         ),
                     ],
                     remedies=_remedies(cluster),
+                    check=checks.members(cluster, group),
                 )
             )
     return findings

@@ -27,6 +27,7 @@ Reproduce: kelpie lab run stale-mapping
 from collections.abc import Sequence
 
 from kelpie.cluster import ClusterView, commands
+from kelpie.doctor import checks
 from kelpie.doctor.attribution import (
     MEMBERS,
     NODES,
@@ -84,6 +85,7 @@ def _finding(cluster: ClusterView, node: MappingNode, sharing: Sequence[Register
             RECONNECT,
         ],
         cause=node.path,
+        check=checks.node(cluster, node.path),
         members=[each.member.member_id for each in sharing],
     )
 

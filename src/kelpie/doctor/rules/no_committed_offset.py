@@ -37,6 +37,7 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, quotes, undetermined
+from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
@@ -133,6 +134,7 @@ def _found(case: Case, uncommitted: list[_Uncommitted]) -> Finding:
             reset(case, skip_all, names, "--to-latest"),
         ],
         partitions=names,
+        check=describing(case, "--offsets"),
     )
 
 
@@ -162,6 +164,7 @@ def _by_log(case: Case, events: list[Event]) -> Finding:
         evidence=quotes((events + resets)[:MOST_EVIDENCE]),
         partitions=names,
         since=min((event.at for event in events if event.at is not None), default=None),
+        check=describing(case, "--offsets"),
     )
 
 

@@ -36,6 +36,7 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
+from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import HISTORY, MOST_EVIDENCE, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
@@ -164,6 +165,7 @@ def _found(case: Case, expired: list[_Expired], lines: list[Event]) -> Finding:
         ],
         partitions=names,
         since=since,
+        check=describing(case, "--offsets"),
     )
 
 
@@ -186,6 +188,7 @@ def _over(case: Case, expired: list[_Expired]) -> Finding:
         partitions=names,
         since=since,
         until=max((after.at for _, after in again if after.at is not None), default=None),
+        check=describing(case, "--offsets"),
     )
 
 
@@ -212,6 +215,7 @@ def _by_log(case: Case, lines: list[Event]) -> Finding:
         "earliest reads again all that is kept.",
         evidence=quotes(lines[-MOST_EVIDENCE:]),
         since=lines[0].at,
+        check=describing(case, "--offsets"),
     )
 
 

@@ -253,6 +253,7 @@ def _is_over(case: Case, partition: TopicPartition, past: _Past) -> Finding:
         partitions=[partition],
         since=past.since,
         until=past.until,
+        check=checks.offsets_topic(case.cluster),
     )
 
 

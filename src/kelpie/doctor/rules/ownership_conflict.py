@@ -47,6 +47,7 @@ from kelpie.doctor.zookeeper.words import (
     quoted_owner,
     seen_twice,
     short,
+    show_owner,
 )
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -183,6 +184,7 @@ def _finding(case: Case, conflicts: Sequence[_Conflict]) -> Finding:
         members=sorted(members),
         since=period.since,
         until=period.until,
+        check=show_owner(case, names),
     )
 
 

@@ -43,6 +43,7 @@ from kelpie.doctor.zookeeper.words import (
     places,
     quoted_look,
     seen_twice,
+    show_node,
     waiting,
 )
 from kelpie.model.words import duration
@@ -101,6 +102,7 @@ def _finding(case: Case, rows: Sequence[Gap], stretches: Sequence[Standing], *, 
         partitions=names,
         since=since,
         until=None if is_open else until,
+        check=show_node(case, "ls", "owners", names[0].topic),
     )
 
 

@@ -53,6 +53,7 @@ from kelpie.doctor.zookeeper.words import (
     places,
     seen_twice,
     short,
+    show_node,
     waiting,
 )
 from kelpie.model.names import TopicPartition
@@ -159,6 +160,7 @@ def _finding(case: Case, failures: Sequence[_Failure]) -> Finding:
         members=members,
         since=period.since,
         until=period.until,
+        check=show_node(case, "ls", "owners", min(share).topic) if share else show_node(case, "ls", "ids"),
     )
 
 

@@ -33,6 +33,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from kelpie.cluster import ClusterView
+from kelpie.doctor import checks
 from kelpie.doctor.attribution import wanted
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity
@@ -77,6 +78,7 @@ def _finding(group: str | None, rows: Sequence[MalformedSeries]) -> Finding:
             Remedy(f"Restart {named} then: only that ends the series."),
         ],
         cause=first.scrape if group is None else "",
+        check=checks.metrics("promtool check metrics"),
     )
 
 

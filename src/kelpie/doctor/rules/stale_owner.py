@@ -36,7 +36,16 @@ from kelpie.doctor.zookeeper.looks import looks, standing
 from kelpie.doctor.zookeeper.member_logs import member_logs
 from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.sessions import Expiry, expiries
-from kelpie.doctor.zookeeper.words import LOGS, SECOND_LOOK, TREE, people, places, quoted_owner, seen_twice
+from kelpie.doctor.zookeeper.words import (
+    LOGS,
+    SECOND_LOOK,
+    TREE,
+    people,
+    places,
+    quoted_owner,
+    seen_twice,
+    show_owner,
+)
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import duration
@@ -155,6 +164,7 @@ def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
         members=sorted(members),
         since=period.since,
         until=period.until,
+        check=show_owner(case, names),
     )
 
 

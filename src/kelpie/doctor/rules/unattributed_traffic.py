@@ -39,6 +39,7 @@ from collections.abc import Mapping, Sequence
 
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.traffic import total
+from kelpie.doctor import checks
 from kelpie.doctor.attribution import (
     NODES,
     RECONNECT,
@@ -61,6 +62,7 @@ from kelpie.model.words import counted, first_of, listed, ranges
 
 _NAMES = 5
 _MOST_QUOTES = 6
+_CHECK = checks.metrics("""grep -F 'group=""'""")
 
 Suspects = Mapping[TopicPartition, Sequence[str]]
 """The groups that have a partition assigned, and are not counted there under their own name."""
@@ -121,6 +123,7 @@ def _now(cluster: ClusterView, cases: Sequence[Case], suspected: Suspects, lost:
         cause=lost[0].series.topic,
         partitions=sorted(partitions),
         since=_since(growing),
+        check=_CHECK,
     )
 
 
@@ -136,6 +139,7 @@ def _over(topic: str, lost: Sequence[Loss]) -> Finding:
         cause=topic,
         partitions=sorted({partition_of(loss.series) for loss in lost}),
         until=max(loss.span.last.scrape.at or 0 for loss in lost),
+        check=_CHECK,
     )
 
 

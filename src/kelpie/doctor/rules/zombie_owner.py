@@ -39,7 +39,16 @@ from kelpie.doctor.zookeeper.looks import Look, looks, standing
 from kelpie.doctor.zookeeper.member_logs import MemberLog, member_logs, selected
 from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.timeouts import COMMIT_MS, timeouts
-from kelpie.doctor.zookeeper.words import LOGS, SECOND_LOOK, TREE, people, places, seen_twice, waiting
+from kelpie.doctor.zookeeper.words import (
+    LOGS,
+    SECOND_LOOK,
+    TREE,
+    people,
+    places,
+    seen_twice,
+    show_node,
+    waiting,
+)
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import duration
@@ -164,6 +173,7 @@ def _finding(case: Case, zombies: Sequence[_Zombie]) -> Finding:
         members=sorted(members),
         since=period.since,
         until=period.until,
+        check=show_node(case, "stat", "offsets", *min(names)),
     )
 
 

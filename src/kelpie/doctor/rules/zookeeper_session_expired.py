@@ -37,7 +37,7 @@ from kelpie.doctor.zookeeper.member_logs import member_logs
 from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.sessions import expiries
 from kelpie.doctor.zookeeper.timeouts import timeouts
-from kelpie.doctor.zookeeper.words import LOGS, TREE, people
+from kelpie.doctor.zookeeper.words import LOGS, TREE, people, show_node
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration
 from kelpie.observations import EventKind
@@ -139,6 +139,7 @@ def _finding(case: Case, rows: Sequence[_Expired]) -> Finding:
         members=members,
         since=period.since,
         until=period.until,
+        check=show_node(case, "stat", "ids", members[0]),
     )
 
 

@@ -71,6 +71,18 @@ def _since(at: Instant | None) -> str:
     return f"since {moment(at)}" if at is not None else "since a time that is not known"
 
 
+def show_node(case: Case, action: str, *parts: object) -> str:
+    """The command of Kafka's own shell for ZooKeeper that shows a node of the group's tree."""
+    path = "/".join(("/consumers", case.group_id or case.group, *map(str, parts)))
+    return commands.zookeeper_shell(case.cluster, action, path)
+
+
+def show_owner(case: Case, names: Iterable[TopicPartition]) -> str:
+    """The same of the first partition's owner."""
+    first = min(names, default=None)
+    return show_node(case, "get", "owners", *first) if first is not None else show_node(case, "ls", "owners")
+
+
 def look_again(cluster: ClusterView) -> Remedy:
     """How to see it live."""
     return Remedy("Look at it now.", commands.look_at_zookeeper(cluster))
