@@ -106,6 +106,27 @@ def test_the_transaction_of_another_group_is_not_blamed() -> None:
     assert not any("producer" in it.text for it in untold.evidence)
 
 
+def test_two_looks_at_two_transactions_are_no_transaction_that_stays_open() -> None:
+    """Near miss: the group commits every second, and each look met a transaction that ended soon after."""
+    rows = [a_committed(NO_OFFSET, error=88, at=NOW - 10 * SECOND), UNSTABLE]
+    history = commits(*((NOW - at * SECOND, 100 - at) for at in range(20, 0, -1)), transactional=True)
+    assert "a second look" in missing(judge(_case(*rows, commits=history)))[0]
+    later = PENDING._replace(at=NOW - 200)
+    now_open = _transaction(last_written=NOW - 200)
+    assert judge(_case(*rows, commits=history, pending=(later,), transaction=now_open)) is ABSENT
+    soon = [a_committed(NO_OFFSET, error=88, at=NOW - SECOND // 2), UNSTABLE]
+    assert "a second look" in missing(judge(_case(*soon)))[0]
+
+
+def test_a_transaction_that_stays_open_beside_those_that_end_is_found() -> None:
+    """A second producer of the group commits every second; that does not end what the first left open."""
+    rows = [a_committed(NO_OFFSET, error=88, at=NOW - 10 * SECOND), UNSTABLE]
+    history = commits(*((NOW - at * SECOND, 100 - at) for at in range(20, 0, -1)), transactional=True)
+    left = _transaction(last_written=NOW - 30 * SECOND)
+    assert found(judge(_case(*rows, commits=history, transaction=left))).since == NOW - 30 * SECOND
+    assert found(judge(_case(*rows, commits=history, pending=(PENDING,)))).since == NOW - 10 * SECOND
+
+
 def test_a_transaction_that_is_about_to_commit_is_well() -> None:
     """Near miss: every transaction is pending for a moment."""
     case = _case(UNSTABLE, transaction=_transaction(last_written=NOW - 200))

@@ -8,7 +8,9 @@ hear UNSTABLE_OFFSET_COMMIT when they start or take a partition over, and ask
 again and again without a line in the log: they get no position, and no records.
 
 How it decides: the coordinator answered error 88, and it is not only for a
-moment: two surveys saw it; or the transaction that commits these offsets has been
+moment: two surveys saw it, 5 s apart or as far as three of the group's usual
+pauses between commits, and the group's records in __consumer_offsets show no
+transaction that ended in between; or the transaction that commits these offsets has been
 open for longer than three of the group's usual pauses between commits, or no
 coordinator knows it or its coordinator is done with it.
 Client logs that show it for as long are as good. Many groups share a partition of
@@ -57,6 +59,8 @@ from kelpie.model.words import duration
 from kelpie.observations import Committed, Event, EventKind, OpenTransaction
 
 UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
+_MOMENT_MS = 5_000
+"""Surveys that are so far apart, and saw the same transaction, show more than a moment of it."""
 
 
 class _Suspect(NamedTuple):
@@ -78,6 +82,8 @@ def judge(case: Case) -> Judgement:
             return _found(case, [], _suspect(case, []), Fate.UNTOLD, events[0].at)
         return ABSENT if case.offsets_are_known else undetermined("its committed offsets")
     seen = _seen_before(case, [row.name for row in unstable])
+    if seen is not None and case.cluster.now - seen < min(patience, _MOMENT_MS):
+        seen = None
     stood_ms = case.cluster.now - seen if seen is not None else 0
     suspect = _suspect(case, [row.name for row in unstable])
     transaction = suspect.transaction
@@ -110,15 +116,30 @@ def _events(case: Case) -> list[Event]:
 
 
 def _seen_before(case: Case, names: list[TopicPartition]) -> Instant | None:
-    """The first of the surveys that saw it without a break until now, if there was more than one."""
+    """The first of the surveys that saw this transaction without a break until now, if there was more than
+    one. Two surveys of a busy group may each have met another of its transactions.
+    """
     times: set[Instant] = set()
     for name in names:
+        begun = _begun_after(case, name)
         rows = reversed(case.committed_over_time.get(name, ()))
         run = takewhile(lambda row: row.error == UNSTABLE, rows)
-        run_times = {row.at for row in run if row.at is not None}
+        run_times = {row.at for row in run if row.at is not None and row.at >= begun}
         if len(run_times) > 1:
             times |= run_times
     return min(times, default=None)
+
+
+def _begun_after(case: Case, name: TopicPartition) -> Instant:
+    """The transaction that is open now wrote its commit at this time, or later, as far as is known."""
+    pending = [row.at for row in case.pending if row.name == name and row.at is not None]
+    if pending:
+        return min(pending)
+    ended = max((row.at or 0 for row in case.commits.get(name, ()) if row.transactional), default=0)
+    home = case.offsets_partition
+    others = open_in(case.cluster, home) if home is not None else []
+    may_be_older = any(row.last_written is None or row.last_written < ended for row in others)
+    return 0 if may_be_older else ended
 
 
 def _found(
