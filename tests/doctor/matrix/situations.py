@@ -21,6 +21,8 @@ class Situation:
     """Code → groups (None: the cluster) of which the doctor may say it at some moments. Healthy: of none."""
     at_the_end: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
     """Code → exactly the groups of which the doctor says it at the last moment."""
+    known_fault: str = ""
+    """What the doctor still says wrongly of the recording, and why."""
 
 
 def quiet_run(world: World) -> None:
@@ -88,7 +90,12 @@ SITUATIONS = {
     situation.name: situation
     for situation in (
         Situation("quiet-run", quiet_run),
-        Situation("rolling-restart", rolling_restart),
+        Situation(
+            "rolling-restart",
+            rolling_restart,
+            known_fault="KLP309 once the last broker is back: the transactional group's producer still waits for "
+            "its coordinator, and patience for a failover ends as soon as all brokers are there",
+        ),
         Situation("broker-killed", broker_killed),
         Situation("member-redeployed", member_redeployed),
         Situation("member-paused", member_paused),

@@ -136,11 +136,19 @@ class World:
         for number in range(40):
             producer.produce(ARCHIVE, b"v", partition=number % PARTITIONS)
         assert producer.flush(_LIMIT_S) == 0
+        self._wait(self._commit_of_old_group, _LIMIT_S)
+
+    def _commit_of_old_group(self) -> bool:
+        """False while its coordinator is not there yet."""
         old = Consumer({"bootstrap.servers": self.servers, "group.id": OLD_GROUP, "log_level": 0})
-        old.commit(
-            offsets=[TopicPartition(ARCHIVE, number, 10) for number in range(PARTITIONS)], asynchronous=False
-        )
-        old.close()
+        places = [TopicPartition(ARCHIVE, number, 10) for number in range(PARTITIONS)]
+        try:
+            old.commit(offsets=places, asynchronous=False)
+        except KafkaException:
+            return False
+        finally:
+            old.close()
+        return True
 
     def _producer(self) -> Producer:
         return Producer({"bootstrap.servers": self.servers, "acks": "all", "log_level": 0})

@@ -114,6 +114,8 @@ def test_two_looks_at_two_transactions_are_no_transaction_that_stays_open() -> N
     later = PENDING._replace(at=NOW - 200)
     now_open = _transaction(last_written=NOW - 200)
     assert judge(_case(*rows, commits=history, pending=(later,), transaction=now_open)) is ABSENT
+    slow = commits((NOW - 30 * SECOND, 90), (NOW - 12 * SECOND, 100), transactional=True)
+    assert "a second look" in missing(judge(_case(*rows, commits=slow)))[0]
     soon = [a_committed(NO_OFFSET, error=88, at=NOW - SECOND // 2), UNSTABLE]
     assert "a second look" in missing(judge(_case(*soon)))[0]
 

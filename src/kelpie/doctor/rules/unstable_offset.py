@@ -44,6 +44,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.transactions import (
+    APART_MS,
     UNKNOWN_STATE,
     Fate,
     ending,
@@ -138,6 +139,8 @@ def _begun_after(case: Case, name: TopicPartition) -> Instant:
     ended = max((row.at or 0 for row in case.commits.get(name, ()) if row.transactional), default=0)
     home = case.offsets_partition
     others = open_in(case.cluster, home) if home is not None else []
+    if not others and case.cluster.now - ended < APART_MS:
+        return case.cluster.now  # The records were read after the survey, and show that it has ended since.
     may_be_older = any(row.last_written is None or row.last_written < ended for row in others)
     return 0 if may_be_older else ended
 
