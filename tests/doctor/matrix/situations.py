@@ -93,8 +93,8 @@ SITUATIONS = {
         Situation(
             "rolling-restart",
             rolling_restart,
-            known_fault="KLP309 once the last broker is back: the transactional group's producer still waits for "
-            "its coordinator, and patience for a failover ends as soon as all brokers are there",
+            known_fault="KLP309 once the last broker is back: the transactional group's producer still waits "
+            "for its coordinator, and patience for a failover ends as soon as all brokers are there",
         ),
         Situation("broker-killed", broker_killed),
         Situation("member-redeployed", member_redeployed),
