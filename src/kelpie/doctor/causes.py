@@ -73,6 +73,8 @@ CAUSES = (
     Explanation("KLP202", _NOT_READING, Same.GROUP),
     # Positions.
     Explanation("KLP317", _NOT_READING, Same.PARTITION, whenever=True),
+    Explanation("KLP319", ("KLP318", "KLP313"), Same.PARTITION),
+    Explanation("KLP318", ("KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP309", ("KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP310", ("KLP302", "KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP302", ("KLP301",), Same.PARTITION),

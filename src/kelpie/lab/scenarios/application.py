@@ -57,10 +57,12 @@ class Application:
         *,
         name: str = "",
         commits: CommitPolicy = CommitPolicy.ALWAYS,
+        poll_s: float = _POLL_S,
         **options: Any,
     ) -> None:
         self.group, self.name = group, name or f"{group}-1"
         self.seconds_per_record = 0.0
+        self._poll_s = poll_s
         self.read = 0
         """Records so far."""
         self.refused: ErrorCode | None = None
@@ -203,7 +205,7 @@ class Application:
     async def _poll(self) -> None:
         try:
             while True:
-                records = await self._consumer.poll(_POLL_S)
+                records = await self._consumer.poll(self._poll_s)
                 self.read += len(records)
                 if records:
                     await asyncio.sleep(len(records) * self.seconds_per_record)
