@@ -577,3 +577,19 @@ def test_workers_of_connect_are_described_as_such() -> None:
         } == set()
 
     _run(test)
+
+
+def test_the_past_of_tiered_topics_is_not_asked_for() -> None:
+    """To find a time in a remote store blocks a broker's request handler."""
+
+    async def test() -> None:
+        async with _inhabited() as (cluster, living):
+            cluster.create_topic("archive", 1, replication=1, config={"remote.storage.enable": "true"})
+            await living.produce("archive", 0, 3)
+            await living.commit("alpha", "archive", {0: 1})
+            seen = await survey(Settings.of(cluster.bootstrap_servers))
+            past = {row.topic for row in seen.ends if row.source.endswith("by timestamps")}
+            assert past == {"orders"}
+            assert [row.latest for row in seen.ends if row.topic == "archive"] == [3]
+
+    _run(test)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
+from kelpie.client.survey import SurveyOptions
 from kelpie.examination import Changes, Examination, changes
 from kelpie.lab import virtual_time
 from kelpie.lab.cluster import Cluster
@@ -84,3 +85,36 @@ def test_files_alone_can_be_examined() -> None:
     assert diagnosis.groups == (GROUP,)
     unreadable = Observations(unasked=[Unasked("file", "x", "It is empty.")])
     assert not asyncio.run(Examination(evidence=unreadable).examine()).saw_anything
+
+
+def test_a_look_says_what_it_cost_and_asks_nothing_about_the_past_that_is_known(tmp_path: Path) -> None:
+    """What an earlier look has kept answers a question about that time; a gentle look asks none."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        network = MemoryNetwork()
+        async with Cluster(2, network=network, wall=loop.wall) as cluster:
+            cluster.create_topic(OFFSETS_TOPIC, assignment={0: (2,)})
+            cluster.create_topic("orders", replication=1, assignment={0: (1,)})
+            settings = replace(Settings.of(cluster.bootstrap_servers), network=network)
+            await _commit(settings, GROUP)
+            examination = Examination(
+                settings, store=Store(tmp_path), clock=lambda: round(loop.wall() * 1000)
+            )
+            first = await _asked_for_offsets(examination)
+            await asyncio.sleep(60)
+            assert await _asked_for_offsets(examination) == first - 1
+            gentle = replace(examination, gentle=True, store=None)
+            assert await _asked_for_offsets(gentle) == first - len(SurveyOptions().look_back_s)
+
+    virtual_time.run(main())
+    assert asyncio.run(Examination(evidence=Observations()).examine()).diagnosis.cost is None
+
+
+async def _asked_for_offsets(examination: Examination) -> int:
+    cost = (await examination.examine()).diagnosis.cost
+    assert cost is not None
+    assert cost.requests == sum(cost.by_api.values())
+    assert cost.bytes_received > 0
+    return cost.by_api["ListOffsets"]

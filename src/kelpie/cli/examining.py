@@ -73,6 +73,12 @@ def add_examination_options(parser: argparse.ArgumentParser) -> None:
         type=_bytes,
         default=BYTES_PER_PARTITION,
     )
+    option(
+        parser,
+        "--gentle",
+        "ask a busy cluster for less: no log ends of the past, 256K of history, topics as two brokers "
+        "see them",
+    )
     keeping = parser.add_mutually_exclusive_group()
     option(
         keeping, "--store DIR", "where earlier surveys are kept; ~/.local/state/kelpie if left out", type=Path
@@ -109,6 +115,7 @@ def examination_from(arguments: argparse.Namespace, selection: Selection, store:
         read_evidence(arguments.evidence, hints=hints),
         arguments.history or None,
         store,
+        gentle=arguments.gentle,
         zookeeper=_place(arguments),
     )
 

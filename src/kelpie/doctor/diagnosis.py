@@ -65,6 +65,14 @@ class Waiting(NamedTuple):
         return self.records * max(1, now - self.since if self.since is not None else 1)
 
 
+class Cost(NamedTuple):
+    """What a look costs a cluster."""
+
+    requests: int
+    bytes_received: int
+    by_api: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     cluster: ClusterView
@@ -85,6 +93,8 @@ class Diagnosis:
     """
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     """By group, of those that have findings and whose position is known."""
+    cost: "Cost | None" = None
+    """What looking cost the cluster. None: no broker was asked."""
 
     def only(self, codes: Collection[str] = (), at_least: Severity = Severity.NOTICE) -> "Diagnosis":
         """With findings and open questions of these codes alone, all if there are none; and with findings

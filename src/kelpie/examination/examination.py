@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kelpie.acknowledgements import Acknowledgements, UnreadableAcknowledgements
@@ -11,17 +11,20 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.history import BYTES_PER_PARTITION, read_history
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
-from kelpie.client.survey import survey, unreachable, wall_clock
+from kelpie.client.survey import SurveyOptions, survey, unreachable, wall_clock
 from kelpie.client.zookeeper_survey import ZooKeeperPlace, survey_zookeeper
 from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build
 from kelpie.doctor.chapters import presentation_of
-from kelpie.doctor.diagnosis import Diagnosis, diagnose_all
+from kelpie.doctor.diagnosis import Cost, Diagnosis, diagnose_all
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Illness, Observations, Unasked
 from kelpie.store import Store
+
+_GENTLE_HISTORY = 256 * 1024
+"""Bytes of the end of each offsets partition."""
 
 
 class Examined(NamedTuple):
@@ -48,6 +51,8 @@ class Examination:
     """Where earlier surveys are. None: they are neither recalled nor remembered."""
     clock: Callable[[], Instant] = wall_clock
     """Milliseconds since 1970."""
+    gentle: bool = False
+    """Ask less: no log ends of the past, a shorter history, topics as two brokers see them."""
     zookeeper: ZooKeeperPlace | None = None
     """A ZooKeeper to ask as well, or alone."""
 
@@ -62,6 +67,7 @@ class Examination:
         now = self.clock() if is_live else None
         rows = Observations().add(of_brokers.rows, of_brokers.earlier, of_zookeeper)
         diagnosis, cases = self._judge(rows, now)
+        diagnosis = replace(diagnosis, cost=of_brokers.cost)
         if self.store is not None and of_brokers.answered:
             assert now is not None
             self.store.remember(
@@ -92,8 +98,9 @@ class Examination:
             name = cluster_name(nodes, self.store) if self.store is not None else ""
             earlier = self._recall(name)
             rows = await self._survey(nodes, earlier)
+            cost = Cost(nodes.counters.requests, nodes.counters.bytes_in, dict(nodes.counters.by_api))
         answered = any(broker.alive for broker in rows.brokers)
-        return _Answers(rows, earlier, name, tuple(addresses_of(nodes)), answered)
+        return _Answers(rows, earlier, name, tuple(addresses_of(nodes)), answered, cost)
 
     @staticmethod
     def _acknowledged(store: Store, diagnosis: Diagnosis, cluster: str) -> Diagnosis:
@@ -132,14 +139,32 @@ class Examination:
         before = {row.group for row in earlier.committed}
         chosen = self.groups.chosen(before) if isinstance(self.groups, Selection) else self.groups
         read = {row.topic for row in earlier.committed if chosen is None or row.group in chosen}
-        observations = await survey(nodes, groups=self.groups, known=known, topics=read, now=self.clock)
-        if self.history_bytes is not None and any(broker.alive for broker in observations.brokers):
+        options = self._options(earlier)
+        observations = await survey(
+            nodes, groups=self.groups, known=known, topics=read, options=options, now=self.clock
+        )
+        history_bytes = self.history_bytes
+        if history_bytes is not None and any(broker.alive for broker in observations.brokers):
             groups = self.groups
             if isinstance(groups, Selection):
                 groups = None if groups.is_all else groups.chosen(_names(observations))
-            history = await read_history(nodes, observations, self.history_bytes, groups=groups)
+            if self.gentle:
+                history_bytes = min(history_bytes, _GENTLE_HISTORY)
+            history = await read_history(nodes, observations, history_bytes, groups=groups)
             observations.add(history)
         return observations
+
+    def _options(self, earlier: Observations) -> SurveyOptions:
+        """What earlier surveys have seen of the past is not asked for again."""
+        if self.gentle:
+            return SurveyOptions(look_back_s=(), most_views=0)
+        now = self.clock()
+        ages = [now - at for at in {row.at for row in earlier.ends} if at is not None]
+        options = SurveyOptions()
+        uncovered = tuple(
+            back for back in options.look_back_s if not any(back * 500 <= age <= back * 2000 for age in ages)
+        )
+        return replace(options, look_back_s=uncovered)
 
     def _judge(self, rows: Observations, now: Instant | None) -> tuple[Diagnosis, Sequence[Case]]:
         cluster, cases = build(
@@ -162,6 +187,7 @@ class _Answers:
     """Its name in the store."""
     addresses: Sequence[str] = ()
     answered: bool = False
+    cost: Cost | None = None
 
 
 def _names(survey: Observations) -> set[str]:

@@ -5,7 +5,7 @@ offset and the newest timestamp take one request each, and so does each time in 
 that is younger than a minute tells where the log ended a minute ago. All of them are under way at once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +41,16 @@ class OffsetAt:
 
 
 async def ask_ends(
-    asking: Asking, by_leader: Mapping[int, Sequence[TopicPartition]], look_back_s: Sequence[int] = ()
+    asking: Asking,
+    by_leader: Mapping[int, Sequence[TopicPartition]],
+    look_back_s: Sequence[int] = (),
+    tiered: Collection[str] = (),
 ) -> None:
-    """Adds the ends of all partitions, and where they were so many seconds ago."""
+    """Adds the ends of all partitions, and where they were so many seconds ago.
+
+    `tiered`: topics whose old segments are in a remote store. To find a time there blocks a broker's request
+    handler, so the past of their partitions is not asked for.
+    """
 
     async def ask_leader(node: int, names: Sequence[TopicPartition]) -> None:
         source = asking.source(node)
@@ -51,7 +58,7 @@ async def ask_ends(
 
         async def ask(part: Sequence[TopicPartition]) -> None:
             with asking.noting("partition", part, source, why):
-                await _ask(asking, node, part, look_back_s)
+                await _ask(asking, node, part, look_back_s, tiered)
 
         await each(chunks(names, asking.partitions_per_request), ask)
 
@@ -82,7 +89,11 @@ def _offset_at(topic: str, row: ListOffsetsPartitionResponse, version: int) -> O
 
 
 async def _ask(
-    asking: Asking, node: int, names: Sequence[TopicPartition], look_back_s: Sequence[int]
+    asking: Asking,
+    node: int,
+    names: Sequence[TopicPartition],
+    look_back_s: Sequence[int],
+    tiered: Collection[str],
 ) -> None:
     version = asking.versions[node].pick(ListOffsetsRequest)
     points: dict[str | Instant, _Point] = {"earliest": (EARLIEST, 0), "latest": (LATEST, 0)}
@@ -91,12 +102,13 @@ async def _ask(
     if version >= _KNOWS_NEWEST:
         points["newest"] = (NEWEST_TIMESTAMP, 0)
     now = asking.clock()
-    past = [now - 1000 * back for back in look_back_s] if version >= _TIMES else []
+    local = [name for name in names if name.topic not in tiered]
+    past = [now - 1000 * back for back in look_back_s] if local and version >= _TIMES else []
     points |= {then: (then, 0) for then in past}
     responses: dict[str | Instant, Responses] = {}
 
     async def fetch(what: str | Instant, timestamp: int, isolation_level: int) -> None:
-        wanted = dict.fromkeys(names, (timestamp, None))
+        wanted = dict.fromkeys(local if timestamp >= 0 else names, (timestamp, None))
         timeout_ms = int(asking.nodes.settings.request_timeout_s * 1000)
         request = AskOffsets(isolation_level, wanted, timeout_ms).request(version)
         response, _ = await asking.ask(node, request, version)

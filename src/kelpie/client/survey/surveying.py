@@ -73,7 +73,9 @@ class SurveyOptions:
     """Where leader epochs of commits end, if the leader has changed since."""
     settings: bool = True
     look_back_s: tuple[int, ...] = (15, 60, 600, 3600, 86_400)
-    """Where logs ended so many seconds ago, for rates from one survey. Each costs one request a leader."""
+    """Where logs ended so many seconds ago, for rates from one survey. Each costs one request a leader. It is
+    not asked of tiered topics.
+    """
     groups_per_request: int = GROUPS_PER_REQUEST
     partitions_per_request: int = PARTITIONS_PER_REQUEST
     most_views: int = 200_000
@@ -236,7 +238,7 @@ async def _ask_positions(asking: Asking, options: SurveyOptions, earlier: Iterab
     best = best_views(asking.seen.partitions)
     read = set(topics)
     leaders = by_leader(asking, best, sorted(name for name in best if name.topic in read))
-    await ask_ends(asking, leaders, options.look_back_s)
+    await ask_ends(asking, leaders, options.look_back_s, _tiered(asking.seen))
     if options.sizes:  # At once, so that little is written in between.
         await ask_sizes(asking, leaders, one_failure_a_broker=True)
         asking.seen.sizes = with_settings(asking.seen.sizes, asking.seen.settings)
@@ -246,6 +248,16 @@ async def _ask_positions(asking: Asking, options: SurveyOptions, earlier: Iterab
         *([ask_epochs(asking, best)] if options.epochs else []),
         ask_topics(asking, _signs_of_mirroring(asking.seen), options.most_views, only_existing=True),
     )
+
+
+def _tiered(seen: Observations) -> set[str]:
+    """Topics whose old segments are in a remote store (KIP-405)."""
+    prefix = "topic "
+    return {
+        row.of.removeprefix(prefix)
+        for row in seen.settings
+        if row.name == "remote.storage.enable" and row.value == "true" and row.of.startswith(prefix)
+    }
 
 
 def _topics_read(seen: Observations) -> list[str]:

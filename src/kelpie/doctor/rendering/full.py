@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from kelpie.doctor.chapters import Chapter, Part, brief, chapters
-from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.diagnosis import Cost, Diagnosis
 from kelpie.doctor.finding import Evidence, Finding, Severity
 from kelpie.doctor.rendering.page import Page, commands_by_advice, left_out, names
 from kelpie.doctor.report import (
@@ -42,6 +42,19 @@ def lines(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
     yield from _gone(diagnosis, page)
     yield from _unasked(diagnosis, page)
     yield from _open(diagnosis, page)
+    yield from _cost(diagnosis.cost, page)
+
+
+def _cost(cost: Cost | None, page: Page) -> Iterator[str]:
+    if cost is None:
+        return
+    apis = sorted(cost.by_api.items(), key=lambda row: (-row[1], row[0]))
+    text = (
+        f"This look took {counted(cost.requests, 'request')} and {cost.bytes_received:,} bytes of answers: "
+        f"{', '.join(f'{many} {api}' for api, many in apis)}."
+    )
+    yield ""
+    yield from page.wrapped(text, "", "  ")
 
 
 def _hit(diagnosis: Diagnosis, page: Page) -> Iterator[str]:

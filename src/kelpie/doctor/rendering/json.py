@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kelpie.cluster import ClusterView
-from kelpie.doctor.diagnosis import Diagnosis, Waiting
+from kelpie.doctor.diagnosis import Cost, Diagnosis, Waiting
 from kelpie.doctor.finding import Finding
 from kelpie.doctor.report import blast_radius, open_questions, verdict
 from kelpie.doctor.timeline import timeline_of
@@ -68,7 +68,14 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             for question in open_questions(diagnosis)
         ],
         "unasked": [_unasked(row) for row in diagnosis.unasked],
+        "cost": _cost(diagnosis.cost),
     }
+
+
+def _cost(cost: Cost | None) -> dict[str, Any] | None:
+    if cost is None:
+        return None
+    return {"requests": cost.requests, "bytes_received": cost.bytes_received, "by_api": dict(cost.by_api)}
 
 
 def _cluster(cluster: ClusterView) -> dict[str, Any]:
