@@ -31,6 +31,10 @@ ENTRIES = [
         "org.apache.kafka.common.errors.SerializationException: Size of data received by LongDeserializer is not 8",
     ],
     [
+        "[Worker] it went wrong",
+        "org.apache.kafka.common.errors.RecordTooLargeException: There are some messages at [Partition=Offset]: {my.orders-1=155884487} whose size is larger than the fetch size 1048576 and hence cannot be ever returned. Increase the fetch size, or decrease the maximum message size the broker will allow.",
+    ],
+    [
         "Backoff FixedBackOff{interval=0, currentAttempts=10, maxAttempts=9} exhausted for my.orders-1@155884487",
         "org.springframework.kafka.listener.ListenerExecutionFailedException: Listener failed",
     ],

@@ -73,6 +73,7 @@ CAUSES = (
     Explanation("KLP202", _NOT_READING, Same.GROUP),
     # Positions.
     Explanation("KLP317", _NOT_READING, Same.PARTITION, whenever=True),
+    Explanation("KLP320", ("KLP310", "KLP312"), Same.GROUP),
     Explanation("KLP319", ("KLP318", "KLP313"), Same.PARTITION),
     Explanation("KLP318", ("KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP309", ("KLP303", "KLP313"), Same.PARTITION),

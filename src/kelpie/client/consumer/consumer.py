@@ -131,13 +131,22 @@ class Consumer:
                 driver.do(self.machine.poll_ended)
 
     async def commit(
-        self, offsets: Mapping[TopicPartition, int] | None = None, limit_s: float = 10.0
+        self,
+        offsets: Mapping[TopicPartition, int] | None = None,
+        limit_s: float = 10.0,
+        *,
+        metadata: str = "",
     ) -> dict[TopicPartition, int]:
-        """Commit these offsets, or all positions; returns what was committed. Raises ConsumerError."""
+        """Commit these offsets, or all positions; returns what was committed. Raises ConsumerError.
+
+        `metadata`: a text that is kept beside each of these offsets.
+        """
         driver = self._running()
         wanted = None
         if offsets is not None:
-            wanted = {partition: OffsetToCommit(offset) for partition, offset in offsets.items()}
+            wanted = {
+                partition: OffsetToCommit(offset, metadata=metadata) for partition, offset in offsets.items()
+            }
         done: asyncio.Future[_Offsets] = asyncio.get_running_loop().create_future()
 
         def begin(now: Instant) -> effects.Effects:

@@ -48,6 +48,8 @@ def judge(case: Case) -> Judgement:
     tracks = case.tracks
     if not tracks:
         return undetermined("its committed offsets")
+    if all(track.is_behind is False for track in tracks):
+        return ABSENT
     by_topic: defaultdict[str, list[Track]] = defaultdict(list)
     for track in tracks:
         by_topic[track.name.topic].append(track)

@@ -28,6 +28,7 @@ NAMES = (
     "Record for partition ",
     "Record batch for partition ",
     "Exception caught during Deserialization",
+    "[Partition=Offset]",
     " exhausted for ",
 )
 """One of these is in each entry that means something here."""
@@ -41,6 +42,7 @@ _UNREADABLE = re.compile(
     r"(?P<corrupt_offset>\d{1,19}) is invalid"
     r"|Exception caught during Deserialization, taskId: \S+, topic: (?P<topic>\S+), partition: "
     r"(?P<partition>\d{1,9}), offset: (?P<streams_offset>\d{1,19})"
+    r"|messages at \[Partition=Offset\]: \{(?P<large>[^\s,=]+?-\d{1,9})=(?P<large_offset>\d{1,19})"
     r"|exhausted for (?P<spring>\S+?-\d{1,9})@(?P<spring_offset>\d{1,19})"
 )
 """A record that the Java consumer, Kafka Streams or the error handler of Spring could not get over."""
@@ -81,7 +83,8 @@ def find_exception(message: Message) -> Sequence[Meaning] | None:
 def _record_unreadable(match: re.Match[str]) -> Meaning:
     """Which record it is."""
     offset = next(match[name] for name in match.groupdict() if name.endswith("offset") and match[name])
-    name = match["java"] or match["corrupt"] or match["spring"] or f"{match['topic']}-{match['partition']}"
+    named = match["java"] or match["corrupt"] or match["large"] or match["spring"]
+    name = named or f"{match['topic']}-{match['partition']}"
     fields = {**partition_in(name), "offset": int(offset), "reason": match[0]}
     return Meaning(Kind.RECORD_UNREADABLE, fields)
 

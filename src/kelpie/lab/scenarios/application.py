@@ -100,11 +100,16 @@ class Application:
         self._polling = self._stage.actor(self._poll())
         return self
 
-    async def commit(self, offset: int | None = None) -> ErrorCode:
-        """Commit this offset in every partition, or what was read. The error of the commit."""
+    async def commit(self, offset: int | None = None, metadata: str = "") -> ErrorCode:
+        """Commit this offset in every partition, or what was read. The error of the commit.
+
+        `metadata`: a text that is kept beside what was read.
+        """
         offsets = None if offset is None else dict.fromkeys(self.assignment, offset)
+        if metadata:
+            offsets = {partition: self.position(partition) for partition in self.assignment}
         try:
-            await self._consumer.commit(offsets)
+            await self._consumer.commit(offsets, metadata=metadata)
         except ConsumerError as raised:
             return ErrorCode(raised.problem.error or ErrorCode.UNKNOWN_SERVER_ERROR)
         return ErrorCode.NONE
