@@ -27,10 +27,11 @@ doctor cannot reach, and that no other broker can reach either, but clients can.
 Reproduce: kelpie lab run broker-dead
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from kelpie.cluster import ClusterView, commands
-from kelpie.cluster.health import not_dead_in_sync
+from kelpie.cluster.health import UNCLEAN, not_dead_in_sync, succession_in
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.position_words import dead_evidence, some
@@ -83,10 +84,11 @@ def _found(cluster: ClusterView, dead: Sequence[int]) -> Finding:
             *(Evidence.of(view, _described(view)) for view in [*leaderless, *last][:_MOST_EVIDENCE]),
         ],
         remedies=[
+            *_first(cluster, dead, leaderless),
             Remedy(
                 f"Find out why {numbered('broker', dead)} went, and start "
                 f"{'it' if len(dead) == 1 else 'them'}: replicas catch up by themselves."
-            )
+            ),
         ],
         cause="brokers",
         brokers=dead,
@@ -94,6 +96,35 @@ def _found(cluster: ClusterView, dead: Sequence[int]) -> Finding:
         since=since,
         check=commands.kafka("kafka-topics", cluster, "--describe", "--under-replicated-partitions"),
     )
+
+
+def _first(
+    cluster: ClusterView, dead: Sequence[int], leaderless: Sequence[PartitionView]
+) -> Iterator[Remedy]:
+    """Which of several dead brokers to start first, so that no record is lost. Nothing if that is unknown."""
+    heirs = [succession_in(cluster, view) for view in leaderless]
+    if len(dead) < 2 or not heirs or not all(heir.complete for heir in heirs):
+        return
+    leads = Counter(node for heir in heirs for node in heir.to_start)
+    if not leads:
+        return
+    wholly = sorted(node for node, count in leads.items() if count == len(heirs))
+    total = counted(len(heirs), "partition", "partitions")
+    if wholly:
+        all_of_them = "the partition that has" if len(heirs) == 1 else f"all {total} that have"
+        text = f"Start broker {listed(wholly, 'or')} first: it may lead {all_of_them} no leader"
+        text += ", and nothing is lost."
+    else:
+        shares = [f"broker {node} may lead {count}" for node, count in leads.most_common()]
+        text = f"Of the {total} without a leader, {listed(shares)}: start these first, and nothing is lost."
+    risky = sorted({node for heir in heirs if heir.allows_unclean for node in heir.incomplete} & set(dead))
+    if risky:
+        them = "it lacks" if len(risky) == 1 else "they lack"
+        text += (
+            f" Keep {numbered('broker', risky)} stopped until then: {UNCLEAN} is true, and where {them} "
+            "records these would be lost."
+        )
+    yield Remedy(text)
 
 
 def _harm(leaderless: Sequence[PartitionView], last: Sequence[PartitionView]) -> str:
