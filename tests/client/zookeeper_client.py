@@ -8,7 +8,8 @@ from typing import Any
 
 @contextmanager
 def kazoo_client(hosts: str) -> Iterator[Any]:
-    client = importlib.import_module("kazoo.client").KazooClient(hosts)
+    retry = {"max_tries": -1, "max_delay": 1.0}
+    client = importlib.import_module("kazoo.client").KazooClient(hosts, connection_retry=retry)
     client.start(timeout=30)
     try:
         yield client

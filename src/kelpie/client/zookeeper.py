@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 BROKERS = "/brokers/ids"
+_LONGEST_WAIT_S = 2.0
 
 
 class ZooKeeperError(Exception):
@@ -30,7 +31,9 @@ def new_client(hosts: str, session_s: float, *, read_only: bool = False) -> Any:
     # Kazoo logs each attempt; the errors of this module say all that a user needs.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     try:
-        return kazoo.KazooClient(hosts, timeout=session_s, read_only=read_only)
+        # Kazoo would wait up to a minute between two tries to connect, when ZooKeeper was away for minutes.
+        retry = {"max_tries": -1, "max_delay": _LONGEST_WAIT_S}
+        return kazoo.KazooClient(hosts, timeout=session_s, read_only=read_only, connection_retry=retry)
     except ValueError as error:
         raise ZooKeeperError(
             f"{hosts!r} is no address of ZooKeeper: {error}. Write HOST:PORT[/PATH]."

@@ -9,6 +9,7 @@ moment's work; that is counted, not forbidden.
 import asyncio
 import logging
 import signal
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ from tests.client.zookeeper_consumer.group import GroupTree, Member, expire, unt
 
 pytestmark = pytest.mark.real
 PARTITIONS = 6
+AWAY_S = 130.0
 JAVA_SETTINGS = {
     "zookeeper.session.timeout.ms": 6_000,
     "rebalance.max.retries": 60,
@@ -94,6 +96,16 @@ class MixedGroup:
         self.gone_java.append(process)
         process.signal(how)
         assert process.wait(30)
+
+    def stop_java(self, name: str) -> Jvm:
+        """As a long garbage collection does: it is alive, and ZooKeeper hears nothing of it."""
+        process = self.java.pop(name)
+        process.signal(signal.SIGSTOP)
+        return process
+
+    def continue_java(self, name: str, process: Jvm) -> None:
+        process.signal(signal.SIGCONT)
+        self.java[name] = process
 
     # The state of the group.
 
@@ -263,3 +275,76 @@ def test_a_mixed_group_survives_the_loss_of_a_broker_too(
         await _lose_more(group)
 
     _play(mixed_group(fresh_real_kafka(version, 2)), scene)
+
+
+async def _pause_java(group: MixedGroup) -> None:
+    await group.join("a")
+    group.join_java("java-1")
+    await group.until_shared()
+    await group.until(lambda: len(group.tree.offsets()) == PARTITIONS)
+    member = f"{group.topic}_java-1"
+
+    def nodes() -> dict[int, int]:
+        """Its partitions, with the session of each owner node."""
+        return {at: session for at, (owner, session) in group.tree.owners().items() if owner == member}
+
+    before, start = nodes(), group.tree.offsets()
+    stopped = group.stop_java("java-1")
+    try:
+        await group.until_shared()  # Its session has expired, and "a" owns everything.
+        await group.until(lambda: all(offset > start[at] for at, offset in group.tree.offsets().items()))
+        reached = group.tree.offsets()
+    finally:
+        group.continue_java("java-1", stopped)
+    seen = len(group.backwards)
+    await group.until_shared()
+    await group.until(lambda: nodes() and not set(nodes().values()) & set(before.values()))
+    # Before it noticed, it may have written its old offsets over those of "a", which owned them by then.
+    by_java = group.backwards[seen:]
+    assert {at for at, *_ in by_java} <= set(before)
+    logging.getLogger(__name__).info("the stopped member put %d offsets back", len(by_java))
+    del group.backwards[seen:]
+    await group.until(lambda: all(group.tree.offsets()[at] >= offset for at, offset in reached.items()))
+    await group.until_shared()
+
+
+async def _lose_zookeeper(group: MixedGroup) -> None:
+    a = await group.join("a")
+    await group.join("b")
+    group.join_java("java-1")
+    await group.until_shared()
+    await group.until(lambda: len(group.tree.offsets()) == PARTITIONS)
+    offsets = group.tree.offsets()
+    await asyncio.to_thread(group.cluster.kill, "zookeeper")
+    back_at = time.monotonic() + AWAY_S
+    await until(lambda: time.monotonic() > back_at, *group.members.values(), limit_s=2 * AWAY_S)
+    assert not a.consumer.owned, "it stops when its session may have expired"
+    await asyncio.to_thread(group.cluster.start, "zookeeper")
+    await until(lambda: group.tree.client.connected, *group.members.values())
+    await group.until_shared()
+    assert all(group.tree.offsets()[partition] >= offset for partition, offset in offsets.items())
+    before = len(group.produced)
+    await group.until(lambda: len(group.produced) > before + 60)
+    await group.until(lambda: len(set(group.delivered()) & group.produced) > before + 30)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["0.8.2.2", "0.9.0.1"])
+def test_a_member_of_kafkas_own_that_is_stopped_past_its_session_comes_back_into_a_mixed_group(
+    version: str,
+    real_kafka: Callable[..., RealCluster],
+    mixed_group: Callable[[RealCluster], MixedGroup],
+) -> None:
+    """It reads on for a moment and delivers again; nothing is lost."""
+    _play(mixed_group(real_kafka(version)), _pause_java)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["0.8.2.2", "0.9.0.1"])
+def test_a_mixed_group_consumes_again_when_zookeeper_was_away_for_minutes(
+    version: str,
+    fresh_real_kafka: Callable[..., RealCluster],
+    mixed_group: Callable[[RealCluster], MixedGroup],
+) -> None:
+    """Every session is older than its timeout by then. No record is lost, no committed offset goes back."""
+    _play(mixed_group(fresh_real_kafka(version)), _lose_zookeeper)
