@@ -5,6 +5,7 @@ Each takes a minute or two. What the doctor says wrongly is printed, and recorde
 
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 from kelpie.real.cluster import RealCluster
@@ -29,4 +30,7 @@ def record(name: str) -> None:
 
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or SITUATIONS:
-        record(chosen)
+        try:
+            record(chosen)
+        except Exception:  # The others can be recorded all the same.
+            traceback.print_exc()

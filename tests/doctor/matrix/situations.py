@@ -18,9 +18,13 @@ class Situation:
     name: str
     act: Callable[[World], None]
     on_the_way: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
-    """Code → groups (None: the cluster) of which the doctor may say it at some moments. Healthy: of none."""
+    """Code → groups (None: the cluster) of which the doctor may say it at some moments, above a notice.
+    Healthy: of none. What the doctor explains by another finding does not count.
+    """
     at_the_end: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
-    """Code → exactly the groups of which the doctor says it at the last moment."""
+    """Code → exactly the groups of which the doctor says it at the last moment, if only as a notice: members
+    of librdkafka leave a group whose topic is gone, and then it is one.
+    """
     known_fault: str = ""
     """What the doctor still says wrongly of the recording, and why."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,11 +76,11 @@ def _all_commit(cases: Iterable[Case]) -> bool:
     return {case.group for case in cases if case.committed} >= KINDS_OF_GROUPS
 
 
-def loud(findings: Iterable[Finding]) -> dict[str, set[str | None]]:
-    """Code → groups, of what is above a notice."""
+def loud(findings: Iterable[Finding], named: Container[str] = ()) -> dict[str, set[str | None]]:
+    """Code → groups, of what is above a notice and follows from no other finding; notices of named codes."""
     found: dict[str, set[str | None]] = {}
     for finding in findings:
-        if finding.severity > Severity.NOTICE:
+        if finding.code in named or (finding.severity > Severity.NOTICE and not finding.caused_by):
             found.setdefault(finding.code, set()).add(finding.group)
     return found
 
@@ -94,9 +94,10 @@ def wrong(situation: Situation, moments: Sequence[Moment]) -> list[str]:
         for moment in moments
         for finding in moment.findings
         if finding.severity > Severity.NOTICE
+        and not finding.caused_by
         and finding.group not in situation.on_the_way.get(finding.code, ())
     ]
-    last = loud(moments[-1].findings)
+    last = loud(moments[-1].findings, situation.at_the_end)
     if last != situation.at_the_end:
         words.append(f"{situation.name}, at the end: {last} instead of {dict(situation.at_the_end)}")
     return words
