@@ -1,4 +1,4 @@
-"""Every command that a finding prints is read by the tool that it is for, in all tests of the doctor."""
+"""In all tests of the doctor: a finding begins with its group, and its commands are read by their tools."""
 
 import shlex
 from collections.abc import Iterator
@@ -12,6 +12,8 @@ from kelpie.doctor.rule import Rule
 from tests.doctor.kafka_tools import METRICS, misused, misused_shell
 
 _finding = Rule.finding
+_GROUP_FIRST = ("Group ", "Groups ", "In group ", "Share group ", "Consumers of group ")
+"""For a person woken at night: the group and what happens to it, then the cause."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +31,8 @@ def _commands_that_parse(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         )
         if finding.check and not finding.check.startswith(("kafka-", "zookeeper-shell.sh ", METRICS)):
             wrong.append(f"{finding.code}: {finding.check} is no command of Kafka's own tools")
+        if finding.group is not None and not finding.summary.startswith(_GROUP_FIRST):
+            wrong.append(f"{finding.code}: does not begin with the group: {finding.summary}")
         return finding
 
     monkeypatch.setattr(Rule, "finding", judged)

@@ -140,9 +140,9 @@ def quoted_growth(span: Span, series: Series) -> Evidence:
 
 
 def described_node(node: MappingNode) -> str:
-    """As people write it: "The node of app-1 on 10.0.0.7"."""
+    """As people write it: "the node of app-1 on 10.0.0.7"."""
     place = f" on {node.host}" if node.host else ""
-    return f"The node of {node.client_id or 'the empty client id'}{place}"
+    return f"the node of {node.client_id or 'the empty client id'}{place}"
 
 
 def quoted_node(node: MappingNode) -> Evidence:

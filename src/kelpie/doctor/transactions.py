@@ -29,7 +29,7 @@ class Fate(Enum):
     UNTOLD = "Whether its coordinator knows it, and will end it, cannot be told."
     OVERDUE = "Its timeout has passed long ago, and its coordinator does not end it."
     FORGOTTEN = "Its coordinator knows nothing of it: nobody will end it."
-    FINISHED = "To its coordinator it is over: nobody will end it here."
+    FINISHED = "Its coordinator has ended it, but not in this partition: nobody will end it here."
 
     def severity(self, stood_ms: int) -> Severity:
         """`stood_ms`: for so long surveys saw the last stable offset at the same place; 0: one survey."""

@@ -63,7 +63,7 @@ def test_a_topic_that_nobody_subscribes_to_any_more_is_a_notice() -> None:
     state = a_state("Stable", a_member("app-1", 0, topic="payments"))
     finding = found(judge(a_case(cluster=cluster, states=[state], **looks(a_committed(1200)))))
     assert finding.severity is Severity.NOTICE
-    assert "nobody in it subscribes to that any more" in finding.summary
+    assert "no member subscribes to the topic any more" in finding.summary
     assert "--delete-offsets --topic orders" in finding.remedies[0].command
 
 

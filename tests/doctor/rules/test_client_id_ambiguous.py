@@ -78,7 +78,7 @@ def test_a_default_client_id_and_a_reader_without_node_are_a_notice() -> None:
     judged = findings(judge(cluster, unknown(cluster, "first", "second")))
     assert {finding.group for finding in judged} == {"first", "second"}
     assert {finding.severity for finding in judged} == {Severity.NOTICE}
-    assert "it may share this node" in judged[0].summary
+    assert "may share a node" in judged[0].summary
 
 
 def test_a_client_id_of_its_own_makes_nobody_suspect() -> None:

@@ -39,9 +39,9 @@ def test_a_proven_difference_is_told_once_for_all_brokers() -> None:
     """The end of the interval that is nearer to zero is what is proven."""
     (slow,) = _told(b1=Skew(90_000, None), b2=Skew(89_000, 91_000), b3=Skew(-1000, 1000))
     assert slow.severity is Severity.NOTICE
-    assert slow.summary == "The clock here is at least 89 s behind that of brokers 1 and 2."
+    assert slow.summary == "The clock of this machine is at least 89 s behind that of brokers 1 and 2."
     (fast,) = _told(b1=Skew(-95_000, -90_000))
-    assert fast.summary == "The clock here is at least 90 s ahead of that of broker 1."
+    assert fast.summary == "The clock of this machine is at least 90 s ahead of that of broker 1."
 
 
 def test_clocks_in_step_are_silent_and_unknown_ones_undetermined() -> None:

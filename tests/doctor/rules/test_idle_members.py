@@ -29,7 +29,7 @@ def test_a_subscription_to_nothing() -> None:
     """A topic that is not there gives no error: the member waits for ever."""
     lost = a_member("app-3", topic="ordres")
     finding = found(judge(a_case(cluster=_cluster(), states=[a_state("Stable", *BUSY, lost)])))
-    assert "app-3 subscribed to ordres, which is not there" in finding.summary
+    assert "app-3 subscribed to ordres, which does not exist" in finding.summary
     assert finding.severity is Severity.WARNING
 
 
@@ -63,7 +63,7 @@ def test_partitions_of_a_deleted_topic_are_nothing_to_read() -> None:
     lost = a_member("app-3", 0, 1, topic="doomed")
     listed = _cluster()
     finding = found(judge(a_case(cluster=listed, states=[a_state("Stable", lost)])))
-    assert "app-3 subscribed to doomed, which is not there" in finding.summary
+    assert "app-3 subscribed to doomed, which does not exist" in finding.summary
     assert "is no error to a consumer" in finding.why
     assert finding.evidence[0].text == "app-3: subscribed to doomed, assigned doomed-0 and doomed-1"
 
@@ -75,7 +75,7 @@ def test_what_tools_do_not_print_records_tell() -> None:
     known = Generation("billing", 1, (*BUSY, lost), at=NOW)
     states = [a_state("Stable", *BUSY, unread)]
     finding = found(judge(a_case(cluster=_cluster(), states=states, generations=(known,))))
-    assert "app-3 subscribed to ordres, which is not there" in finding.summary
+    assert "app-3 subscribed to ordres, which does not exist" in finding.summary
 
 
 def _topics(number: int, partitions: int) -> ClusterView:

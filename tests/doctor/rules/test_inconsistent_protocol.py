@@ -22,7 +22,7 @@ def test_the_refused_one_and_what_the_others_use_are_named() -> None:
     lines = events(EventKind.PROTOCOL_REFUSED, NOW - MINUTE, NOW, client_id="app-3", error=23)
     finding = found(judge(a_case(events=lines, states=[a_state("Stable", a_member("app-1", 0))])))
     assert "refused app-3: it has no assignor in common" in finding.summary
-    assert "Those who are in it use range (type consumer)." in finding.summary
+    assert "Its members use range (type consumer)." in finding.summary
     assert finding.severity is Severity.WARNING
     assert "protocol range, type consumer, 1 member" in finding.evidence[-1].text
 

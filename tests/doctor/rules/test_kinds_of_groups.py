@@ -115,8 +115,8 @@ def test_a_share_group_without_members_has_stopped() -> None:
     """Two looks show the same start, and records wait."""
     finding = found(stopped.judge(_share_case(_share(40, 60, ago=60), _share(40, 60))))
     assert finding.summary == (
-        "Share group billing has stopped: it has no members; 60 records wait in jobs-0, and none was done "
-        "for 1 min at least."
+        "Share group billing has stopped: it has no members; 60 records wait in jobs-0, and none was "
+        "acknowledged for 1 min at least."
     )
     assert "kafka-share-groups.sh" in finding.remedies[1].command
     assert missing(stopped.judge(_share_case(_share(40, 60))))

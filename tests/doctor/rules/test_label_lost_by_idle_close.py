@@ -27,8 +27,8 @@ def test_a_consumer_whose_topic_is_read_without_a_group_since() -> None:
     (finding,) = findings(judge(cluster, unknown(cluster, *NAMES)))
     assert (finding.group, finding.severity) == ("billing", Severity.WARNING)
     assert finding.summary == (
-        "The node of consumer-billing-1 (10.0.0.7, group billing) is gone, and 40 messages of orders were "
-        "counted to no group: probably those of this group."
+        "Group billing is probably counted too low: the node of consumer-billing-1 on 10.0.0.7 is gone, and "
+        "40 messages of orders were counted to no group: probably those of this group."
     )
     assert "connections.max.idle.ms" in finding.remedies[0].text
     assert "look whether it is a member" in finding.remedies[-1].text
@@ -59,7 +59,7 @@ def test_with_times_traffic_after_the_node_went_is_enough() -> None:
     scrapes = [a_scrape({OWN: number}, at=NOW + number * MINUTE) for number in (2, 3)]
     cluster = kop(*listings, *scrapes)
     (finding,) = findings(judge(cluster, unknown(cluster, *NAMES)))
-    assert finding.summary.endswith("is gone, though its group reads on.")
+    assert finding.summary.endswith("is gone, though the group reads on.")
     assert finding.since == NOW + MINUTE
 
 

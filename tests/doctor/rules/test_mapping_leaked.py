@@ -15,7 +15,9 @@ def test_a_node_of_a_group_without_members_is_a_notice() -> None:
     cluster = kop(a_listing(NODE))
     (finding,) = findings(judge(cluster, [a_group(cluster, "billing")]))
     assert (finding.group, finding.severity) == ("billing", Severity.NOTICE)
-    assert finding.summary == "The node of app-1 on 10.0.0.7 names group billing, which has no member."
+    assert finding.summary == (
+        "Group billing may be counted too high: the node of app-1 on 10.0.0.7 names it, and it has no member."
+    )
     assert finding.evidence[1].text == "billing: Empty, 0 members"
 
 
@@ -24,7 +26,7 @@ def test_a_node_of_a_member_that_left_while_others_stay() -> None:
     cluster = kop(a_listing(NODE | {"10.0.0.7-app-2": "billing"}))
     other = a_member("app-2-uuid", 0, client_id="app-2", host="/10.0.0.7")
     (finding,) = findings(judge(cluster, [a_group(cluster, "billing", other)]))
-    assert finding.summary.endswith("which has no member with this host and client id.")
+    assert finding.summary.endswith("it has no member with this host and client id.")
 
 
 def test_traffic_that_is_counted_to_a_group_without_members_is_a_warning() -> None:

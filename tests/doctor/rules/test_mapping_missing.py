@@ -19,8 +19,9 @@ def test_a_member_without_a_node_is_named() -> None:
     (finding,) = findings(judge(cluster, [a_group(cluster, "billing", APP)]))
     assert finding.severity is Severity.WARNING
     assert (finding.group, finding.members) == ("billing", ("app-1-uuid",))
-    assert (
-        finding.summary == "1 of 1 member of group billing has no node in the mapping tree: client id app-1."
+    assert finding.summary == (
+        "Group billing: what its only member reads will be counted to no group after the next reconnection: "
+        "no node in the mapping tree for client id app-1."
     )
     assert finding.evidence[-1].text == "/client_group_id/10.0.0.7-app-1 is not among 1 node"
     assert finding.remedies[0].command.startswith("kelpie mappings repair")
@@ -81,7 +82,9 @@ def test_a_group_that_reads_and_is_in_no_listing_at_that_time() -> None:
     cluster = kop(*scrapes, a_listing(OTHER, at=NOW + MINUTE))
     (finding,) = findings(judge(cluster, unknown(cluster, "billing", "audit")))
     assert finding.group == "billing"
-    assert finding.summary.startswith("Group billing was reading when the mapping tree was listed")
+    assert finding.summary.startswith(
+        "Group billing: what it reads will be counted to no group after the next reconnection: "
+    )
 
 
 def test_a_group_that_may_have_started_after_the_listing_is_not_meant() -> None:

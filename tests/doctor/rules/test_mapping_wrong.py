@@ -17,8 +17,8 @@ def test_a_node_that_names_a_group_without_such_a_member_is_wrong() -> None:
     (finding,) = findings(judge(cluster, cases))
     assert (finding.group, finding.severity) == ("billing", Severity.WARNING)
     assert finding.summary == (
-        "The node of app-1 on 10.0.0.7 names group old-billing, and a member of group billing has this host "
-        "and client id: what it reads is counted to old-billing."
+        "Group billing is counted too low: what a member reads is counted to group old-billing, because the "
+        "node of app-1 on 10.0.0.7 names that group."
     )
     assert finding.evidence[0].text == "/client_group_id/10.0.0.7-app-1 = 'old-billing', version 2"
     assert finding.check == "zookeeper-shell.sh ZOOKEEPER:2181 get /client_group_id/10.0.0.7-app-1"

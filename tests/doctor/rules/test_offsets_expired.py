@@ -36,8 +36,8 @@ def test_offsets_that_are_gone_after_the_retention_have_expired() -> None:
     finding = found(judge(case))
     assert finding.severity is Severity.WARNING
     assert finding.summary == (
-        "The committed offsets of group billing in orders-0 expired at 2027-01-15 07:00:00 UTC, 7 d 23 h "
-        "after the last commit."
+        "Group billing has lost its committed offsets in orders-0: they expired at 2027-01-15 07:00:00 UTC, "
+        "7 d 23 h after the last commit."
     )
     assert "skips 3,000 records" in finding.why
     assert finding.remedies[0].command.endswith("--topic orders:0 --reset-offsets --to-offset 1000 --dry-run")

@@ -39,8 +39,8 @@ def test_the_finding_names_the_line_and_the_group(group: str, sign: str) -> None
     assert finding.severity is Severity.WARNING
     assert finding.group == group
     assert finding.summary == (
-        "2 series of broker1.prom are not in the text format (first in line 2): "
-        f"the name of group {group!r} has {sign} in it."
+        f"Group {group!r} breaks the metrics of broker 1 by {sign} in its name: "
+        "2 series of broker1.prom are not in the text format (first in line 2)."
     )
     assert finding.evidence[0].source == "broker1.prom:2"
     assert "all metrics of broker 1 are missing" in finding.why

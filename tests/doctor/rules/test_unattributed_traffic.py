@@ -40,7 +40,8 @@ def test_one_group_that_holds_the_partition_is_named() -> None:
     cases = [a_group(cluster, "billing", a_member("m", 0)), a_group(cluster, "audit", a_member("n", 1))]
     (finding,) = findings(judge(cluster, cases))
     assert finding.group == "billing"
-    assert finding.summary.endswith("counted to no group; group billing has it assigned.")
+    assert finding.summary.startswith("Group billing is probably counted too low: ")
+    assert finding.summary.endswith("counted to no group, and no other group has this partition.")
 
 
 def test_a_group_that_is_counted_under_its_own_name_is_not_suspected() -> None:

@@ -203,6 +203,12 @@ def test_retries_that_end_before_the_session_does_contradict_it() -> None:
     rows = settings(A, zookeeper_session_timeout_ms=30_000)
     finding = found(timeouts_contradict.judge(a_zookeeper_case(twice({A: [0, 1, 2, 3]}), settings=rows)))
     assert "give up a rebalance 6 s after the first try" in finding.summary
+    both = [
+        *settings(A, zookeeper_session_timeout_ms=30_000),
+        *settings(B, zookeeper_session_timeout_ms=30_000),
+    ]
+    case = a_zookeeper_case(twice({A: [0, 1], B: [2, 3]}), settings=both)
+    assert "both consumers would give up" in found(timeouts_contradict.judge(case)).summary
     assert "rebalance.max.retries=17" in finding.remedies[0].text
     assert finding.severity is Severity.WARNING
 
@@ -229,6 +235,7 @@ def test_an_owner_that_is_not_registered_is_stale() -> None:
     finding = found(stale_owner.judge(a_zookeeper_case(looks)))
     assert (finding.members, finding.partitions) == ((B,), (f"{TOPIC}-2", f"{TOPIC}-3"))
     assert finding.check.endswith(f" get /consumers/{GROUP}/owners/{TOPIC}/2")
+    assert "are read by nobody: the owner is dead, stopped or cut off (app-2)." in finding.summary
     assert missing(stale_owner.judge(a_zookeeper_case(looks[:1])))
     assert stale_owner.judge(a_zookeeper_case(twice({A: [0, 1], B: [2, 3]}))) is ABSENT
 

@@ -97,7 +97,7 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
         if len(lost) == 1
         else f"in {some(names)} the log begins behind its offsets"
     )
-    unsubscribed = "" if wanted else "; but nobody in it subscribes to that any more"
+    unsubscribed = "" if wanted else "; no member subscribes to the topic any more"
     return RULE.finding(
         case.loss_severity(names),
         case.group,
@@ -115,7 +115,7 @@ def _remedies(case: Case, names: list[TopicPartition], wanted: list[TopicPartiti
     if not wanted:
         words = ("--group", case.group, "--delete-offsets", "--topic", names[0].topic)
         forget = commands.kafka("kafka-consumer-groups", case.cluster, *words)
-        return [Remedy("If nobody is to read it again, forget the offsets.", forget)]
+        return [Remedy("If the group does not read this topic any more, delete its offsets there.", forget)]
     go_on = "Stop the group's consumers and let it go on at the first record that is left."
     return [keep_longer(case.cluster, wanted[0].topic), reset(case, go_on, wanted, "--to-earliest")]
 

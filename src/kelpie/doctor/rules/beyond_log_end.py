@@ -59,7 +59,7 @@ _CAUSES = {
     Cause.CUT_OFF: "the log has been cut off",
     Cause.NEVER_THERE: "the log never held it: a wrong offset was committed",
     Cause.AHEAD_OF_COPY: "MirrorMaker writes offsets ahead of the records that it copies",
-    Cause.UNKNOWN: "either the log was cut off or a wrong offset was committed; nothing tells which",
+    Cause.UNKNOWN: "the log was cut off, or a wrong offset was committed; which of the two is not known",
 }
 
 
@@ -136,12 +136,14 @@ def _remedies(case: Case, beyond: list[Beyond]) -> list[Remedy]:
             )
         elif to is None:
             text = (
-                f"Stop the group's consumers and read {some(names)} from the beginning. Where the logs part "
-                "is not known: from any later place on, records could be skipped."
+                f"Stop the group's consumers and read {some(names)} from the beginning. From which "
+                "offset on its records are others is not known: any later offset could skip records."
             )
             remedies.append(reset(case, text, names, "--to-earliest"))
         else:
-            what = "where the logs part" if cause is Cause.CUT_OFF else "the commit before the wrong one"
+            what = (
+                "where the log was cut off" if cause is Cause.CUT_OFF else "the commit before the wrong one"
+            )
             text = f"Stop the group's consumers and set {some(names)} to {to}, {what}."
             remedies.append(reset(case, text, names, "--to-offset", to))
     return remedies

@@ -86,7 +86,7 @@ def _found(cluster: ClusterView, dead: Sequence[int]) -> Finding:
         remedies=[
             *_first(cluster, dead, leaderless),
             Remedy(
-                f"Find out why {numbered('broker', dead)} went, and start "
+                f"Find out why {numbered('broker', dead)} stopped, and start "
                 f"{'it' if len(dead) == 1 else 'them'}: replicas catch up by themselves."
             ),
         ],

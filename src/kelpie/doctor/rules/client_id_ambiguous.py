@@ -170,12 +170,13 @@ def _probable(
     group: str,
 ) -> Finding:
     are = "is" if len(nameless) == 1 else "are"
+    others = first_of(nameless, _NAMES)
     return RULE.finding(
         Severity.NOTICE,
         group,
-        f"The node of client id {node.client_id or '(empty)'} on {node.host} names {node.group}; that is the "
-        f"client id of every consumer that sets none, and {first_of(nameless, _NAMES)}, which {are} reading, "
-        f"{are} in no listing: {'it may share' if len(nameless) == 1 else 'they may share'} this node.",
+        f"Groups {first_of([node.group, *nameless], _NAMES)} may share a node: that of client id "
+        f"{node.client_id or '(empty)'} on {node.host} names {node.group}; every consumer that sets no "
+        f"client id has this one, and {others} {are} reading without a node.",
         why=_WHY,
         evidence=[quoted_node(node), *quotes],
         remedies=[

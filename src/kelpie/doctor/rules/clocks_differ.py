@@ -9,7 +9,7 @@ keep records for a longer or shorter time than set, and logs of several machines
 cannot be put in order.
 
 How it decides: the leader of the controllers tells its time (DescribeQuorum, KRaft
-since 3.3). A commit that was read by now carries a time that is yet to come here: the
+since 3.3). A commit that was read by now carries a time later than the clock here: the
 clock here is slow. Or a look did not see a commit that carries a time before
 that look: the clock here is fast. What is proven is an interval; the
 finding tells its end that is nearer to zero. No record is written to find out.
@@ -56,8 +56,9 @@ def _found(cluster: ClusterView, nodes: Sequence[int], is_slow: bool) -> Finding
     return RULE.finding(
         Severity.NOTICE,
         None,
-        f"The clock here is at least {least / 1000:,.0f} s {'behind' if is_slow else 'ahead of'} {whom}.",
-        why="Ages were computed with the brokers' times converted to the clock here.",
+        f"The clock of this machine is at least {least / 1000:,.0f} s "
+        f"{'behind' if is_slow else 'ahead of'} {whom}.",
+        why="Ages were computed with the brokers' times converted to the clock of this machine.",
         evidence=[
             Evidence(
                 f"{cluster.broker_name(node)}: its clock minus the clock here is {_interval(cluster, node)}",

@@ -38,6 +38,7 @@ from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, re
 from kelpie.doctor.recreated_topics import old_position
 from kelpie.doctor.rule import Rule
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import counted
 from kelpie.observations import Committed, EventKind
 
 
@@ -102,18 +103,18 @@ def _found(case: Case, diverged: list[_Diverged]) -> Finding:
     first = diverged[0]
     skipped = sum(divergence.row.offset - divergence.at for divergence in diverged)
     cause = f"ends at {first.at}: the log was cut off there, and grew again"
-    more = f"; so in {len(diverged) - 1} more partitions" if len(diverged) > 1 else ""
-    step = "Stop the group's consumers and set the offset of {} to where the logs part."
+    more = f"; the same holds for {counted(len(diverged) - 1, 'more partition')}" if len(diverged) > 1 else ""
+    step = "Stop the group's consumers and set the offset of {} to {}, where the log was cut off."
     return RULE.finding(
         case.loss_severity(names),
         case.group,
         f"Group {case.group} will skip records that it has not read: its offset {first.row.offset} in "
         f"{first.row.name} was committed in leader epoch {first.row.leader_epoch}, which {cause}{more}.",
-        why=f"Up to {records(skipped)} before its offsets are others than those that it has read, and it "
-        "will skip them.",
+        why=f"Up to {records(skipped)} before its offsets took the place of records that it had read. It has "
+        "not read them, and will skip them.",
         evidence=[each for divergence in diverged for each in divergence.evidence][:MOST_EVIDENCE],
         remedies=[
-            reset(case, step.format(name), [name], "--to-offset", divergence.at)
+            reset(case, step.format(name, divergence.at), [name], "--to-offset", divergence.at)
             for name, divergence in zip(names, diverged, strict=True)
         ],
         partitions=names,
@@ -132,8 +133,9 @@ def _by_log(case: Case) -> Judgement | None:
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"Group {case.group} met a log that was cut off: a consumer detected the truncation of {name}.",
-        why="Records that it had read are gone; it goes on where the logs part, or as its reset policy says.",
+        f"Group {case.group} has read records of {name} that are gone: its consumer detected that the log "
+        "was cut off.",
+        why="The consumer goes on where the log was cut off, or where auto.offset.reset says.",
         evidence=quotes([event]),
         partitions=[name],
         since=event.at,

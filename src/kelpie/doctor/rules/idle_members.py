@@ -144,7 +144,7 @@ def _found(case: Case, state: GroupState, surplus: Sequence[Member], lost: Seque
         remedies = _fewer_or_more(case, min(_topics(case, surplus[0])), len(surplus), by_topic)
     if lost:
         who = people([person_of(member) for member in lost])
-        clauses.append(f"{who} subscribed to {_some(_subscribed(lost))}, which is not there")
+        clauses.append(f"{who} subscribed to {_some(_subscribed(lost))}, which does not exist")
         remedies.append(Remedy("Correct the subscription, or create the topic."))
     idle = (*surplus, *lost)
     return RULE.finding(

@@ -44,7 +44,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
     evidence = lines.evidence
     theirs = ""
     if state is not None and (state.protocol or state.protocol_type):
-        theirs = f" Those who are in it use {state.protocol or 'no assignor'} (type {state.protocol_type})."
+        theirs = f" Its members use {state.protocol or 'no assignor'} (type {state.protocol_type})."
         members = counted(len(state.members), "member")
         text = f"protocol {state.protocol}, type {state.protocol_type}, {members}"
         evidence.append(Evidence.of(state, text))
@@ -53,7 +53,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
         case.group,
         f"Group {case.group} refused {lines.who}: it has no assignor in common with the members that are "
         f"there; {lines.how_often}.{theirs}",
-        why="The refused consumer reads nothing; those who are in the group have to do its work.",
+        why="The refused consumer reads nothing; the members of the group have to do its work.",
         evidence=evidence,
         remedies=[
             Remedy("See which assignor the group uses:", describing(case, "--state")),

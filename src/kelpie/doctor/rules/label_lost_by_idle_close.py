@@ -78,22 +78,24 @@ def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Ju
 def _finding(cluster: ClusterView, close: IdleClose) -> Finding:
     node, group = close.vanished.node, close.group
     lost = close.losses
-    gone = f"The node of {node.client_id} ({node.host}, group {group}) is gone"
+    effect = "will be counted too low"
+    gone = f"the node of {node.client_id} on {node.host} is gone"
     if lost:
         topics = listed(sorted({loss.series.topic for loss in lost}))
         amount = messages(total(loss.amount for loss in lost))
         certainty = "those of this group" if close.member is not None else "probably those of this group"
+        effect = "is counted too low" if close.member is not None else "is probably counted too low"
         summary = f"{gone}, and {amount} of {topics} were counted to no group: {certainty}."
     elif close.member is not None:
-        summary = f"{gone}, though it still is a member of its group."
+        summary = f"{gone}, though this consumer still is a member of the group."
     elif _is_probable(close):
-        summary = f"{gone}, too. Its group was still counted under its own name between two scrapes."
+        summary = f"{gone}. Between two scrapes the group was still counted under its own name."
     else:
-        summary = f"{gone}, though its group reads on."
+        summary = f"{gone}, though the group reads on."
     return RULE.finding(
         Severity.WARNING if lost else Severity.NOTICE,
         group,
-        summary,
+        f"Group {group} {effect}: {summary}",
         why="The Java client closes the connection on which it asked for the coordinator after "
         "connections.max.idle.ms (9 minutes by default), and KoP removes the node then. "
         + (

@@ -92,7 +92,7 @@ def _of_members(cluster: ClusterView, node: MappingNode, case: Case) -> Finding:
     nobody = has_no_members(case)
     grown = _grown(cluster, node.group) if nobody else []
     without = "no member" if nobody else "no member with this host and client id"
-    summary = f"{described_node(node)} names group {node.group}, which has {without}"
+    summary = f"{_effect(node)}, and it has {without}"
     if grown:
         amount = messages(total(span.growth[series] for span, series in grown))
         summary += f"; {amount} were counted to it all the same"
@@ -117,6 +117,10 @@ def _of_members(cluster: ClusterView, node: MappingNode, case: Case) -> Finding:
         check=checks.node(cluster, node.path),
         partitions=sorted({partition_of(series) for _, series in grown}),
     )
+
+
+def _effect(node: MappingNode) -> str:
+    return f"Group {node.group} may be counted too high: {described_node(node)} names it"
 
 
 def _grown(cluster: ClusterView, group: str) -> list[tuple[Span, Series]]:
@@ -147,8 +151,8 @@ def _after_restart(cluster: ClusterView, node: MappingNode) -> Finding | None:
     return RULE.finding(
         Severity.NOTICE,
         node.group,
-        f"{described_node(node)} names group {node.group}, which has read nothing since the broker "
-        f"was started again; others have read {listed(missed)}, where it used to read.",
+        f"{_effect(node)}, and it has read nothing since the broker was started again; others have read "
+        f"{listed(missed)}, where it used to read.",
         why="Nodes are not ephemeral: those of a broker that was killed stay. Whoever comes with this host "
         "and client id and has no node of its own is counted to this group.",
         evidence=[

@@ -90,8 +90,8 @@ def _of_members(cluster: ClusterView, group: str, lacking: Sequence[Registered],
     return RULE.finding(
         Severity.WARNING,
         group,
-        f"{len(lacking)} of {counted(total, 'member')} of group {group} "
-        f"{'has' if len(lacking) == 1 else 'have'} no node in the mapping tree: client id {names}.{reason}",
+        f"Group {group}: what {_whom(len(lacking), total)} will be counted to no group after the next "
+        f"reconnection: no node in the mapping tree for client id {names}.{reason}",
         why=f"The next connection from which such a member fetches {_WHY}",
         evidence=[
             *(each.evidence for each in lacking[:_MOST_QUOTES]),
@@ -101,6 +101,12 @@ def _of_members(cluster: ClusterView, group: str, lacking: Sequence[Registered],
         members=[each.member.member_id for each in lacking],
         check=checks.members(cluster, group) if first.path is None else checks.node(cluster, first.path),
     )
+
+
+def _whom(lacking: int, total: int) -> str:
+    if total == 1:
+        return "its only member reads"
+    return f"{lacking} of its {total} members {'reads' if lacking == 1 else 'read'}"
 
 
 def _of_traffic(cluster: ClusterView, known: set[str]) -> list[Finding]:
@@ -124,7 +130,8 @@ def _of_traffic(cluster: ClusterView, known: set[str]) -> list[Finding]:
                 RULE.finding(
                     Severity.WARNING,
                     group,
-                    f"Group {group} was reading when the mapping tree was listed, and no node names it.",
+                    f"Group {group}: what it reads will be counted to no group after the next reconnection: "
+                    "it was reading when the mapping tree was listed, and no node names it.",
                     why=f"The next connection from which it fetches {_WHY}",
                     evidence=[
                         quoted_growth(span, series),

@@ -76,8 +76,8 @@ def _finding(cluster: ClusterView, node: MappingNode, sharing: Sequence[Register
     return RULE.finding(
         Severity.WARNING,
         group,
-        f"{described_node(node)} names group {node.group}, and a member of group {group} has this host and "
-        f"client id: what it reads is counted to {node.group}.",
+        f"Group {group} is counted too low: what a member reads is counted to group {node.group}, because "
+        f"{described_node(node)} names that group.",
         why=f"The consumption of {group} is shown too low, and that of {node.group} too high by as much.",
         evidence=[quoted_node(node), *(each.evidence for each in sharing)],
         remedies=[

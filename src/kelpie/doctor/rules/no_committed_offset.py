@@ -115,8 +115,8 @@ def _found(case: Case, uncommitted: list[_Uncommitted]) -> Finding:
     events = [event for event in _last_events(case) if (event.topic, event.partition) in names]
     verb = "holds" if len(names) == 1 else "hold"
     rows = [row for row in (case.committed.get(name) for name in names) if row is not None]
-    read_all = "To read what is there: while nobody is in the group, set its offsets to the beginning."
-    skip_all = "To leave it: set them to the end, so that nothing is skipped later."
+    read_all = "To read these records: stop the group's consumers, and set its offsets to the beginning."
+    skip_all = "To skip them: set its offsets to the end. Records that come later are then read in any case."
     return RULE.finding(
         uncommitted[0].severity,
         case.group,

@@ -149,8 +149,8 @@ def _found(case: Case, expired: list[_Expired], lines: list[Event]) -> Finding:
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"The committed offsets of group {case.group} in {some(names)} expired at {moment(since)}, {pause} "
-        "after the last commit.",
+        f"Group {case.group} has lost its committed offsets in {some(names)}: they expired at "
+        f"{moment(since)}, {pause} after the last commit.",
         why="Consumers that come back start where auto.offset.reset says: latest, the default, skips "
         f"{records(sum(skipped)) if skipped else 'what came since'}; earliest reads again all that is kept.",
         evidence=_evidence(expired) + quotes(lines),
@@ -178,8 +178,8 @@ def _over(case: Case, expired: list[_Expired]) -> Finding:
     return RULE.finding(
         Severity.NOTICE,
         case.group,
-        f"The committed offsets of group {case.group} in {some(names)} had expired at {moment(since)}; it "
-        f"has committed again since, and {moved}.",
+        f"Group {case.group} {moved} in {some(names)}: its committed offsets had expired at "
+        f"{moment(since)}. It has committed again since.",
         why="auto.offset.reset decided where it went on.",
         evidence=_evidence(expired),
         remedies=[
@@ -210,7 +210,7 @@ def _by_log(case: Case, lines: list[Event]) -> Finding:
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"Committed offsets of group {case.group} expired, says a broker's log.",
+        f"Group {case.group} has lost committed offsets: a broker's log says that they expired.",
         why="Consumers that come back start where auto.offset.reset says: latest skips what came since, "
         "earliest reads again all that is kept.",
         evidence=quotes(lines[-MOST_EVIDENCE:]),

@@ -98,7 +98,7 @@ def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
         f"{len(leaderless)} of {counted(len(cluster.offsets_topic), 'partition')} of {OFFSETS_TOPIC} "
         f"{'has' if len(leaderless) == 1 else 'have'} no leader: "
         f"{ranges(name.partition for name in leaderless)}. Groups on them have no "
-        "coordinator; which groups these are nobody can list, and no earlier survey knows.",
+        "coordinator; no broker can list these groups, and no earlier survey has seen them.",
         why="Until they have leaders, nobody in these groups can join, fetch committed offsets or commit.",
         evidence=[
             *([Evidence.of(first, _described(first))] if first is not None else []),
@@ -269,7 +269,8 @@ def _remedies(case: Case, view: PartitionView | None) -> list[Remedy]:
     nobody = view is not None and all(cluster.is_alive(node) is False for node in view.replicas)
     first = "with one of its replicas started, " if nobody else ""
     elect = Remedy(
-        f"Last resort: {first}elect a leader that was not in sync. Commits that only the dead have are lost.",
+        f"Last resort: {first}elect a leader that was not in sync. Commits that only dead brokers have are "
+        "lost.",
         commands.kelpie("elect", cluster, "--unclean", name=partition),
     )
     return [move, elect]

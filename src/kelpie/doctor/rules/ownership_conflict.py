@@ -168,7 +168,7 @@ def _finding(case: Case, conflicts: Sequence[_Conflict]) -> Finding:
     holders = {holder for conflict in conflicts for holder in conflict.holders}
     period = Period.of(conflicts)
     gave_up = any(conflict.gave_up for conflict in conflicts)
-    by = f" {people(case, holders)} owned" if holders else " somebody else owned"
+    by = f" {people(case, holders)} owned" if holders else " another consumer owned"
     tries = f"in {counted(len(conflicts), 'rebalance')}" if len(conflicts) > 1 else "again and again"
     ended = f" It went on for {duration(period.longest_ms)}." if period.is_over and period.longest_ms else ""
     return RULE.finding(

@@ -231,7 +231,7 @@ def _found(case: Case, forecasts: list[tuple[Severity, Forecast]]) -> Finding:
     abandoned = case.members is not None and not case.members
     empty = " Nobody is in the group: it is abandoned, or has stopped." if abandoned else ""
     delete = Remedy(
-        "If nobody needs the group any more, delete it; until then its lag is told again and again. This "
+        "If nobody needs the group any more, delete it; until then each look reports its lag. This "
         "cannot be undone.",
         commands.kafka("kafka-consumer-groups", case.cluster, "--group", case.group, "--delete"),
     )

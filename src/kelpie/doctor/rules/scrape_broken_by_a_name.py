@@ -64,12 +64,13 @@ def _finding(group: str | None, rows: Sequence[MalformedSeries]) -> Finding:
         f"{'is' if len(rows) == 1 else 'are'} not in the text format (first in line {line})"
     )
     signs = [word for sign, word in _SIGNS.items() if group is not None and sign in group]
-    reason = f": the name of group {group!r} has {listed(signs)} in it" if signs else ""
     named = listed(sorted({row.broker for row in rows if row.broker})) or "the broker"
     return RULE.finding(
         Severity.WARNING,
         group,
-        f"{lines}{reason}.",
+        f"Group {group!r} breaks the metrics of {named} by {listed(signs)} in its name: {lines}."
+        if signs
+        else f"{lines}.",
         why=f"Prometheus drops the whole scrape for one such line, so all metrics of {named} are missing. "
         "The series stay until the broker is restarted.",
         evidence=[Evidence.of(row, row.text) for row in rows[:_MOST_QUOTES]],

@@ -143,13 +143,14 @@ def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
     members = {row.member for row in stale}
     names = {name for row in stale for name in row.names}
     period = Period.of(stale)
-    belong = "belonged" if period.is_over else "belongs" if len(names) == 1 else "belong"
+    are = ("was", "were") if period.is_over else ("is", "are")
+    owner = f"owner {are[0]}" if len(members) == 1 else f"owners {are[1]}"
     ended = f" for up to {duration(period.longest_ms)}" if period.is_over else ""
     return RULE.finding(
         Severity.NOTICE if period.is_over else Severity.WARNING,
         case.group,
-        f"In group {case.group}, {places(names)} {belong} to {people(case, members)}{ended}, of which "
-        "nothing was heard.",
+        f"In group {case.group}, {places(names)} {are[len(names) > 1]} read by nobody{ended}: the {owner} "
+        f"dead, stopped or cut off ({people(case, members)}).",
         why="Nobody reads these partitions, and no other member can claim them, until ZooKeeper expires the "
         "session of the owner.",
         evidence=[quote for row in stale for quote in row.evidence][:_MOST_QUOTES],

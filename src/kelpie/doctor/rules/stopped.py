@@ -112,7 +112,7 @@ def _judge_share(case: Case) -> Judgement:
         Severity.WARNING,
         case.group,
         f"Share group {case.group} has stopped: it has no members; {records(total)} wait in {some(names)}, "
-        f"and none was done for {duration(case.cluster.now - min(since))} at least.",
+        f"and none was acknowledged for {duration(case.cluster.now - min(since))} at least.",
         why="Nobody reads these records, and they are deleted when the retention of their topic is over.",
         evidence=[each for track in waiting[:4] for each in track.evidence] + words.state_evidence(case),
         remedies=[

@@ -42,7 +42,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.zookeeper.timeouts import Timeouts, timeouts
 from kelpie.doctor.zookeeper.words import people
-from kelpie.model.words import counted, duration
+from kelpie.model.words import duration
 
 SETTINGS = "the settings of its consumers: their .properties files, or their logs from the start on"
 _MARGIN_MS = 2_000
@@ -63,7 +63,7 @@ def _finding(case: Case, rows: Sequence[Timeouts], session_ms: int, total: int) 
     worst = min(rows, key=lambda row: row.waits_ms)
     needed = ceil((session_ms + _MARGIN_MS) / max(1, worst.backoff_ms)) + 1
     whom = (
-        f"all {counted(total, 'consumer')}"
+        ("both consumers" if total == 2 else f"all {total} consumers")
         if len(rows) == total and total > 1
         else people(case, [row.member for row in rows])
     )

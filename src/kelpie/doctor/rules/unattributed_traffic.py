@@ -104,11 +104,13 @@ def _now(cluster: ClusterView, cases: Sequence[Case], suspected: Suspects, lost:
         summary = f"{amount} of {where} were counted to no group since the broker was started again"
     else:
         summary = f"{amount} of {where} were counted to no group at some time since the broker was started"
-    owner = f"; group {group} has {'it' if len(shown) == 1 else 'them'} assigned" if group is not None else ""
+    if group is not None:
+        these = "this partition" if len(partitions) == 1 else "these partitions"
+        summary = f"Group {group} is probably counted too low: {summary}, and no other group has {these}"
     return RULE.finding(
         Severity.WARNING if growing else Severity.NOTICE,
         group,
-        f"{summary}{owner}.",
+        f"{summary}.",
         why="The consumption of some group is shown too low by as much. "
         + (
             "It goes on as long as the consumers keep their connections."

@@ -93,7 +93,7 @@ def _found(case: Case, lines: LogLines) -> Finding:
         lines.severity(Severity.WARNING),
         case.group,
         f"Group {case.group} refused commits of {lines.who}, which had been thrown out"
-        f"{f': {errors}' if errors else ''}; {counted(len(lines.events), 'line')}, the last at "
+        f"{f': {errors}' if errors else ''}; {counted(len(lines.events), 'log line')}, the last at "
         f"{moment(lines.last)}.{because}",
         why="What it read since its last accepted commit is read and processed again by another member.",
         evidence=lines.evidence,
