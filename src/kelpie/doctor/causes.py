@@ -68,6 +68,7 @@ CAUSES = (
     Explanation("KLP205", (*_REBALANCING, "KLP204", "KLP210", *_NOT_READING), Same.GROUP),
     Explanation("KLP206", ("KLP202", *_NOT_READING), Same.GROUP),
     Explanation("KLP213", _NOT_READING, Same.GROUP),
+    Explanation("KLP601", _NOT_READING, Same.GROUP),
     Explanation("KLP211", ("KLP301", *_NOT_READING), Same.PARTITION, whenever=True),
     Explanation("KLP201", ("KLP210", *_NOT_READING), Same.GROUP),
     Explanation("KLP202", _NOT_READING, Same.GROUP),

@@ -43,6 +43,8 @@ class EventKind(StrEnum):
     """A record that the consumer could not read or process; topic, partition and offset say which."""
     SESSION_TIMEOUT_REFUSED = "session-timeout-refused"
     """INVALID_SESSION_TIMEOUT: the member's session timeout is outside of what the broker allows."""
+    VERSION_UNSUPPORTED = "version-unsupported"
+    """No version of a request in common: details "request", "client" and "broker" ("2 to 9")."""
     CONSUMED = "consumed"
     """A line that shows that records arrive."""
 

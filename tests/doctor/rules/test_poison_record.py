@@ -66,8 +66,8 @@ def test_a_record_that_logs_name_again_and_again_is_told_with_its_place() -> Non
     finding = found(judge(case))
     assert finding.severity is Severity.WARNING
     assert finding.summary == (
-        "Group billing cannot get over the record at offset 700 of orders-0: app-1 failed there 2 times, the "
-        "last at 2027-01-15 07:59:00 UTC."
+        "Group billing cannot get over the record at offset 700 of orders-0: it failed there 2 times, the "
+        "last at 2027-01-15 07:59:00 UTC (log of app-1)."
     )
     assert finding.remedies[0].command.split() == PEEK
     assert not any("reset" in remedy.command for remedy in finding.remedies)

@@ -114,14 +114,14 @@ def _named_by_logs(case: Case, places: dict[Place, list[Event]]) -> Finding:
     return RULE.finding(
         Severity.CRITICAL if waits else lines.severity(Severity.WARNING),
         case.group,
-        f"Group {case.group} cannot get over the record at offset {offset} of {name}: {lines.who} failed "
-        f"there {lines.how_often}{lag}.{more}",
+        f"Group {case.group} cannot get over the record at offset {offset} of {name}: it failed there "
+        f"{lines.how_often} (log of {lines.who}){lag}.{more}",
         why=f"Each consumer that gets {name} meets the same record: {events[-1].reason}.",
         evidence=[
             *lines.evidence,
             *words.evidence_of(*track.standing[-1:], track.end, name=name),
         ],
-        remedies=_remedies(case, name, offset),
+        remedies=_remedies(case, name, offset, is_named=True),
         partitions=sorted({place[0] for place in places}),
         members=lines.names,
         since=lines.first,
@@ -188,7 +188,7 @@ def _told_by_positions(case: Case, track: Track, holder: Member, moved: Track) -
             *words.evidence_of(track.standing[0], track.standing[-1], track.end, name=track.name),
             *words.evidence_of(*moved.points[-2:], name=moved.name),
         ],
-        remedies=_remedies(case, track.name, track.offset),
+        remedies=_remedies(case, track.name, track.offset, is_named=False),
         partitions=[track.name],
         members=[holder.member_id],
         since=since,
@@ -196,11 +196,11 @@ def _told_by_positions(case: Case, track: Track, holder: Member, moved: Track) -
     )
 
 
-def _remedies(case: Case, name: TopicPartition, offset: int) -> list[Remedy]:
+def _remedies(case: Case, name: TopicPartition, offset: int, *, is_named: bool) -> list[Remedy]:
+    later = " It may also be a later one of the same batch: the consumer's log names it."
     return [
         Remedy(
-            f"See the record at {offset} first: its size, headers and bytes. It may also be a later one of "
-            "the same batch; the consumer's log names it.",
+            f"See the record at {offset} first: its size, headers and bytes.{'' if is_named else later}",
             commands.peek(case.cluster, name, offset),
         ),
         Remedy(

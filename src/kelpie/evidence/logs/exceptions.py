@@ -29,6 +29,7 @@ NAMES = (
     "Record batch for partition ",
     "Exception caught during Deserialization",
     "[Partition=Offset]",
+    " with version in range [",
     " exhausted for ",
 )
 """One of these is in each entry that means something here."""
@@ -46,6 +47,10 @@ _UNREADABLE = re.compile(
     r"|exhausted for (?P<spring>\S+?-\d{1,9})@(?P<spring_offset>\d{1,19})"
 )
 """A record that the Java consumer, Kafka Streams or the error handler of Spring could not get over."""
+_VERSIONS = re.compile(
+    r"does not support (?P<request>\w+) with version in range \[(?P<client>\d{1,4},\d{1,4})\]\. "
+    r"The supported range is \[(?P<broker>\d{1,4},\d{1,4})\]"
+)
 _FORMS = {
     "error during syncedRebalance": "watcher",
     "Error handling event ZkEvent[New session event": "new session",
@@ -62,6 +67,10 @@ def find_exception(message: Message) -> Sequence[Meaning] | None:
     unreadable = _UNREADABLE.search(text)
     if unreadable is not None:
         return [_record_unreadable(unreadable)]
+    versions = _VERSIONS.search(text)
+    if versions is not None:
+        found = {name: value.replace(",", " to ") for name, value in versions.groupdict().items()}
+        return [Meaning(Kind.VERSION_UNSUPPORTED, {"reason": versions[0]}, found)]
     match = _CLASS.search(text)
     if match is None:
         return None

@@ -111,6 +111,18 @@ class JavaLog:
             "ERROR",
         )
 
+    def could_not_speak(
+        self, request: str, own: tuple[int, int], theirs: tuple[int, int], now: Instant
+    ) -> None:
+        """It has no version of a request in common with a broker."""
+        self._write(
+            "Polling failed: org.apache.kafka.common.errors.UnsupportedVersionException: The node does not "
+            f"support {request} with version in range [{own[0]},{own[1]}]. The supported range is "
+            f"[{theirs[0]},{theirs[1]}].",
+            now,
+            "ERROR",
+        )
+
     def _joined(self, join: AskToJoin, joined: Joined, now: Instant) -> None:
         if not joined.error:
             self._protocol = joined.protocol or ""
