@@ -17,6 +17,8 @@ _FAMILIES = {
     "2": "Membership and rebalances",
     "3": "Positions and offsets",
     "4": "Traffic by group",
+    "5": "Groups in ZooKeeper",
+    "6": "Clients",
 }
 
 
