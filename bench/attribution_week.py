@@ -20,7 +20,7 @@ from kelpie.pipeline.storage.lake import Lake
 
 PARTITIONS = 650
 LEAST_RIGHT = 0.999
-MOST_FOR_TWICE = 2.1
+MOST_FOR_TWICE, MOST_MEMORY_FOR_TWICE = 2.1, 1.15
 DUCKDB, POLARS = "duckdb", "polars"
 PEERS = {
     DUCKDB: """
@@ -121,6 +121,7 @@ def measure(partitions: int = PARTITIONS) -> tuple[list[list[str]], list[Ratio]]
     further = (whole - half) / (own.cpu_s - half_cost.cpu_s) / 1e6
     rows.append(["further samples, once all is started", "", "", f"{further:.2f}", "", ""])
     assert doubling <= MOST_FOR_TWICE, f"twice as many samples cost {doubling:.2f} times as much"
+    assert memory <= MOST_MEMORY_FOR_TWICE, f"twice as many samples need {memory:.2f} times the memory"
     return rows, [Ratio("attribution-week", each.cpu_s / own.cpu_s, peer) for peer, each in peers.items()]
 
 

@@ -10,7 +10,8 @@ commit_timeline, each once, and write what counts for each day into a folder of 
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kelpie.pipeline.tables.table import DAY
+from kelpie.pipeline.traffic.buckets import Bucket, batches, buckets
 from kelpie.pipeline.traffic.day import Day
 from kelpie.pipeline.traffic.evidence_rows import COMMITTED, EVIDENCE, GRACE_US, known_as
 from kelpie.pipeline.traffic.growth import Numbers, codes
@@ -61,26 +63,46 @@ def places(files: Iterable[str]) -> pa.Table:
 
 def split_commits(file: str, by_day: dict[str, pa.Table], folder: str) -> None:
     """Writes those commits of a file of commit_timeline that say something of the places of a day."""
-    rows = pq.read_table(
-        file, columns=[*_POSITION, *_COMMIT], read_dictionary=["group", "topic"], partitioning=None
-    )
+    pairs = {day: _pairs(table) for day, table in by_day.items()}
+    numbers = {
+        place: number for number, place in enumerate({place for day in pairs.values() for place in day})
+    }
+    spans = {
+        day: _spans(by_day[day], [numbers[place] for place in pairs[day]], len(numbers)) for day in by_day
+    }
+    writers: dict[str, pq.ParquetWriter] = {}
+    with ExitStack() as opened:
+        for commits in batches([file], [*_POSITION, *_COMMIT], ["group", "topic"]):
+            for day, rows in _of_days(commits, numbers, spans):
+                if day not in writers:
+                    path = Path(folder, COMMITS, f"{DAY}={day}", f"{uuid.uuid4()}.parquet")
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    writers[day] = opened.enter_context(pq.ParquetWriter(path, EVIDENCE, compression="zstd"))
+                writers[day].write_table(rows)
+
+
+def _spans(places: pa.Table, own: list[int], count: int) -> tuple[Numbers, Numbers]:
+    """The time that counts for each place on a day, by number; none for places of other days, and none."""
+    first, last = np.full(count + 1, _NEVER), np.full(count + 1, _ALWAYS)
+    chosen = np.array(own, np.int64)
+    first[chosen], last[chosen] = places["first"].to_numpy(), places["last"].to_numpy()
+    return first, last
+
+
+def _of_days(
+    rows: pa.Table, numbers: dict[tuple[str, int], int], spans: dict[str, tuple[Numbers, Numbers]]
+) -> Iterator[tuple[str, pa.Table]]:
+    """The evidence of each day among some commits."""
     moved = (pc.field("advance") > 0) | pc.field("previous_offset").is_null()
     rows = rows.filter(pc.field("offset").is_valid() & pc.field("committed").is_valid() & moved)
     ended = rows["committed"].cast(pa.int64()).to_numpy()
     before = rows["previous_committed"].cast(pa.int64()).fill_null(-1).to_numpy()
     began = np.where(before < 0, ended - _FIRST_COMMIT_US, np.minimum(before, ended))
-    numbers = {
-        place: number
-        for number, place in enumerate({place for table in by_day.values() for place in _pairs(table)})
-    }
     number = _numbers(rows, numbers)
-    for day, table in by_day.items():
-        first, last = np.full(len(numbers) + 1, _NEVER), np.full(len(numbers) + 1, _ALWAYS)
-        own = np.array([numbers[place] for place in _pairs(table)], np.int64)
-        first[own], last[own] = table["first"].to_numpy(), table["last"].to_numpy()
+    for day, (first, last) in spans.items():
         chosen = np.flatnonzero((ended >= first[number]) & (began <= last[number]))
         if len(chosen):
-            _write(Path(folder, COMMITS, f"{DAY}={day}"), _committed(rows, began, ended, chosen))
+            yield day, _committed(rows, began, ended, chosen)
 
 
 def _pairs(places: pa.Table) -> list[tuple[str, int]]:
@@ -117,23 +139,25 @@ def _committed(rows: pa.Table, began: Numbers, ended: Numbers, chosen: Numbers) 
     ).cast(EVIDENCE)
 
 
-def _write(folder: Path, rows: pa.Table) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, folder / f"{uuid.uuid4()}.parquet", compression="zstd")
-
-
-def about(day: Day) -> pa.Table:
-    """The evidence for the places of a day. Assignments are cut to the time that counts, so that one that
-    goes on is the same evidence tomorrow.
+def about(day: Day, bucket: Bucket) -> pa.Table:
+    """The evidence for the places of a day that are in a bucket. Assignments are cut to the time that counts,
+    so that one that goes on is the same evidence tomorrow.
     """
     assert day.places is not None
-    folder = Path(day.evidence)
-    commits = _tables((folder / COMMITS / f"{DAY}={day.day}").glob("*.parquet"))
-    owners = pa.concat_tables([EVIDENCE.empty_table(), *_tables((folder / OWNERS).glob("*.parquet"))])
-    numbers = {place: number for number, place in enumerate(_pairs(day.places))}
-    number = _numbers(owners, numbers)
-    first = np.append(day.places["first"].to_numpy(), _NEVER)[number]
-    last = np.append(day.places["last"].to_numpy(), _ALWAYS)[number]
+    folder, places = Path(day.evidence), bucket.chosen(day.places)
+    numbers = {place: number for number, place in enumerate(_pairs(places))}
+    first = np.append(places["first"].to_numpy(), _NEVER)
+    last = np.append(places["last"].to_numpy(), _ALWAYS)
+    parts = [EVIDENCE.empty_table()]
+    for owners in _rows(folder / OWNERS):
+        number = _numbers(owners, numbers)
+        parts.append(_cut(owners, first[number], last[number]))
+    parts += [bucket.chosen(commits) for commits in _rows(folder / COMMITS / f"{DAY}={day.day}")]
+    return pa.concat_tables(parts).combine_chunks()
+
+
+def _cut(owners: pa.Table, first: Numbers, last: Numbers) -> pa.Table:
+    """Those assignments that were within a time, and no more of them."""
     began, ended = (owners[name].cast(pa.int64()).to_numpy() for name in ("began", "ended"))
     chosen = np.flatnonzero((ended >= first) & (began <= last))
     cut = owners.take(pa.array(chosen))
@@ -141,20 +165,21 @@ def about(day: Day) -> pa.Table:
     for name, bound in (("began", np.maximum(began, first)), ("ended", np.minimum(ended, last))):
         place = EVIDENCE.get_field_index(name)
         cut = cut.set_column(place, EVIDENCE.field(name), pa.array(bound[chosen]).cast(moment))
-    return pa.concat_tables([cut.cast(EVIDENCE), *commits]).combine_chunks()
+    return cut.cast(EVIDENCE)
 
 
 def digest(day: Day) -> str:
     """What stands for the evidence of a day, in whatever order its rows were written."""
-    rows = about(day).sort_by([(name, "ascending") for name in EVIDENCE.names]).combine_chunks()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, EVIDENCE) as stream:
-        stream.write_table(rows)
-    return hashlib.sha256(sink.getvalue()).hexdigest()
+    together = hashlib.sha256()
+    for bucket in buckets(day.files):
+        rows = about(day, bucket).sort_by([(name, "ascending") for name in EVIDENCE.names]).combine_chunks()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, EVIDENCE) as stream:
+            stream.write_table(rows)
+        together.update(sink.getvalue())
+    return together.hexdigest()
 
 
-def _tables(files: Iterable[Path]) -> Sequence[pa.Table]:
-    return [
-        pq.read_table(file, columns=EVIDENCE.names, partitioning=None).cast(EVIDENCE)
-        for file in sorted(files)
-    ]
+def _rows(folder: Path) -> Iterator[pa.Table]:
+    files = sorted(folder.glob("*.parquet"))
+    return (rows.cast(EVIDENCE) for rows in batches(files, EVIDENCE.names))

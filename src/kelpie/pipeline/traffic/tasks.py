@@ -1,10 +1,11 @@
 """What tasks do for one day of traffic: read Parquet files, compute with columns, write Parquet files.
 
 A day may be larger than memory: samples are read in slices of time, and the last scrapes of a slice are
-carried over to the next one. These run in workers; the driver commits the files that they name.
+carried over to the next one; what has no group is judged some partitions at a time. These run in workers; the
+driver commits the files that they name.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from kelpie.cluster.mappings import MappingHistory
 from kelpie.pipeline.storage.parquet import NewFile, Writer
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.table import DAY, HOW
+from kelpie.pipeline.traffic.buckets import Bucket, batches, buckets
 from kelpie.pipeline.traffic.day import Day, Written
 from kelpie.pipeline.traffic.evidence import about
 from kelpie.pipeline.traffic.gaps import Gap, explained, gaps, joined
@@ -27,9 +29,7 @@ from kelpie.pipeline.traffic.verdicts import (
     COUNTED,
     EXACT,
     UNKNOWN,
-    Place,
     attribute,
-    strangers_in,
 )
 
 ROWS_AT_ONCE = 500_000
@@ -114,27 +114,21 @@ def grow(day: Day) -> Written:
 def judge(day: Day, mappings: MappingHistory) -> Written:
     """Writes whose the unattributed deltas are, and the gaps."""
     writers = {how: _writer(day, _ATTRIBUTED.name, **{HOW: how}) for how in (EXACT, APPORTIONED, UNKNOWN)}
-    evidence, steady = about(day), _going_on(day)
-    strangers = frozenset[Place]()
-    if sum(pq.read_metadata(file).num_rows for file in day.files) > ROWS_AT_ONCE:
-        strangers = strangers.union(*(strangers_in(deltas, evidence) for deltas in _settled(day, steady)))
-    pieces: list[Gap] = []
-    for deltas in _settled(day, steady):
-        attributed = attribute(deltas, evidence, strangers)
+    steady = _going_on(day)
+    found: list[Gap] = []
+    for bucket in buckets(day.files):
+        deltas = settled(_deltas(day.files, bucket), steady)
+        attributed = attribute(deltas, about(day, bucket))
         for how, writer in writers.items():
             rows = attributed.rows.filter(pc.field(HOW).cast(pa.string()) == how)
             writer.write(rows.drop_columns([HOW]), {})
-        pieces = joined([*pieces, *gaps(deltas, attributed)])
+        found += gaps(deltas, attributed)
     gap = _writer(day, _GAP.name)
-    rows = [explained(piece, mappings) for piece in pieces]
+    rows = [explained(piece, mappings) for piece in joined(found)]
     schema = pa.schema([field for field in _GAP.schema if field.name not in _GAP.partitions])
     gap.write(pa.Table.from_pylist(rows, schema), {})
     files = [file for writer in writers.values() for file in writer.close()]
     return {_ATTRIBUTED.name: files, _GAP.name: gap.close()}
-
-
-def _settled(day: Day, steady: pa.Array) -> Iterator[pa.Table]:
-    return (settled(deltas, steady) for deltas in _deltas(day.files))
 
 
 def _opening(before: Sequence[Sequence[str]]) -> pa.Table:
@@ -181,18 +175,10 @@ def _read(
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def _deltas(files: Sequence[str]) -> Iterator[pa.Table]:
-    """Unattributed deltas, some at a time."""
-    waiting: list[pa.Table] = []
-    for name in files:
-        with pq.ParquetFile(name, read_dictionary=["broker", "topic", "label"]) as file:
-            for number in range(file.num_row_groups):
-                waiting.append(file.read_row_group(number, use_threads=False))
-                if sum(table.num_rows for table in waiting) >= ROWS_AT_ONCE:
-                    yield pa.concat_tables(waiting).unify_dictionaries()
-                    waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting).unify_dictionaries()
+def _deltas(files: Sequence[str], bucket: Bucket) -> pa.Table:
+    """The unattributed deltas of some partitions."""
+    parts = [bucket.chosen(rows) for rows in batches(files, names=["broker", "topic", "label"])]
+    return pa.concat_tables(parts).unify_dictionaries()
 
 
 def _micros(at: datetime) -> int:

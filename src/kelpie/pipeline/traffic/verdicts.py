@@ -41,8 +41,6 @@ _TOLERANCE = 1.05
 _WHOLE = 1 << 30
 """Weights are whole numbers that add up to about this."""
 
-Place = tuple[str, int]
-"""A partition: its topic, as clients name it, and its number."""
 Fractions = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
@@ -110,21 +108,14 @@ class _Claims:
         return begun, np.where(goes_on, share * self.amount[last], 0.0)
 
 
-def attribute(deltas: pa.Table, evidence: pa.Table, strangers: frozenset[Place] = frozenset()) -> Attributed:
+def attribute(deltas: pa.Table, evidence: pa.Table) -> Attributed:
     """`deltas`: rows of unattributed_traffic; `evidence`: as `evidence_rows` declares.
-
-    `strangers`: partitions of which other deltas of the day show that a stranger reads them.
+    All deltas of a partition on a day are needed: one of them may show that a stranger reads it.
     """
     deltas = deltas.combine_chunks()
     weighing = _Weighing(deltas, evidence.combine_chunks())
-    how, pairs, weights = weighing.decide(strangers)
+    how, pairs, weights = weighing.decide()
     return _shared(deltas, weighing, how, pairs, weights)
-
-
-def strangers_in(deltas: pa.Table, evidence: pa.Table) -> frozenset[Place]:
-    """Partitions with a delta that no candidate can have fetched."""
-    weighing = _Weighing(deltas.combine_chunks(), evidence.combine_chunks())
-    return weighing.places(weighing.is_strangers)
 
 
 class _Weighing:
@@ -132,7 +123,6 @@ class _Weighing:
 
     def __init__(self, deltas: pa.Table, evidence: pa.Table) -> None:
         self.count = deltas.num_rows
-        self._deltas = deltas
         self._messages = deltas["messages"].to_numpy()
         self._began = deltas["began"].cast(pa.int64()).fill_null(-1).to_numpy()
         self._ended = deltas["ended"].cast(pa.int64()).to_numpy()
@@ -231,19 +221,12 @@ class _Weighing:
         strange: Flags = self._is_timed & (self._left == 0)
         return strange
 
-    def places(self, chosen: Flags) -> frozenset[Place]:
-        """The partitions of some deltas."""
-        _, firsts = np.unique(self._place[chosen], return_index=True)
-        rows = self._deltas.select(["topic", "partition"]).take(pa.array(np.flatnonzero(chosen)[firsts]))
-        topics = map(known_as, rows["topic"].cast(pa.string()).to_pylist())
-        return frozenset(zip(topics, rows["partition"].to_pylist(), strict=True))
-
-    def decide(self, strangers: frozenset[Place]) -> tuple[Numbers, Flags, Fractions]:
+    def decide(self) -> tuple[Numbers, Flags, Fractions]:
         """For each delta its verdict (0 exact, 1 apportioned, 2 unknown); the pairs that share; weights."""
         began, ended = self._began[self.delta], self._ended[self.delta]
         throughout = self._assigned.within(self._claim, began, ended) >= ended - began - 0.5
         advanced = self._commits.within(self._claim, began, ended)
-        sure = self._alone & throughout & ~self._is_shared(strangers)[self.delta]
+        sure = self._alone & throughout & ~self._is_shared[self.delta]
         sure &= ~self._is_exceeded(sure, advanced)
         certain = np.bincount(self.delta[sure], minlength=self.count) > 0
         weights = np.where(self._can, np.maximum(advanced - self._counted, 0.0), 0.0)
@@ -255,19 +238,10 @@ class _Weighing:
         how = np.where(certain, 0, np.where(total > 0, 1, 2))
         return how, weights > 0, weights
 
-    def _is_shared(self, strangers: frozenset[Place]) -> Flags:
+    @property
+    def _is_shared(self) -> Flags:
         """Whether a stranger reads the partition of a delta on this day."""
-        shared_places = np.unique(self._place[self.is_strangers])
-        shared: Flags = np.isin(self._place, shared_places)
-        if strangers:
-            topic, topics = codes(self._deltas["topic"])
-            partition = self._deltas["partition"].to_numpy()
-            most = int(partition.max(initial=0)) + 1
-            is_known = np.zeros(len(topics) * most, bool)
-            for place, each in enumerate(topics):
-                numbers = [number for name, number in strangers if name == known_as(each) and number < most]
-                is_known[place * most + np.array(numbers, np.int64)] = True
-            shared |= is_known[topic * most + partition]
+        shared: Flags = np.isin(self._place, np.unique(self._place[self.is_strangers]))
         return shared
 
     def _is_exceeded(self, sure: Flags, advanced: Fractions) -> Flags:
