@@ -11,6 +11,8 @@ READERS = frozenset({"eager", "cooperative", "static", "kip848", "manual", "tran
 OTHERS = frozenset({"committed", "compacted", "quiet"})
 """They read a topic written in transactions, a compacted one with gaps, and a quiet one."""
 KINDS_OF_GROUPS = READERS | OTHERS
+_WITH_RECORDS = KINDS_OF_GROUPS - {"quiet"}
+"""For which records are written all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ def topic_created_again(world: World) -> None:
 
 
 def all_stopped(world: World) -> None:
+    """No member runs any more, for longer than any session; a transaction stays open until its timeout."""
     for number in (0, 1):
         world.pause(number)
     world.let_pass(60)
@@ -106,6 +109,11 @@ SITUATIONS = {
         Situation("partitions-added", partitions_added),
         Situation("topic-deleted", topic_deleted, {"KLP315": READERS}, {"KLP315": READERS}),
         Situation("topic-created-again", topic_created_again, {"KLP314": READERS}, {"KLP314": READERS}),
-        Situation("all-stopped", all_stopped),
+        Situation(
+            "all-stopped",
+            all_stopped,
+            {"KLP310": _WITH_RECORDS, "KLP307": frozenset({"transactional"})},
+            {"KLP310": _WITH_RECORDS},
+        ),
     )
 }
