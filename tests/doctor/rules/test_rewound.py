@@ -48,6 +48,17 @@ def test_what_is_still_ahead_is_counted() -> None:
     assert "by a consumer or a tool" in finding.summary
 
 
+def test_commits_that_arrive_late_are_no_rewind_yet() -> None:
+    """Near miss: after a failover older commits are sent again. If it lasts, or a tool did it, it is one."""
+    state = a_state("Stable", a_member("app-1", 0))
+    late = [*READ, *commits((NOW - 400, 2998), (NOW - 200, 2997), leader_epoch=2)]
+    assert "a second look" in missing(judge(a_case(commits=late, states=[state], history_from=NOW - HOUR)))[0]
+    lasting = [*READ, *commits((NOW - 6 * SECOND, 2998), (NOW - 200, 2999), leader_epoch=2)]
+    assert found(judge(a_case(commits=lasting, states=[state], history_from=NOW - HOUR)))
+    by_tool = [*READ, *commits((NOW - 400, 2998))]
+    assert found(judge(a_case(commits=by_tool, states=[state], history_from=NOW - HOUR)))
+
+
 def test_what_has_been_regained_is_over() -> None:
     """Near miss: it is past where it was."""
     history = [*READ, *commits((NOW - MINUTE, 0), (NOW, 3000))]

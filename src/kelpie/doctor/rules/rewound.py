@@ -12,8 +12,10 @@ commit without a leader epoch after commits that had one was made by a tool
 (kafka-consumer-groups --reset-offsets, kelpie reset), otherwise by a consumer
 that called seek, or by one that did not know that it had lost the
 partition. Offsets that were removed in between (KLP302, or deleted by hand)
-begin anew. A log that ends before the highest offset, or whose leader epoch went
-back, is another log (KLP304), and nothing is read again.
+begin anew. A commit by a member that is younger than 5 s is undetermined: when the
+coordinator moves, older commits may arrive last. A log that ends before the highest
+offset, or whose leader epoch went back, is another log (KLP304), and nothing is
+read again.
 
 What it needs: the right to read __consumer_offsets, or two surveys between which the
 offset went back. Without both it is undetermined. Share groups have no committed
@@ -48,6 +50,11 @@ from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import moment
 
+_LATE_MS = 5_000
+"""When a coordinator moves, consumers send the commits that were under way again, in any order (seen with
+librdkafka: 49, then 47 and 46 within 400 ms, and 56 a second later).
+"""
+
 
 class Rewind(NamedTuple):
     name: TopicPartition
@@ -79,11 +86,20 @@ def judge(case: Case) -> Judgement:
         if name not in abandoned and not case.is_gone(name)
     ]
     rewinds = [rewind for track in tracks if (rewind := rewound(track)) is not None]
+    lasting = [rewind for rewind in rewinds if not _may_be_late(case, rewind)]
+    if lasting:
+        return _found(case, lasting)
     if rewinds:
-        return _found(case, rewinds)
+        return undetermined(SECOND_LOOK)
     if case.history_from is None and not any(len(track.points) > 1 for track in tracks):
         return undetermined(HISTORY, SECOND_LOOK)
     return ABSENT
+
+
+def _may_be_late(case: Case, rewind: Rewind) -> bool:
+    """Whether older commits of its members may have arrived last; then the next commit makes it good."""
+    by_member = rewind.back.is_commit and rewind.back.leader_epoch >= 0 and bool(case.members)
+    return by_member and case.cluster.now - rewind.back.at < _LATE_MS
 
 
 def rewound(track: Track) -> Rewind | None:
