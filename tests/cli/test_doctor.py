@@ -162,7 +162,7 @@ def test_commands_reach_the_cluster_as_the_doctor_did(
     properties = tmp_path / "admin.properties"
     properties.write_text("client.id=night-shift\n")
     _break(cluster, doctor, wait_until)
-    _, page = doctor("--command-config", str(properties))
+    _, page = doctor("--full", "--command-config", str(properties))
     lines = [line.strip() for line in page.splitlines() if line.strip().startswith("$ ")]
     assert any(line.startswith("$ kelpie rehome") for line in lines)
     assert all(f" --command-config {properties}" in line for line in lines)
