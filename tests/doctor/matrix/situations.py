@@ -104,12 +104,7 @@ SITUATIONS = {
             "for its coordinator, and patience for a failover ends as soon as all brokers are there",
         ),
         Situation("broker-killed", broker_killed),
-        Situation(
-            "member-redeployed",
-            member_redeployed,
-            known_fault="KLP208 for a moment: between the two rebalances of cooperative-sticky, partitions "
-            "that were revoked are assigned to nobody, and the group is Stable",
-        ),
+        Situation("member-redeployed", member_redeployed),
         Situation("member-paused", member_paused),
         Situation("partitions-added", partitions_added),
         Situation("topic-deleted", topic_deleted, {"KLP315": READERS}, {"KLP315": READERS}),

@@ -1,16 +1,18 @@
 """KLP208: one has much, another has little."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kelpie.cluster.picture import build_cluster
 from kelpie.doctor.balance import fair_share
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.lopsided_assignment import judge
 from kelpie.model.names import TopicPartition
-from kelpie.observations import Member
+from kelpie.observations import Member, Observations, PartitionView
 from tests.doctor.building import a_case, a_member, a_state, found, missing
 
 TOPICS = tuple(f"t-{number}" for number in range(6))
@@ -30,6 +32,16 @@ def test_range_over_many_small_topics() -> None:
     assert finding.severity is Severity.WARNING
     assert finding.members == ("app-1",)
     assert "cooperative-sticky,range" in finding.remedies[0].text
+
+
+def test_between_two_cooperative_rebalances_it_is_too_early_to_say() -> None:
+    """Near miss: app-1 gave half of the partitions up, and the next rebalance assigns them to app-2."""
+    members = (_member("app-1", "t-0", partitions=2), _member("app-2"))
+    state = replace(a_state("Stable", *members), protocol="cooperative-sticky")
+    views = [PartitionView("t-0", number, leader=1, replicas=(1,), in_sync=(1,)) for number in range(4)]
+    halfway, whole = (build_cluster(Observations(partitions=each)) for each in (views, views[:2]))
+    assert "a second look" in missing(judge(a_case(cluster=halfway, states=[state])))[0]
+    assert found(judge(a_case(cluster=whole, states=[state])))
 
 
 def test_somewhat_lopsided_is_worth_knowing() -> None:

@@ -17,7 +17,9 @@ ones. Share groups, applications of Kafka Streams (which balance tasks and keep 
 where it is) and workers of Kafka Connect are not judged.
 
 What it needs: the right to describe the group. Where the description has no
-subscriptions (Kafka's own tools do not print them) it is undetermined.
+subscriptions (Kafka's own tools do not print them) it is undetermined; also for a
+group of cooperative-sticky while a partition is assigned to nobody: its members give
+partitions up in one rebalance and get them in the next.
 
 What to do: with many topics, use cooperative-sticky or roundrobin instead of
 range, which deal out all partitions together; or give the topics a number of
@@ -35,6 +37,7 @@ from kelpie.doctor.balance import MUCH, fair_share, is_lopsided, is_uneven, load
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import describing, person_of, shortened
+from kelpie.doctor.position_words import SECOND_LOOK
 from kelpie.doctor.rule import Rule
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Member
@@ -57,12 +60,21 @@ def judge(case: Case) -> Judgement:
         return undetermined("what its members subscribe to and are assigned")
     if not is_uneven(state):
         return ABSENT
+    if state.protocol == "cooperative-sticky" and _is_under_way(case, state):
+        return undetermined(SECOND_LOOK)
     fair = fair_share(state)
     if fair is None:
         return undetermined(
             "how evenly so many topics could be dealt out to members of different subscriptions"
         )
     return _found(case, state, fair) if is_lopsided(state) else ABSENT
+
+
+def _is_under_way(case: Case, state: GroupState) -> bool:
+    """Cooperative members first give partitions up; a second rebalance, right after, assigns them."""
+    assigned = {name for member in state.members for name in member.assigned or ()}
+    topics = {topic for member in state.members for topic in member.subscribed or ()}
+    return any(name not in assigned for topic in topics for name in case.cluster.topics.get(topic, ()))
 
 
 def _found(case: Case, state: GroupState, fair: int) -> Finding:
