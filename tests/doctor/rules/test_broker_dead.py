@@ -48,9 +48,9 @@ def test_a_broker_that_stays_away_is_a_warning() -> None:
 def test_of_several_dead_brokers_the_one_that_loses_nothing_is_started_first() -> None:
     """At night the order matters: the other one may lack records."""
     rows = [a_view(0, -1, (2, 3), (3,)), a_view(1, -1, (3, 2), (), eligible=(3,)), a_view(2, 1, (1, 2), (1,))]
-    first, then = judged(a_cluster(*rows, dead=[2, 3])).remedies
-    assert first.text.startswith("Start broker 3 first: it may lead all 2 partitions that have no leader")
-    assert then.text.startswith("Find out why brokers 2 and 3 went")
+    (remedy,) = judged(a_cluster(*rows, dead=[2, 3])).remedies
+    assert "Begin with broker 3: it may lead all 2 partitions that have no leader" in remedy.text
+    assert remedy.text.startswith("Find out why brokers 2 and 3 stopped")
     unclean = {("broker", "unclean.leader.election.enable"): "true"}
     risky = judged(a_cluster(*rows, dead=[2, 3], settings=unclean)).remedies[0]
     assert "Keep broker 2 stopped until then" in risky.text
@@ -66,8 +66,9 @@ def test_several_brokers_are_named_if_no_single_one_suffices() -> None:
 def test_where_nobody_knows_what_was_in_sync_no_order_is_advised() -> None:
     """Kafka before 4 tells no in-sync replica of a partition without a leader in metadata."""
     rows = [a_view(0, -1, (2, 3), ()), a_view(1, 1, (1, 2), (1,))]
-    assert len(judged(a_cluster(*rows, dead=[2, 3])).remedies) == 1
-    assert len(judged(a_cluster(a_view(0, -1, (2,), (2,)), dead=[2])).remedies) == 1
+    for cluster in (a_cluster(*rows, dead=[2, 3]), a_cluster(a_view(0, -1, (2,), (2,)), dead=[2])):
+        (remedy,) = judged(cluster).remedies
+        assert "egin with" not in remedy.text
 
 
 def test_living_brokers_are_no_finding() -> None:

@@ -28,7 +28,7 @@ Reproduce: kelpie lab run broker-dead
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.health import UNCLEAN, not_dead_in_sync, succession_in
@@ -84,11 +84,11 @@ def _found(cluster: ClusterView, dead: Sequence[int]) -> Finding:
             *(Evidence.of(view, _described(view)) for view in [*leaderless, *last][:_MOST_EVIDENCE]),
         ],
         remedies=[
-            *_first(cluster, dead, leaderless),
             Remedy(
                 f"Find out why {numbered('broker', dead)} stopped, and start "
                 f"{'it' if len(dead) == 1 else 'them'}: replicas catch up by themselves."
-            ),
+                f"{_first(cluster, dead, leaderless)}"
+            )
         ],
         cause="brokers",
         brokers=dead,
@@ -98,25 +98,23 @@ def _found(cluster: ClusterView, dead: Sequence[int]) -> Finding:
     )
 
 
-def _first(
-    cluster: ClusterView, dead: Sequence[int], leaderless: Sequence[PartitionView]
-) -> Iterator[Remedy]:
-    """Which of several dead brokers to start first, so that no record is lost. Nothing if that is unknown."""
+def _first(cluster: ClusterView, dead: Sequence[int], leaderless: Sequence[PartitionView]) -> str:
+    """Which of several dead brokers to start first, so that no record is lost. Empty if that is unknown."""
     heirs = [succession_in(cluster, view) for view in leaderless]
     if len(dead) < 2 or not heirs or not all(heir.complete for heir in heirs):
-        return
+        return ""
     leads = Counter(node for heir in heirs for node in heir.to_start)
     if not leads:
-        return
+        return ""
     wholly = sorted(node for node, count in leads.items() if count == len(heirs))
     total = counted(len(heirs), "partition", "partitions")
     if wholly:
         all_of_them = "the partition that has" if len(heirs) == 1 else f"all {total} that have"
-        text = f"Start broker {listed(wholly, 'or')} first: it may lead {all_of_them} no leader"
+        text = f" Begin with broker {listed(wholly, 'or')}: it may lead {all_of_them} no leader"
         text += ", and nothing is lost."
     else:
         shares = [f"broker {node} may lead {count}" for node, count in leads.most_common()]
-        text = f"Of the {total} without a leader, {listed(shares)}: start these first, and nothing is lost."
+        text = f" Of the {total} without a leader, {listed(shares)}: begin with these, and nothing is lost."
     risky = sorted({node for heir in heirs if heir.allows_unclean for node in heir.incomplete} & set(dead))
     if risky:
         them = "it lacks" if len(risky) == 1 else "they lack"
@@ -124,7 +122,7 @@ def _first(
             f" Keep {numbered('broker', risky)} stopped until then: {UNCLEAN} is true, and where {them} "
             "records these would be lost."
         )
-    yield Remedy(text)
+    return text
 
 
 def _harm(leaderless: Sequence[PartitionView], last: Sequence[PartitionView]) -> str:
