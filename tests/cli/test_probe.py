@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kelpie.cli import probe
+from kelpie.cli import main, probe
 from kelpie.cli.command import CommandError
 from kelpie.client.consumer import Consumer
 from kelpie.client.settings import Settings
@@ -256,7 +256,7 @@ def test_options_that_cannot_be_are_refused(
 ) -> None:
     """By argparse, with status 64 and the choices that there are."""
     with pytest.raises(SystemExit) as ended:
-        _probe("-b", "127.0.0.1:1", *arguments)
+        main(["probe", "-b", "127.0.0.1:1", *arguments])
     assert ended.value.code == 64
     assert "error:" in capsys.readouterr().err
 

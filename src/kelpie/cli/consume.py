@@ -1,7 +1,7 @@
 """kelpie consume: reads topics as a member of a group, and says at each rebalance what it does and why.
 
-Exit status: 0 it ended as asked; 1 it failed, or --idle ended it before --max-messages; 64 the command was
-not understood, or nothing answered; 130 after Ctrl-C, 143 after SIGTERM.
+Exit status: 0 it ended as asked; 1 it failed, or --idle ended it before --max-messages; 3 nothing answered;
+64 the command was not understood; 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from kelpie.zookeeper.nodes import UnreadableNode
 
 _POLL_S = 0.5
 _MOST_RECORDS = 500
+_NOBODY_ANSWERED = 3
 _ZOOKEEPER_LIMIT_S = 10.0
 _EARLIEST = ResetPolicy.parse("earliest")
 
@@ -45,8 +46,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "is coordinated by Kafka; with --zookeeper by its members, as in Kafka 0.8 to 1.1, whose consumers "
         "can be in the same group. Says on standard error, at each rebalance, what it does and why. It joins "
         "the group, takes partitions from other members and commits offsets. Exit status: 0 it ended as "
-        "asked, 1 it failed, or --idle ended it before --max-messages, 64 the command was not understood or "
-        "nothing answered, 130 after Ctrl-C.",
+        "asked, 1 it failed, or --idle ended it before --max-messages, 3 nothing answered, 64 the command "
+        "was not understood, 130 after Ctrl-C.",
     )
     parser.set_defaults(run=_run)
     option(parser, "--group G", "the group to be a member of", required=True)
@@ -147,7 +148,7 @@ class _Run:
             try:
                 consumer = await opening
             except (ZooKeeperError, ClientError) as error:
-                raise _error(error) from None
+                raise _error(error, status=_NOBODY_ANSWERED) from None
             async with consumer:
                 is_complete = await self._read(consumer, output)
         except (ZooKeeperError, UnreadableNode, ConsumerError) as error:
