@@ -39,7 +39,14 @@ def _produce(cluster: SyncCluster, count: int) -> None:
 
 
 @pytest.fixture
-def groups(cluster: SyncCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Groups:
+def groups(
+    cluster: SyncCluster,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Groups:
+    monkeypatch.delenv("COLUMNS", raising=False)  # A file gets all columns.
+
     def run(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
         status = main(["groups", *arguments, "-b", cluster.bootstrap_servers, "--store", str(tmp_path)])

@@ -38,14 +38,14 @@ def test_what_is_not_there_is_named(
 ) -> None:
     """Before Spark is started, which takes longer than reading the message."""
     status, told = refused(capsys, "run", "--from", evidence, tmp_path / "nowhere", "--into", tmp_path / "t")
-    assert (status, told) == (2, f"kelpie pipeline: There is no {tmp_path / 'nowhere'}.\n")
+    assert (status, told) == (64, f"kelpie pipeline: There is no {tmp_path / 'nowhere'}.\n")
 
 
 def test_empty_folder_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Folders in it are no evidence either."""
     (tmp_path / "empty" / "deeper").mkdir(parents=True)
     status, told = refused(capsys, "run", "--from", tmp_path / "empty", "--into", tmp_path / "tables")
-    assert (status, told) == (2, f"kelpie pipeline: There is no file in {tmp_path / 'empty'}.\n")
+    assert (status, told) == (64, f"kelpie pipeline: There is no file in {tmp_path / 'empty'}.\n")
     assert not (tmp_path / "tables").exists()
 
 
@@ -219,7 +219,7 @@ def test_submit_refuses_what_spark_submit_would(
 ) -> None:
     """In words of its own, and before anything is packed."""
     status, said = refused(capsys, "submit", *words, "--", "--from", "/evidence", "--into", "/tables")
-    assert status in (2, 3)
+    assert status in (64, 3)
     assert told in said
 
 
@@ -227,7 +227,7 @@ def test_options_of_spark_belong_before_the_dashes(capsys: pytest.CaptureFixture
     """A driver that spark-submit has started cannot choose its master any more."""
     words = ["--from", "/evidence", "--into", "/tables", "--master", "yarn"]
     status, said = refused(capsys, "submit", "--master", "yarn", "--", *words)
-    assert (status, "belong before the --" in said) == (2, True)
+    assert (status, "belong before the --" in said) == (64, True)
 
 
 def test_options_of_run_are_checked_before_they_are_submitted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ _LATER = {
         *("DescribeClientQuotas", "AlterClientQuotas", "GetTelemetrySubscriptions", "PushTelemetry"),
     },
     "the inside of a cluster": {
-        *("WriteTxnMarkers", "AlterReplicaLogDirs", "DescribeQuorum", "UpdateFeatures", "UnregisterBroker"),
+        *("WriteTxnMarkers", "AlterReplicaLogDirs", "UpdateFeatures", "UnregisterBroker"),
         *("AddRaftVoter", "RemoveRaftVoter", "ListConfigResources"),
     },
 }
@@ -51,7 +51,7 @@ OffsetForLeaderEpoch 2-4, AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, EndTxn 0-
 DescribeConfigs 1-4, AlterConfigs 0-2, DescribeLogDirs 1-5, CreatePartitions 0-3, DeleteGroups 0-2,
 ElectLeaders 0-2, IncrementalAlterConfigs 0-1, AlterPartitionReassignments 0-1,
 ListPartitionReassignments 0, OffsetDelete 0, DescribeCluster 0-2, DescribeProducers 0,
-DescribeTransactions 0, ListTransactions 0-2, DescribeTopicPartitions 0
+DescribeTransactions 0, ListTransactions 0-2, DescribeTopicPartitions 0, DescribeQuorum 0-2
 """
 
 
@@ -75,13 +75,21 @@ def test_versions_are_those_of_the_release(kafka: Kafka, tool: Callable[..., Sai
     assert any(brokers[0][name] for name in LATER) == (kafka.kind == "real")
 
 
+def test_the_quorum_of_controllers_is_described(tool: Callable[..., Said]) -> None:
+    """Its leader's clock is what the doctor compares its own with."""
+    said = tool("kafka-metadata-quorum", "describe", "--status")
+    status = dict(line.split(":", 1) for line in said.stdout.splitlines() if ":" in line)
+    assert said.status == 0, said.stderr
+    assert int(status["LeaderId"]) >= 0
+    assert int(status["MaxFollowerLag"]) == 0
+
+
 @pytest.mark.parametrize(
     "command",
     [
         "kafka-acls --list",
         "kafka-configs --describe --entity-type users",
         "kafka-configs --describe --entity-type clients",
-        "kafka-metadata-quorum describe --status",
         "kafka-features upgrade --feature transaction.version=2",
     ],
 )
