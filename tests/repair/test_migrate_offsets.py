@@ -242,6 +242,7 @@ def test_kafkas_own_consumer_goes_on_where_that_of_zookeeper_stopped(
     status, plan = migrate("--topic", "orders")
     assert [row["offset"] for row in plan["details"]["offsets"]] == [7]
     assert "There is no topic __consumer_offsets yet" in plan["seen"][1]
+    assert "kelpie undo cannot take this back" in plan["warnings"][0]
     topics = cluster.tool("kafka-topics", "--list").stdout.split()
     assert "__consumer_offsets" not in topics, "a plan makes no topic"
     status, plan = migrate("--topic", "orders", "--apply")

@@ -144,6 +144,11 @@ class Coordinators:
         node = self.cluster.coordinator_of(group)
         return node is not None and await self._admin.can_delete_groups(node)
 
+    async def release_deletes_groups(self) -> bool:
+        """Whether a living broker knows how to delete groups, whichever coordinates them."""
+        node = next((node for node, broker in self.cluster.brokers.items() if broker.alive), None)
+        return node is not None and await self._admin.can_delete_groups(node)
+
 
 def _check_answer(what: str, rows: Rows[Any]) -> None:
     """Raises for what failed as a whole."""

@@ -31,6 +31,10 @@ from kelpie.repair.reset_targets import NewOffset, ToGiven, new_offset, scope
 from kelpie.repair.zookeeper_group import LIMIT_S, SourceGroup, read_group
 
 _SHOWN_MEMBERS = 5
+_FINAL = (
+    "Kafka has no group {} yet, and this release cannot delete one (1.1 and later can): kelpie undo cannot "
+    "take this back. Unused, the offsets expire after offsets.retention.minutes."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ async def migrate_offsets(nodes: Nodes, migration: Migration) -> Repair:
     is_new = goal.state is None or goal.state.state == ABSENT
     commit = GroupCommit("migrate-offsets", migration.name, changing, goal.committed, is_new)
     steps, actions = _steps(coordinators, migration, source, commit, title) if changing else ((), ())
+    is_final = bool(changing) and is_new and not await coordinators.release_deletes_groups()
     plan = Plan(
         "migrate-offsets",
         title if changing else f"Nothing to move: Kafka's group {migration.name} has all that can be moved.",
@@ -79,6 +84,7 @@ async def migrate_offsets(nodes: Nodes, migration: Migration) -> Repair:
         seen=tuple(_seen(coordinators.cluster, migration, source, goal, offsets)),
         tables=(offsets_table(offsets),) if offsets else (),
         warnings=(
+            *([_FINAL.format(migration.name)] if is_final else []),
             *(f"{skip.partition} is left out: {skip.reason}." for skip in skipped),
             *(f"{path} holds no offset, and is left out." for path in source.unreadable),
         ),
