@@ -119,7 +119,7 @@ def _is_not_text(word: str) -> bool:
 
 
 def _show_what_cannot_be_encoded() -> None:
-    """A terminal whose encoding lacks a sign gets its number, and no traceback."""
+    """Writes a character that the terminal cannot show as its code, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")

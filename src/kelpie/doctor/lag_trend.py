@@ -4,7 +4,7 @@ A `LagTrend` covers the looks of the last hours at which both the end of the log
 Shorter spans than `LEAST_MS` are those of a burst or of a pause, and give none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -44,10 +44,9 @@ class LagTrend(NamedTuple):
     @property
     def grows(self) -> bool:
         """It reads, but more slowly than producers write, from look to look."""
-        if len(self.lags) < _LEAST_LOOKS or self.reads <= 0 or self.writes < _CLEARLY * self.reads:
+        if self.reads <= 0 or self.writes < _CLEARLY * self.reads:
             return False
-        steps = [later >= earlier for earlier, later in pairwise(self.lags)]
-        return self.lags[-1] > self.lags[0] and sum(steps) >= _STEADY * len(steps) and not self._in_bursts
+        return grows_steadily(self.lags) and not self._in_bursts
 
     @property
     def shrinks(self) -> bool:
@@ -77,14 +76,20 @@ def lag_trend(track: Track) -> LagTrend | None:
     since = ends[0][0]
     stood = [(at, latest, track.offset_at(at)) for at, latest in ends]
     begin = stood[0][2]
-    writes, reads = (
-        rate(ends),
-        rate([(since, begin), (track.now, track.offset)]) if begin is not None else None,
-    )
+    writes = rate(ends)
+    reads = rate([(since, begin), (track.now, track.offset)]) if begin is not None else None
     if writes is None or reads is None:
         return None
     lags = tuple(max(0, latest - offset) for _, latest, offset in stood if offset is not None)
     return LagTrend(track, since, max(0.0, writes), max(0.0, reads), lags)
+
+
+def grows_steadily(lags: Sequence[int]) -> bool:
+    """Whether the lag grows from look to look; one dip among them does not count."""
+    if len(lags) < _LEAST_LOOKS or lags[-1] <= lags[0]:
+        return False
+    steps = [later >= earlier for earlier, later in pairwise(lags)]
+    return sum(steps) >= _STEADY * len(steps)
 
 
 def per_second(rates: Iterable[float]) -> str:

@@ -31,7 +31,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "version": VERSION,
         "severity": worst.word if worst is not None else None,
         "summary": verdict(diagnosis),
-        "at": _time(diagnosis.cluster.now or None),
+        "at": time_of(diagnosis.cluster.now or None),
         "cluster": _cluster(diagnosis.cluster),
         "groups": list(diagnosis.groups),
         "unlisted": [{"group": group, "known_from": list(known)} for group, known in diagnosis.unlisted],
@@ -53,7 +53,12 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             for incident in diagnosis.incidents
         ],
         "timeline": [
-            {"at": _time(entry.at), "text": entry.text, "source": entry.source, "groups": list(entry.groups)}
+            {
+                "at": time_of(entry.at),
+                "text": entry.text,
+                "source": entry.source,
+                "groups": list(entry.groups),
+            }
             for entry in timeline.entries
         ],
         "ill_before": [{"group": group, "codes": list(codes)} for group, codes in timeline.ill_before],
@@ -108,7 +113,7 @@ def _finding(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[str, Any]
         "summary": finding.summary,
         "why": finding.why,
         "evidence": [
-            {"text": piece.text, "source": piece.source or None, "at": _time(piece.at)}
+            {"text": piece.text, "source": piece.source or None, "at": time_of(piece.at)}
             for piece in finding.evidence
         ],
         "remedies": [{"text": remedy.text, "command": remedy.command or None} for remedy in finding.remedies],
@@ -116,13 +121,13 @@ def _finding(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[str, Any]
         "brokers": list(finding.brokers),
         "partitions": list(finding.partitions),
         "members": list(finding.members),
-        "since": _time(finding.since),
-        "until": _time(finding.until),
+        "since": time_of(finding.since),
+        "until": time_of(finding.until),
         "check": finding.check or None,
-        "waiting": None if records is None else {"records": records.records, "since": _time(records.since)},
+        "waiting": None if records is None else {"records": records.records, "since": time_of(records.since)},
         "acknowledged": None
         if known is None
-        else {"until": _time(known.until), "by": known.by, "why": known.why},
+        else {"until": time_of(known.until), "by": known.by, "why": known.why},
     }
 
 
@@ -132,9 +137,9 @@ def _unasked(row: Unasked) -> dict[str, Any]:
         "name": row.name,
         "reason": row.reason,
         "source": row.source or None,
-        "at": _time(row.at),
+        "at": time_of(row.at),
     }
 
 
-def _time(at: Instant | None) -> str | None:
+def time_of(at: Instant | None) -> str | None:
     return None if at is None else iso_time(at)

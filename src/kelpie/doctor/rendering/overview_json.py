@@ -3,7 +3,7 @@
 from typing import Any
 
 from kelpie.doctor.overview import GroupOverview, PartitionOverview
-from kelpie.model.time import Instant, iso_time
+from kelpie.doctor.rendering.json import time_of
 
 
 def group_as_data(row: GroupOverview) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def group_as_data(row: GroupOverview) -> dict[str, Any]:
         "lag_ms": row.lag_ms,
         "lag_ms_is_minimum": row.may_be_older,
         "lag_change_per_minute": None if row.lag_change is None else round(row.lag_change, 3),
-        "last_commit": _time(row.last_commit),
+        "last_commit": time_of(row.last_commit),
         "worst": None
         if worst is None
         else {"code": worst.code, "severity": worst.severity.word, "summary": worst.summary},
@@ -37,12 +37,8 @@ def partition_as_data(row: PartitionOverview) -> dict[str, Any]:
         "lag": row.lag,
         "lag_ms": row.lag_ms,
         "lag_ms_is_minimum": row.may_be_older,
-        "last_commit": _time(row.last_commit),
+        "last_commit": time_of(row.last_commit),
         "member": row.member_id or None,
         "client_id": row.client_id or None,
         "host": row.host or None,
     }
-
-
-def _time(at: Instant | None) -> str | None:
-    return None if at is None else iso_time(at)

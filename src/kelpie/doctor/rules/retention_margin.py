@@ -35,13 +35,13 @@ timestamps of records to something else than the time.
 Reproduce: kelpie lab run retention-margin
 """
 
-from itertools import pairwise
 from typing import NamedTuple
 
 from kelpie.cluster import commands
 from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.lag_trend import grows_steadily
 from kelpie.doctor.membership import describing
 from kelpie.doctor.positions import Track, lag_ms, rate
 from kelpie.doctor.rule import Presentation, Rule
@@ -50,9 +50,6 @@ from kelpie.model.words import duration
 from kelpie.observations.positions import NO_OFFSET
 
 _HALF, _NEARLY_ALL = 0.5, 0.9
-_STEADY = 2 / 3
-"""Of the steps from survey to survey, so many show no falling lag."""
-_LEAST_LAGS = 3
 _LONG_WINDOW_MS = 3_600_000
 _LONGEST_FORECAST_MS = 30 * 24 * _LONG_WINDOW_MS
 _AS_FAR, _CAUGHT_UP = 0.8, 0.2
@@ -167,7 +164,7 @@ def _by_age(case: Case, track: Track, window: Instant, patience: int) -> Forecas
     least = "at least " if may_be_older else ""
     text = f"the next record to read is {least}{duration(age)} old, and the topic keeps {duration(kept)}"
     moves = track.read_at is not None and track.now - track.read_at < patience
-    steady = moves and age > patience and _grows_steadily(track, ends)
+    steady = moves and age > patience and grows_steadily(_lags(track, ends))
     return Forecast(track, min(1.0, age / kept), left, reads, text, steady, _recovers(track, ends), kept)
 
 
@@ -184,15 +181,6 @@ def _recovers(track: Track, ends: list[tuple[Instant, int]]) -> bool:
     if large is None:
         return False
     return any(lag <= _CAUGHT_UP * large for lag in lags[lags.index(large) + 1 :])
-
-
-def _grows_steadily(track: Track, ends: list[tuple[Instant, int]]) -> bool:
-    """Whether the lag grows from survey to survey; one dip among them does not count."""
-    lags = _lags(track, ends)
-    if len(lags) < _LEAST_LAGS or lags[-1] <= lags[0]:
-        return False
-    steps = [later >= earlier for earlier, later in pairwise(lags)]
-    return sum(steps) >= _STEADY * len(steps)
 
 
 def _by_start(case: Case, track: Track, window: Instant) -> Forecast | None:
