@@ -3,8 +3,6 @@
 `make test` sends some 20,000 frames, `make fuzz` a million and more (KELPIE_FUZZ_FRAMES).
 """
 
-import os
-import resource
 from random import Random
 from typing import Any
 
@@ -25,45 +23,15 @@ from kelpie.wire.framing import (
     encode_response,
 )
 from kelpie.wire.malformed import Malformed
+from tests.fuzzing.mutation import mutated, peak_mib, runs
 from tests.wire.messages import messages, versions_of
 from tests.wire.oracles import REQUEST, RESPONSE
 
-FRAMES = int(os.environ.get("KELPIE_FUZZ_FRAMES", "20000"))
+FRAMES = runs("KELPIE_FUZZ_FRAMES", 20_000)
 MUTATIONS = 40
 PAIRS = [(key, kind) for key in NAMES for kind in (REQUEST, RESPONSE)]
 EXAMPLES = max(2, -(-FRAMES // (MUTATIONS * len(PAIRS))))
 MEMORY_MIB = 256
-EDGES = [
-    b"\xff\xff\xff\xff",
-    b"\x7f\xff\xff\xff",
-    b"\x80\x00\x00\x00",
-    b"\x00\x00\x00\x00",
-    b"\xff\x7f",
-    b"\x80" * 6,
-]
-
-
-def mutated(frame: bytes, random: Random) -> bytes:
-    """A frame as a broken peer, a torn disk or an attacker would send it."""
-    out = bytearray(frame)
-    for _ in range(random.randint(1, 3)):
-        at = random.randrange(len(out)) if out else 0
-        match random.randrange(5):
-            case 0 if out:
-                out[at] ^= 1 << random.randrange(8)
-            case 1:
-                out[at : at + random.randint(0, 8)] = random.choice(EDGES)
-            case 2:
-                del out[at : at + random.randint(1, 8)]
-            case 3:
-                out[at:at] = random.randbytes(random.randint(1, 8))
-            case _:
-                del out[at:]
-    return bytes(out)
-
-
-def peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{NAMES[pair[0]]}-{pair[1]}")
