@@ -1,25 +1,24 @@
-"""What earlier surveys saw, kept in one small file, so that the next one can see what has changed.
+"""What earlier surveys saw, in one small file per cluster, so that the next one can see what has changed.
 
 Kafka forgets: no broker lists a group whose coordinator is dead. The store keeps, for each cluster, the names
 of all groups that were seen, where each stood when it could last be asked, a few earlier surveys (states,
 committed offsets, ends of logs), and when groups were found not to consume. `observations.earlier` says what
 is kept of a survey, and encodes it.
 
-The store is a convenience, never a condition: whatever is wrong with the file, the doctor goes on without it,
-and says so. The file is SQLite, so that several doctors may use it at once. Every use is one short
-transaction. A file that cannot be read is set aside under another name and begun anew; one that is locked, or
-a folder that cannot be written, is left alone. `words` says what was wrong.
+The store is a convenience, never a condition: whatever is wrong with a file, the doctor goes on without it,
+and says so (`words`). A row that cannot be read is left out, and all others count. `store_files` says what
+becomes of a file that cannot be read.
 """
 
-import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from kelpie import folders
 from kelpie.model.time import Instant
+from kelpie.model.words import counted
 from kelpie.observations import Commit, Committed, Illness, Observations
 from kelpie.observations.earlier import (
     AGES_MS,
@@ -33,20 +32,20 @@ from kelpie.observations.earlier import (
     unpack,
 )
 from kelpie.observations.encoding import rows_by_kind
+from kelpie.store_files import StoreFiles
 
 T = TypeVar("T")
 Found = tuple[str | None, str]
 """A group, or None for the cluster, and the code of a finding."""
 
-_FILE = "surveys.sqlite3"
-_FORMAT = 2
-_PATIENCE_S = 2.0
 _DEAD = "Dead"
 """What a coordinator says of a group that it does not know."""
 _FORGET_GROUPS_MS = 90 * 24 * 3_600_000
 _FORGET_GONE_MS = 24 * 3_600_000
 _MOST_GROUPS = 200_000
 _LARGEST_SURVEY = 16 * 1024 * 1024
+_UNREADABLE = (Unpackable, AttributeError, TypeError, ValueError, OverflowError, OSError)
+"""What reading a row may raise: SQLite holds any type in any column. Python's dates raise the last two."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS survey (
@@ -64,28 +63,30 @@ CREATE TABLE IF NOT EXISTS found (
     cluster TEXT NOT NULL, name BLOB NOT NULL, code TEXT NOT NULL, severity TEXT NOT NULL,
     PRIMARY KEY (cluster, name, code)
 ) WITHOUT ROWID;
+"""
+_INDEX_TABLES = """
 CREATE TABLE IF NOT EXISTS address (
     address TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL, at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS remembered (
+    cluster TEXT NOT NULL PRIMARY KEY, at INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
 
 
 def default_folder() -> Path:
     """$KELPIE_STATE, else $XDG_STATE_HOME/kelpie, else ~/.local/state/kelpie."""
-    if chosen := os.environ.get("KELPIE_STATE"):
-        return Path(chosen).expanduser().absolute()
-    state = Path(os.environ.get("XDG_STATE_HOME", ""))
-    # The specification has relative paths ignored.
-    return (state if state.is_absolute() else Path.home() / ".local" / "state") / "kelpie"
+    return folders.state()
 
 
 class Store:
     """`cluster` is its id, or, where a release has none, addresses of its brokers (`name_of`)."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.path = (folder or default_folder()) / _FILE
+        self.folder = folder or default_folder()
         self.words: list[str] = []
         """What went wrong with the store itself, for a person."""
+        self._files = StoreFiles(self.folder, self.words)
 
     def name_of(self, addresses: Iterable[str], *, nameless: bool = False) -> str:
         """Under which name a cluster is kept that was seen at one of these addresses; they, if none was.
@@ -93,16 +94,21 @@ class Store:
         `nameless`: it has answered, and has no id, so it is none of those that have one. (No id has a colon.)
         """
         given = list(addresses)
-        names: list[str] = []
-        if self.path.exists():
-            names = self._within(lambda database: _named(database, given), names)
+        names = self._look_up(lambda database: _named(database, given)) or []
         return next((name for name in names if not nameless or ":" in name), ",".join(given))
 
     def recall(self, cluster: str, now: Instant) -> Observations:
         """What earlier surveys of this cluster saw: known groups, and rows of a few of them."""
-        if not self.path.exists():
+        recalled = self._of_cluster(cluster, lambda database: _recall(database, cluster, now))
+        if recalled is None:
             return Observations()
-        return self._within(lambda database: _recall(database, cluster, now), Observations())
+        rows, unreadable = recalled
+        if unreadable:
+            self.words.append(
+                f"{counted(len(unreadable), 'row')} of {self._files.of(cluster)} cannot be read and "
+                f"{'is' if len(unreadable) == 1 else 'are'} left out; the first: {unreadable[0]}."
+            )
+        return rows
 
     def remember(
         self,
@@ -125,113 +131,103 @@ class Store:
         """
 
         def use(database: sqlite3.Connection) -> None:
-            rows = [(address, cluster, at) for address in addresses]
-            database.executemany("INSERT OR REPLACE INTO address VALUES (?, ?, ?)", rows)
             _remember(database, cluster, seen, at, gone)
             _remember_illness(database, cluster, ill, at)
             if found is not None:
                 _remember_found(database, cluster, found, of_groups)
 
-        self._within(use, None)
+        self._files.within(cluster, _TABLES, use)
+        rows = [(address, cluster, at) for address in addresses]
+        forgotten = self._files.within(
+            None, _INDEX_TABLES, lambda database: _remember_places(database, cluster, rows, at)
+        )
+        for name in forgotten or ():
+            self._files.remove(name)
 
     def found(self, cluster: str) -> dict[Found, str]:
         """The severity of each finding of the last examination, by group (None: the cluster) and code."""
-        if not self.path.exists():
-            return {}
-        return self._within(lambda database: _found(database, cluster), {})
+        return self._of_cluster(cluster, lambda database: _found(database, cluster)) or {}
 
     def clusters(self) -> list[str]:
         """The names under which clusters are kept."""
-        if not self.path.exists():
-            return []
         query = "SELECT DISTINCT cluster FROM address ORDER BY cluster"
-        return self._within(lambda database: [name for (name,) in database.execute(query)], [])
+        return self._look_up(lambda database: [name for (name,) in database.execute(query)]) or []
 
-    def _within(self, use: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        for attempt in (1, 2):
-            try:
-                with self._open() as database:
-                    return use(database)
-            except sqlite3.OperationalError as error:
-                self.words.append(f"{self.path} could not be used: {error}. Earlier surveys are left out.")
-                return otherwise
-            except (sqlite3.DatabaseError, Unpackable) as error:
-                if attempt == 2 or not self._set_aside(error):
-                    return otherwise
-            except OSError as error:
-                self.words.append(
-                    f"{error.filename or self.path} could not be used: {error.strerror}. Earlier surveys are "
-                    "left out; --store DIR chooses another place."
-                )
-                return otherwise
-        return otherwise
+    def _look_up(self, use: Callable[[sqlite3.Connection], T]) -> T | None:
+        return self._files.within(None, _INDEX_TABLES, use) if self._files.has(None) else None
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        if not self.path.exists():
-            # Other users must not read the names of groups.
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-        with closing(sqlite3.connect(self.path, timeout=_PATIENCE_S, isolation_level=None)) as database:
-            database.execute("BEGIN IMMEDIATE")
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version not in (0, _FORMAT):
-                raise sqlite3.DatabaseError(f"it has format {version}, and this release writes {_FORMAT}")
-            for statement in _TABLES.split(";"):
-                database.execute(statement)
-            if version == 0:
-                database.execute(f"PRAGMA user_version = {_FORMAT}")
-            yield database
-            database.execute("COMMIT")
-
-    def _set_aside(self, error: Exception) -> bool:
-        aside = self.path.with_name(f"{_FILE}.unreadable")
-        try:
-            self.path.replace(aside)
-        except OSError as failure:
-            self.words.append(
-                f"{self.path} is unreadable ({error}), and cannot be moved: {failure.strerror}."
-            )
-            return False
-        self.words.append(
-            f"{self.path} was unreadable ({error}). It is now {aside.name}; earlier surveys are forgotten."
-        )
-        return True
+    def _of_cluster(self, cluster: str, use: Callable[[sqlite3.Connection], T]) -> T | None:
+        return self._files.within(cluster, _TABLES, use) if self._files.has(cluster) else None
 
 
-def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> Observations:
+def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[Observations, list[str]]:
+    """What can be read, and for each row that cannot: why."""
     recalled = Observations()
+    unreadable: list[str] = []
     surveys = database.execute(
         "SELECT at, data FROM survey WHERE cluster = ? AND at < ? ORDER BY at", (cluster, now)
     )
     with_offsets: set[tuple[str, Instant]] = set()
     for at, data in surveys:
-        survey = unpack(data, at)
+        try:
+            survey = unpack(data, _time(at))
+        except _UNREADABLE as error:
+            unreadable.append(f"a survey made at {at!r} ({error})")
+            continue
         with_offsets.update((row.group, at) for row in survey.committed)
         recalled.add(survey)
     rows = database.execute(
         "SELECT name, last_at, offsets, offsets_at FROM seen WHERE cluster = ?", (cluster,)
     )
     for name, last_at, offsets, offsets_at in rows:
-        group = name.decode("utf-8", "surrogatepass")
-        recalled.known_groups[group] = seen_in_survey(last_at)
-        if offsets is not None and (group, offsets_at) not in with_offsets:
-            recalled.add(unpack(offsets, offsets_at))
-    ill = database.execute("SELECT name, code, since, at FROM illness WHERE cluster = ?", (cluster,))
-    recalled.illnesses += [
-        Illness(name.decode("utf-8", "surrogatepass"), code, since, at, EARLIER_SURVEY)
-        for name, code, since, at in ill
-    ]
-    return recalled
+        try:
+            group = _read_name(name)
+            recalled.known_groups[group] = seen_in_survey(last_at)
+            if offsets is not None and (group, offsets_at) not in with_offsets:
+                recalled.add(unpack(offsets, _time(offsets_at)))
+        except _UNREADABLE as error:
+            unreadable.append(f"group {name!r} ({error})")
+    for name, code, since, at in database.execute(
+        "SELECT name, code, since, at FROM illness WHERE cluster = ?", (cluster,)
+    ):
+        try:
+            row = Illness(_read_name(name), str(code), _time(since), _time(at), EARLIER_SURVEY)
+        except _UNREADABLE as error:
+            unreadable.append(f"when group {name!r} did not consume ({error})")
+        else:
+            recalled.illnesses.append(row)
+    return recalled, unreadable
+
+
+def _time(at: object) -> Instant:
+    if not isinstance(at, int):
+        raise TypeError(f"{at!r} is no time")
+    return at
 
 
 def _named(database: sqlite3.Connection, addresses: list[str]) -> list[str]:
     """Clusters that were seen at any of these addresses, the last one first."""
     at: dict[str, Instant] = {}
     for address in addresses:
-        for name, when in database.execute("SELECT cluster, at FROM address WHERE address = ?", (address,)):
+        rows = database.execute(
+            "SELECT cluster, at FROM address WHERE address = ? AND typeof(at) = 'integer'", (address,)
+        )
+        for name, when in rows:
             at[name] = max(when, at.get(name, when))
     return sorted(at, key=lambda name: -at[name])
+
+
+def _remember_places(
+    database: sqlite3.Connection, cluster: str, rows: Iterable[tuple[str, str, Instant]], now: Instant
+) -> list[str]:
+    """Returns clusters that were not seen for so long that nothing of them is kept."""
+    database.execute("INSERT OR REPLACE INTO remembered VALUES (?, ?)", (cluster, now))
+    database.executemany("INSERT OR REPLACE INTO address VALUES (?, ?, ?)", rows)
+    limit = (now - _FORGET_GROUPS_MS,)
+    forgotten = [name for (name,) in database.execute("SELECT cluster FROM remembered WHERE at < ?", limit)]
+    database.execute("DELETE FROM remembered WHERE at < ?", limit)
+    database.execute("DELETE FROM address WHERE at < ?", limit)
+    return forgotten
 
 
 def _remember(
@@ -298,7 +294,7 @@ def _remember_found(
 
 def _found(database: sqlite3.Connection, cluster: str) -> dict[Found, str]:
     rows = database.execute("SELECT name, code, severity FROM found WHERE cluster = ?", (cluster,))
-    return {(name.decode("utf-8", "surrogatepass") or None, code): word for name, code, word in rows}
+    return {(_read_name(name) or None, code): word for name, code, word in rows if isinstance(name, bytes)}
 
 
 def _offsets(seen: Observations, at: Instant) -> dict[str, list[Committed]]:
@@ -319,6 +315,7 @@ def _offsets(seen: Observations, at: Instant) -> dict[str, list[Committed]]:
 
 
 def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
+    database.execute("DELETE FROM survey WHERE typeof(at) <> 'integer'")
     moments = [at for (at,) in database.execute("SELECT at FROM survey WHERE cluster = ?", (cluster,))]
     staying = kept(moments, now)
     database.executemany(
@@ -328,7 +325,6 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
     database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute("DELETE FROM illness WHERE at < ?", (now - AGES_MS[-1],))
-    database.execute("DELETE FROM address WHERE at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute(
         "DELETE FROM seen WHERE cluster = ?1 AND name IN (SELECT name FROM seen WHERE cluster = ?1 "
         "ORDER BY last_at DESC LIMIT -1 OFFSET ?2)",
@@ -338,3 +334,7 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
 
 def _written_name(group: str) -> bytes:
     return group.encode("utf-8", "surrogatepass")
+
+
+def _read_name(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")

@@ -236,7 +236,8 @@ def test_a_store_that_cannot_be_used_is_told_and_no_reason_to_stop(
     cluster: SyncCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The diagnosis is worth more than its memory."""
-    (tmp_path / "surveys.sqlite3").write_bytes(b"rubbish" * 1000)
+    (tmp_path / "surveys").mkdir()
+    (tmp_path / "surveys" / "index.v3.sqlite3").write_bytes(b"rubbish" * 1000)
     assert main(["doctor", "-b", cluster.bootstrap_servers, "--store", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("OK:")
@@ -251,7 +252,7 @@ def test_without_a_store_nothing_is_kept(
     assert main(["doctor", "-b", cluster.bootstrap_servers, "--no-store"]) == 0
     assert not list(tmp_path.iterdir())
     assert main(["doctor", "-b", cluster.bootstrap_servers]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["surveys.sqlite3"]
+    assert [path.name for path in tmp_path.iterdir()] == ["surveys"]
 
 
 def test_looking_changes_nothing(cluster: SyncCluster, doctor: Doctor) -> None:

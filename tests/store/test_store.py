@@ -3,7 +3,7 @@
 import multiprocessing
 import sqlite3
 import stat
-import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -111,54 +111,180 @@ def test_names_of_any_kind_are_kept(tmp_path: Path) -> None:
     assert not store.words
 
 
+def file_of(folder: Path, cluster: str = "cluster") -> Path:
+    (file,) = (folder / "surveys").glob(f"{cluster}-*.v3.sqlite3")
+    return file
+
+
+def change(file: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+RUBBISH = b"this is no database, and it is long enough to look at" * 100
+
+
 def test_a_file_that_is_no_store_is_set_aside(tmp_path: Path) -> None:
     """A doctor that does not start is worse than one that forgot."""
     store = Store(tmp_path)
-    store.path.write_bytes(b"this is no database, and it is long enough to look at" * 100)
-    assert store.recall("cluster", NOW).known_groups == {}
+    store.remember("cluster", a_survey(NOW), NOW)
+    file = file_of(tmp_path)
+    file.write_bytes(RUBBISH)
+    assert store.recall("cluster", NOW + 1).known_groups == {}
     assert "was unreadable" in store.words[0]
-    assert "surveys.sqlite3.unreadable" in store.words[0]
+    assert f"It is now {file.name}.unreadable." in store.words[0]
     store.remember("cluster", a_survey(NOW), NOW)
     assert store.recall("cluster", NOW + 1).known_groups
     assert len(store.words) == 1
 
 
-def test_a_survey_that_cannot_be_read_is_set_aside_too(tmp_path: Path) -> None:
-    """The database is sound, and what somebody wrote into it is not."""
+def test_the_memory_of_other_clusters_is_not_set_aside(tmp_path: Path) -> None:
+    """One bad file took the offsets of all clusters with it, on the day on which they were wanted."""
+    store = Store(tmp_path)
+    for name in ("cluster", "other"):
+        store.remember(name, a_survey(NOW), NOW, addresses=[f"{name}:9092"])
+    file_of(tmp_path).write_bytes(RUBBISH)
+    store.recall("cluster", NOW + 1)
+    assert store.recall("other", NOW + 1).committed
+    assert store.name_of(["cluster:9092"]) == "cluster"
+
+
+def test_an_index_that_cannot_be_read_costs_the_addresses_alone(tmp_path: Path) -> None:
+    """What is kept of a cluster is found by its id."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW), NOW, addresses=["kafka-1:9092"])
+    (tmp_path / "surveys" / "index.v3.sqlite3").write_bytes(RUBBISH)
+    assert store.name_of(["kafka-1:9092"]) == "kafka-1:9092"
+    assert "The addresses of clusters are forgotten." in store.words[0]
+    assert store.recall("cluster", NOW + 1).committed
+
+
+def test_what_was_set_aside_is_never_overwritten(tmp_path: Path) -> None:
+    """The second bad file replaced the first, which held the offsets."""
     store = Store(tmp_path)
     store.remember("cluster", a_survey(NOW), NOW)
-    with sqlite3.connect(store.path) as database:
-        database.execute("UPDATE survey SET data = x'00'")
-    database.close()
-    assert not store.recall("cluster", NOW + 1).states
-    assert len(store.words) == 1
+    file = file_of(tmp_path)
+    texts = [bytes([letter]) * 5_000 for letter in b"abc"]
+    for text in texts:
+        file.write_bytes(text)
+        store.recall("cluster", NOW + 1)
+    aside = [file.with_name(f"{file.name}.unreadable{number}") for number in ("", "-2", "-3")]
+    assert [copy.read_bytes() for copy in aside] == texts
+    assert all(stat.S_IMODE(copy.stat().st_mode) & 0o077 == 0 for copy in aside)
 
 
-def test_a_newer_format_is_not_overwritten(tmp_path: Path) -> None:
-    """Somebody ran a newer release: its file is kept, under another name."""
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE survey SET data = x'00' WHERE at < {now}",
+        "UPDATE survey SET at = 'yesterday' WHERE at < {now}",
+        "UPDATE seen SET offsets = x'00', offsets_at = 5 WHERE name = x'6f6c64'",
+        "UPDATE seen SET last_at = 9e18 WHERE name = x'6f6c64'",
+        "UPDATE seen SET last_at = 9000000000000000000 WHERE name = x'6f6c64'",
+        "INSERT INTO seen VALUES ('cluster', 'text', 1, 1, NULL, NULL)",
+        "INSERT INTO seen VALUES ('cluster', x'ff', 1, 1, NULL, NULL)",
+        "INSERT INTO illness VALUES ('cluster', x'61', 'KLP310', 'x', 'y')",
+    ],
+)
+def test_a_row_that_cannot_be_read_is_left_out_alone(damage: str, tmp_path: Path) -> None:
+    """The database is sound, and what somebody wrote into it is not. All other rows count."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW - HOUR, group="old"), NOW - HOUR)
+    store.remember("cluster", a_survey(NOW), NOW)
+    change(file_of(tmp_path), damage.format(now=NOW))
+    found = store.recall("cluster", NOW + 1)
+    assert "billing" in found.known_groups
+    assert [row.offset for row in found.committed if row.group == "billing"] == [7]
+    if "yesterday" not in damage:  # That is no time before now.
+        (word,) = store.words
+        assert word.startswith("1 row of ")
+        assert "cannot be read and is left out; the first: " in word
+    store.remember("cluster", a_survey(NOW + MINUTE, offset=8), NOW + MINUTE)
+    assert [
+        row.offset for row in store.recall("cluster", NOW + HOUR).committed if row.at == NOW + MINUTE
+    ] == [8]
+    assert not list(tmp_path.glob("surveys/*.unreadable*"))
+
+
+def test_files_of_other_formats_stay(tmp_path: Path) -> None:
+    """A newer release keeps its own file: each release remembers, and none takes the other's for broken."""
     store = Store(tmp_path)
     store.remember("cluster", a_survey(NOW), NOW)
-    with sqlite3.connect(store.path) as database:
-        database.execute("PRAGMA user_version = 99")
-    database.close()
-    store.remember("cluster", a_survey(NOW), NOW)
-    assert "it has format 99" in store.words[0]
-    assert (tmp_path / "surveys.sqlite3.unreadable").exists()
+    newer = file_of(tmp_path).with_name(file_of(tmp_path).name.replace(".v3.", ".v4."))
+    newer.write_bytes(b"another format")
+    store.remember("cluster", a_survey(NOW + 1), NOW + 1)
+    assert not store.words
+    assert newer.read_bytes() == b"another format"
 
 
-def test_a_file_of_the_format_before_is_set_aside(tmp_path: Path) -> None:
-    """Format 1 packed surveys otherwise; reading it as format 2 must not end the diagnosis."""
+def test_a_file_whose_format_is_not_that_of_its_name_is_set_aside(tmp_path: Path) -> None:
+    """Somebody renamed it."""
     store = Store(tmp_path)
     store.remember("cluster", a_survey(NOW), NOW)
-    with sqlite3.connect(store.path) as database:
-        database.execute("UPDATE survey SET data = ?", (zlib.compress(b'{"brokers":[[1,"h",9092]]}'),))
-        database.execute("PRAGMA user_version = 1")
-    database.close()
+    change(file_of(tmp_path), "PRAGMA user_version = 99")
     assert not store.recall("cluster", NOW + 1).known_groups
-    assert "it has format 1, and this release writes 2" in store.words[0]
-    assert (tmp_path / "surveys.sqlite3.unreadable").exists()
+    assert "it has format 99" in store.words[0]
+
+
+def a_former_store(folder: Path) -> Path:
+    """One file for all clusters, as releases before format 3 wrote it."""
+    scratch = Store(folder / "scratch")
+    scratch.remember("one", a_survey(NOW, offset=1), NOW, ill=[Illness("billing", "KLP310", NOW, NOW)])
+    scratch.remember("two", a_survey(NOW, offset=2), NOW, found={("billing", "KLP310"): "warning"})
+    former = folder / "surveys.sqlite3"
+    with closing(sqlite3.connect(former, isolation_level=None)) as database:
+        for name in ("one", "two"):
+            database.execute("ATTACH ? AS part", (str(file_of(folder / "scratch", name)),))
+            for table in ("survey", "seen", "illness", "found"):
+                if name == "one":
+                    (text,) = database.execute(
+                        "SELECT sql FROM part.sqlite_master WHERE name = ?", (table,)
+                    ).fetchone()
+                    database.execute(text)
+                database.execute(f"INSERT INTO main.{table} SELECT * FROM part.{table}")
+            database.execute("DETACH part")
+        database.execute("CREATE TABLE address (address TEXT PRIMARY KEY, cluster TEXT, at INTEGER)")
+        database.execute("INSERT INTO address VALUES ('kafka-1:9092', 'one', 1)")
+        database.execute("PRAGMA user_version = 2")
+    return former
+
+
+def test_what_the_one_file_of_earlier_releases_held_is_taken_over(tmp_path: Path) -> None:
+    """Nothing that was known is lost with a new format, and the file stays for the release that wrote it."""
+    former = a_former_store(tmp_path)
+    before = former.read_bytes()
+    store = Store(tmp_path)
+    assert store.name_of(["kafka-1:9092"]) == "one"
+    assert [row.offset for row in store.recall("one", NOW + 1).committed] == [1]
+    assert [row.code for row in store.recall("one", NOW + 1).illnesses] == ["KLP310"]
+    assert [row.offset for row in store.recall("two", NOW + 1).committed] == [2]
+    assert store.found("two") == {("billing", "KLP310"): "warning"}
+    assert not store.words
+    assert former.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", [RUBBISH, b""])
+def test_a_file_of_earlier_releases_that_cannot_be_read_stays(text: bytes, tmp_path: Path) -> None:
+    """It is told once, and no reason to stop."""
+    former = tmp_path / "surveys.sqlite3"
+    former.write_bytes(text)
+    store = Store(tmp_path)
     store.remember("cluster", a_survey(NOW), NOW)
-    assert store.recall("cluster", NOW + 1).known_groups
+    store.recall("cluster", NOW + 1)
+    assert former.read_bytes() == text
+    assert len(store.words) == (1 if text else 0), store.words
+    assert store.recall("cluster", NOW + 1).committed
+
+
+def test_clusters_that_nobody_has_looked_at_for_a_season_are_forgotten(tmp_path: Path) -> None:
+    """Each start of a lab is a new cluster: their files must not pile up."""
+    store = Store(tmp_path)
+    store.remember("old", a_survey(NOW - 100 * DAY), NOW - 100 * DAY)
+    old = file_of(tmp_path, "old")
+    store.remember("cluster", a_survey(NOW), NOW)
+    assert not old.exists()
+    assert file_of(tmp_path).exists()
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -171,10 +297,10 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_somebody_holds_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locked for longer than we wait: this once the past is left out."""
-    monkeypatch.setattr("kelpie.store._PATIENCE_S", 0.01)
+    monkeypatch.setattr("kelpie.store_files._PATIENCE_S", 0.01)
     store = Store(tmp_path)
     store.remember("cluster", a_survey(NOW), NOW)
-    holder = sqlite3.connect(store.path, isolation_level=None)
+    holder = sqlite3.connect(file_of(tmp_path), isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     assert not store.recall("cluster", NOW + 1).known_groups
     holder.close()
@@ -205,7 +331,8 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     """Names of groups tell about a business."""
     store = Store(tmp_path)
     store.remember("cluster", a_survey(NOW), NOW)
-    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file_of(tmp_path).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "surveys").stat().st_mode) == 0o700
 
 
 def test_a_watch_does_not_make_it_grow(tmp_path: Path) -> None:
@@ -279,17 +406,6 @@ def test_a_cluster_without_an_id_is_none_that_has_one(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.remember("an-id", a_survey(NOW), NOW, addresses=["localhost:9092"])
     assert store.name_of(["localhost:9092"], nameless=True) == "localhost:9092"
-
-
-def test_a_file_of_before_there_were_addresses_goes_on(tmp_path: Path) -> None:
-    """Nothing that was known is lost with a new table."""
-    store = Store(tmp_path)
-    store.remember("an-id", a_survey(NOW), NOW)
-    with sqlite3.connect(store.path) as database:
-        database.execute("DROP TABLE address")
-    assert store.name_of(["kafka-1:9092"]) == "kafka-1:9092"
-    assert store.recall("an-id", NOW + 1).known_groups
-    assert not store.words
 
 
 def test_when_a_group_was_ill_is_kept_as_one_period(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class Examination:
     @staticmethod
     def _acknowledged(store: Store, diagnosis: Diagnosis, cluster: str) -> Diagnosis:
         try:
-            known = Acknowledgements(store.path.parent).of(cluster)
+            known = Acknowledgements(store.folder).of(cluster)
         except UnreadableAcknowledgements as error:
             store.words.append(f"{error}. Nothing counts as acknowledged.")
             return diagnosis
