@@ -29,8 +29,8 @@ _OTHER_CLASSES = {
     "Timeout": ErrorCode.REQUEST_TIMED_OUT,
 }
 _SENTENCES = {
-    "The coordinator is not available.": ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    "The group coordinator is not available.": ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    "The coordinator is not available": ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    "The group coordinator is not available": ErrorCode.COORDINATOR_NOT_AVAILABLE,
     "Coordinator not available": ErrorCode.COORDINATOR_NOT_AVAILABLE,
     "Group Coordinator Not Available": ErrorCode.COORDINATOR_NOT_AVAILABLE,
     "Group coordinator not available": ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -57,6 +57,27 @@ _SENTENCES = {
     "Not authorized to access topics": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     "Topic authorization failed": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     "Offset out of range": ErrorCode.OFFSET_OUT_OF_RANGE,
+    "The requested offset is not within the range": ErrorCode.OFFSET_OUT_OF_RANGE,
+    "supported protocols are incompatible with those of existing members": (
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    ),
+    "The consumer group has reached its max size": ErrorCode.GROUP_MAX_SIZE_REACHED,
+    "The broker rejected this static consumer": ErrorCode.FENCED_INSTANCE_ID,
+    # Sarama has sentences of its own, which changed over the years.
+    "The requested offset is outside the range": ErrorCode.OFFSET_OUT_OF_RANGE,
+    "Offset's topic has not yet been created": ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    "The broker is still loading offsets after a leader change": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    "The coordinator is still loading offsets": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    "Request was for a consumer group that is not coordinated by this broker": ErrorCode.NOT_COORDINATOR,
+    "The provided member is not known in the current generation": ErrorCode.UNKNOWN_MEMBER_ID,
+    "The provided generation id is not the current generation": ErrorCode.ILLEGAL_GENERATION,
+    "A rebalance for the group is in progress": ErrorCode.REBALANCE_IN_PROGRESS,
+    "group protocol type is incompatible with the other members": ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    "The provided session timeout is outside the allowed range": ErrorCode.INVALID_SESSION_TIMEOUT,
+    "The provided commit metadata was too large": ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    "Specified a string larger than the configured maximum": ErrorCode.OFFSET_METADATA_TOO_LARGE,
+    "The client is not authorized to access this topic": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    "The client is not authorized to access this group": ErrorCode.GROUP_AUTHORIZATION_FAILED,
 }
 _NAMES: dict[str, ErrorCode] = {info(code).old_name or code.name: code for code in ErrorCode}
 _NAMES |= ErrorCode.__members__

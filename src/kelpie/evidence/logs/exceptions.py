@@ -31,6 +31,7 @@ NAMES = (
     "[Partition=Offset]",
     " with version in range [",
     " exhausted for ",
+    "Exception caught in process. taskId=",
 )
 """One of these is in each entry that means something here."""
 _CLASS = re.compile(r"\b(" + "|".join(_KINDS) + r")\b(?:: (?P<why>[^\n]*))?")
@@ -43,6 +44,8 @@ _UNREADABLE = re.compile(
     r"(?P<corrupt_offset>\d{1,19}) is invalid"
     r"|Exception caught during Deserialization, taskId: \S+, topic: (?P<topic>\S+), partition: "
     r"(?P<partition>\d{1,9}), offset: (?P<streams_offset>\d{1,19})"
+    r"|Exception caught in process\. taskId=\S+, processor=[^\n]{0,200}?, topic=(?P<processed>[^\s,]+), "
+    r"partition=(?P<processed_partition>\d{1,9}), offset=(?P<processed_offset>\d{1,19})"
     r"|messages at \[Partition=Offset\]: \{(?P<large>[^\s,=]+?-\d{1,9})=(?P<large_offset>\d{1,19})"
     r"|exhausted for (?P<spring>\S+?-\d{1,9})@(?P<spring_offset>\d{1,19})"
 )
@@ -93,7 +96,10 @@ def _record_unreadable(match: re.Match[str]) -> Meaning:
     """Which record it is."""
     offset = next(match[name] for name in match.groupdict() if name.endswith("offset") and match[name])
     named = match["java"] or match["corrupt"] or match["large"] or match["spring"]
-    name = named or f"{match['topic']}-{match['partition']}"
+    streams = f"{match['topic']}-{match['partition']}"
+    if match["processed"]:
+        streams = f"{match['processed']}-{match['processed_partition']}"
+    name = named or streams
     fields = {**partition_in(name), "offset": int(offset), "reason": match[0]}
     return Meaning(Kind.RECORD_UNREADABLE, fields)
 

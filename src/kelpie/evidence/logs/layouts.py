@@ -10,6 +10,9 @@ A head has a time, a level, a thread, a logger, in nearly any order:
     INFO:kafka.coordinator:msg                                            Python without a format
     %4|1794793788.619|MAXPOLL|rdkafka#consumer-1| [thrd:main]: msg        librdkafka
     {"@timestamp": "…", "level": "INFO", "message": "…"}                  JSON, one object a line
+    time=2026-11-15T20:56:40.123Z level=INFO msg="…" group=g              logfmt, as Go's slog
+    [sarama] 2026/11/15 20:56:40 msg                                      Go's standard logger
+    [INFO] msg; group: g                                                  franz-go's own logger
 
 A line without a head belongs to the one before it, as a stack trace does. What containers and system logs put
 in front of the head is taken off first (`wrappers`).
@@ -17,7 +20,11 @@ in front of the head is taken off first (`wrappers`).
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from kelpie.evidence.logs.logfmt import LOGFMT_BEGINS, parse_logfmt
 
 _LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE"
 _TIME = (
@@ -56,6 +63,13 @@ _LIBRDKAFKA = re.compile(
     r"(?:\[thrd:(?P<thread>.*?)\]: )?(?P<message>.*)$",
     re.DOTALL,
 )
+# Go's standard logger: a prefix that often names the library, a date with slashes, perhaps a file and a line.
+_GO = re.compile(
+    r"(?:\[?[\w.-]{1,40}\]?:? ?)?(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) "
+    r"(?:[\w./-]{1,200}\.go:\d{1,6}: )?(?:\[(?i:sarama)\] )?(?P<message>.*)$",
+    re.DOTALL,
+)
+_LEVEL_ALONE = re.compile(r"\[(?P<level>ERROR|WARN|INFO|DEBUG)\] (?P<message>.*)$", re.DOTALL)
 # What confluent_kafka hands to a logger of Python: "FATAL [app#consumer-1] [thrd:main]: message".
 _RELAYED = re.compile(
     r"(?P<facility>[A-Z_0-9]{2,30}) \[(?P<name>[^\]]*#(?:consumer|producer)-\d{1,9})\] "
@@ -79,11 +93,13 @@ _JSON_TIME = (
     "eventTime",
     "timeMillis",
 )
+_LOGFMT_TIME = (*_JSON_TIME, "t")
 _JSON_LEVEL = ("level", "severity", "levelname", "log.level", "loglevel", "lvl")
 _JSON_LOGGER = ("logger", "logger_name", "loggerName", "log.logger", "name", "class")
 _JSON_MESSAGE = ("message", "msg", "log", "MESSAGE", "text", "event", "short_message")
 _JSON_TRACE = ("stack_trace", "stackTrace", "exception", "exc_info", "thrown", "error.stack_trace")
 _LARGEST_JSON = 1 << 20
+_NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Head(NamedTuple):
@@ -100,6 +116,8 @@ class Head(NamedTuple):
     """librdkafka's name of the instance: "app#consumer-1"."""
     trace: str = ""
     """A stack trace that came within the line, in JSON."""
+    fields: Mapping[str, Any] = _NO_FIELDS
+    """All names and values of a line of JSON or logfmt."""
 
 
 def parse_head(line: str) -> Head | None:
@@ -115,6 +133,8 @@ def parse_head(line: str) -> Head | None:
         level, _, message = line[26:].partition(" ")  # Kafka's own pattern, and most files: no search needed.
         if level in _LEVEL_WORDS:
             return _with_logger_behind(line[1:24], level, message.lstrip())
+    if line.startswith(LOGFMT_BEGINS):
+        return _logfmt(line)
     match = _TIME_FIRST.match(line) or _LEVEL_FIRST.match(line)
     if match is not None:
         message = match["message"]
@@ -122,7 +142,13 @@ def parse_head(line: str) -> Head | None:
             return _with_logger_behind(match["time"], match["level"], message)
         return Head(match["time"], match["level"], match["logger"], _from_prefix(message))
     match = _PYTHON_PLAIN.match(line) or _NO_TIME.match(line)
-    return None if match is None else Head("", match["level"], match["logger"], match["message"])
+    if match is not None:
+        return Head("", match["level"], match["logger"], match["message"])
+    match = _GO.match(line)
+    if match is not None:
+        return Head(match["time"], "", "", match["message"])
+    match = _LEVEL_ALONE.match(line)
+    return None if match is None else Head("", match["level"], "", match["message"])
 
 
 def relayed(head: Head) -> Head:
@@ -179,17 +205,27 @@ def _json(line: str) -> Head | None:
     inner = parse_head(message) if not message.startswith("{") else None
     time = _first(fields, _JSON_TIME) or ""
     if inner is not None:
-        return inner._replace(time=time or inner.time)
+        return inner._replace(time=time or inner.time, fields=fields)
     return Head(
         time,
         (_first(fields, _JSON_LEVEL) or "").upper(),
         _first(fields, _JSON_LOGGER) or "",
         message,
         trace=_first(fields, _JSON_TRACE) or "",
+        fields=fields,
     )
 
 
-def _first(fields: dict[str, Any], names: tuple[str, ...]) -> str | None:
+def _logfmt(line: str) -> Head | None:
+    fields = parse_logfmt(line)
+    message = _first(fields, _JSON_MESSAGE) if fields else None
+    if fields is None or message is None:
+        return None
+    level = (_first(fields, _JSON_LEVEL) or "").upper()
+    return Head(_first(fields, _LOGFMT_TIME) or "", level, "", message, fields=fields)
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     for name in names:
         value = fields.get(name)
         if isinstance(value, str) and value:

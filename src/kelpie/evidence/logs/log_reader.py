@@ -8,11 +8,15 @@ from datetime import tzinfo
 
 from kelpie.evidence import properties
 from kelpie.evidence.logs import (
+    franz_go,
     java_broker,
     java_client,
     java_coordinator,
+    java_frameworks,
     kafka_python,
+    kafkajs,
     librdkafka,
+    sarama,
     zookeeper_consumer,
 )
 from kelpie.evidence.logs.attribution import Groups
@@ -62,6 +66,10 @@ TABLE = TemplateTable(
         *java_coordinator.PATTERNS,
         *java_broker.PATTERNS,
         *kafka_python.PATTERNS,
+        *java_frameworks.PATTERNS,
+        *sarama.PATTERNS,
+        *franz_go.PATTERNS,
+        *kafkajs.PATTERNS,
         *zookeeper_consumer.PATTERNS,
         *_CONSUMED,
     )
