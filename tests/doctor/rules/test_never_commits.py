@@ -1,5 +1,6 @@
 """KLP312: members read, and nothing is ever committed."""
 
+from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.case import Case
@@ -86,3 +87,11 @@ def test_without_the_coordinators_answer_nobody_can_say() -> None:
     assert missing(judge(_case(an_end(700), answers=[]))) == ("its committed offsets",)
     assert missing(judge(a_case())) == ("who is in the group",)
     assert missing(judge(_case(an_end(700), generations=[], states=[a_state("Stable", MEMBER, at=None)])))
+
+
+def test_a_streams_application_on_its_own_protocol_is_judged_too() -> None:
+    """Kafka 4.1: its members hold active tasks, and it commits as a consumer group does."""
+    own = a_state("Stable", a_member("app-1", 0), kind="streams", protocol_type="streams", protocol="")
+    earlier = replace(own, at=JOINED)
+    case = _case(an_end(700, last_written=NOW - 2 * MINUTE), states=[earlier, own], generations=[])
+    assert "never commits" in found(judge(case)).summary

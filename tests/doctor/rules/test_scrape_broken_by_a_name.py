@@ -2,12 +2,12 @@
 
 import pytest
 
-from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.finding import ABSENT, Severity, Undetermined
 from kelpie.doctor.rules.scrape_broken_by_a_name import judge
 from kelpie.evidence.kop_scrapes import read_kop_scrape
 from kelpie.observations import Observations
 from tests.doctor.building import a_case, a_cluster
-from tests.doctor.rules.kop import findings, kop
+from tests.doctor.rules.kop import a_listing, findings, kop
 
 
 def a_scrape_of(group: str, name: str = "broker1.prom") -> Observations:
@@ -72,3 +72,11 @@ def test_a_line_that_names_no_group_is_told_without_one() -> None:
 def test_without_scrapes_there_is_nothing_to_break() -> None:
     """Plain Kafka, and a scrape in order."""
     assert judge(a_cluster(), [a_case()]) is ABSENT
+
+
+def test_a_cluster_with_kop_and_without_a_scrape_is_undetermined() -> None:
+    """The mapping tree shows that KoP counts by group. A cluster without either has nothing to do with it."""
+    judgement = judge(kop(a_listing({"10.0.0.7-app-1": "billing"})), [])
+    assert isinstance(judgement, Undetermined)
+    assert judgement.missing == ("scrapes of the brokers' metrics",)
+    assert judge(a_cluster(), []) is ABSENT

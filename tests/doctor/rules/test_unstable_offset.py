@@ -151,3 +151,12 @@ def test_a_consumers_log_tells_it_too() -> None:
     """At debug level Java's consumer says each time that it asks again."""
     lines = events(EventKind.UNSTABLE_OFFSET, NOW - MINUTE, NOW - 30 * SECOND, NOW)
     assert found(judge(a_case(events=lines))).since == NOW - MINUTE
+
+
+def test_the_records_of_the_offsets_topic_name_the_producer_where_no_broker_can_be_asked() -> None:
+    """Disks and logs of an incident: no broker describes the transaction, but its records are there."""
+    lines = events(EventKind.UNSTABLE_OFFSET, NOW - MINUTE, NOW)
+    finding = found(judge(a_case(events=lines, pending=(PENDING,))))
+    assert f"Producer {PENDING.producer_id} (epoch {PENDING.producer_epoch}) commits them" in finding.why
+    assert any(f"by producer {PENDING.producer_id}" in each.text for each in finding.evidence)
+    assert not any(remedy.command for remedy in finding.remedies)

@@ -51,7 +51,10 @@ def test_a_member_that_stands_with_nothing_has_given_up() -> None:
     assert finding.severity is Severity.CRITICAL
     assert finding.members == (A,)
     assert finding.partitions == (f"{TOPIC}-0", f"{TOPIC}-1")
-    assert "app-1 gave up rebalancing" in finding.summary
+    assert finding.summary == (
+        "In group billing, app-1 reads nothing. It gave up rebalancing, because all retries met partitions "
+        "that another member still owned."
+    )
 
 
 def test_a_member_without_a_share_is_no_failure() -> None:
@@ -332,6 +335,15 @@ def test_a_group_that_keeps_no_offsets_in_zookeeper_has_no_zombies() -> None:
     """offsets.storage=kafka: nobody writes them there, so silence means nothing."""
     looks = twice({A: [0, 1], B: [2, 3]}, offsets={0: (40, NOW - 700 * SECOND)})
     assert zombie_owner.judge(a_zookeeper_case(looks, ends={0: 100})) is ABSENT
+
+
+def test_without_the_ends_of_the_logs_an_idle_owner_is_undetermined() -> None:
+    """It may have nothing to read. An owner that has written since is well, whatever the end is."""
+    owners, theirs = {A: [0, 1], B: [2, 3]}, (7, NOW - SECOND)
+    idle = twice(owners, offsets={0: (40, NOW - 700 * SECOND), 2: theirs})
+    assert "end" in missing(zombie_owner.judge(a_zookeeper_case(idle)))[0]
+    busy = twice(owners, offsets={0: (40, NOW - 500 * SECOND), 2: theirs})
+    assert zombie_owner.judge(a_zookeeper_case(busy)) is ABSENT
 
 
 def test_one_look_at_owners_leaves_zombies_open() -> None:

@@ -22,7 +22,8 @@ application keeps its offsets elsewhere, with its results, all is well: then it
 must seek to them whenever partitions are assigned.
 
 When it is wrong: applications that keep offsets elsewhere. A consumer that is
-stuck with its first batch looks the same until it commits.
+stuck with its first batch looks the same until it commits. Share groups have no
+committed offsets, and are not judged.
 
 Reproduce: kelpie lab run never-commits
 """
@@ -40,17 +41,13 @@ from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import EventKind, Member
 
-_COMMITTING = frozenset({"", "classic", "consumer"})
-"""Share groups have no committed offsets at all."""
-
 
 def judge(case: Case) -> Judgement:
     members = case.members
     if members is None:
         return undetermined("who is in the group")
     held = tuple(sorted({name for member in members for name in member.assigned or ()}))
-    state = case.described
-    if not held or (state is not None and state.kind not in _COMMITTING):
+    if not held or case.is_share:
         return ABSENT
     commits = any(not row.removed for history in case.commits.values() for row in history)
     if commits or any(case.has_offset(name) for name in case.committed):

@@ -141,17 +141,21 @@ def _finding(case: Case, failures: Sequence[_Failure]) -> Finding:
     share = [name for failure in standing_now for name in failure.share]
     times = "" if len(failures) == len(members) else f" {counted(len(failures), 'time')}"
     one = len(members) == 1
+    gave_up = (
+        f"gave up rebalancing{times}, because all retries met partitions that another member still owned"
+    )
     if not period.is_over:
-        after = f" It owns nothing{waiting(case, share)}." if one else " They own nothing."
+        text = (
+            f"{'reads' if one else 'read'} nothing{waiting(case, share)}. {'It' if one else 'They'} {gave_up}"
+        )
     elif period.longest_ms >= _AT_ONCE_MS:
-        after = f" {'It was' if one else 'They were'} without partitions for {duration(period.longest_ms)}."
+        text = f"read nothing for {duration(period.longest_ms)}. {'It' if one else 'They'} {gave_up}"
     else:
-        after = f" {'It was' if one else 'They were'} closed right after that."
+        text = f"{'was' if one else 'were'} closed: {'it' if one else 'they'} {gave_up}"
     return RULE.finding(
         Severity.WARNING if period.is_over else Severity.CRITICAL,
         case.group,
-        f"In group {case.group}, {people(case, members)} gave up rebalancing{times}: all retries met "
-        f"partitions that another member still owned.{after}",
+        f"In group {case.group}, {people(case, members)} {text}.",
         why="A consumer that has given up runs on, reads nothing and says nothing more. The others leave its "
         "share of the partitions to it, so nobody reads them until a member comes or goes.",
         evidence=[quote for failure in failures for quote in failure.evidence][:_MOST_QUOTES],

@@ -15,8 +15,9 @@ between group=" and the next label; where an end of line is in the name, lines a
 put together.
 
 What it needs: one scrape of the broker's metrics, as the broker sent it (not what
-Prometheus has stored: that has dropped the lines). Without a scrape it says nothing,
-and without a finding nothing follows about brokers that were not scraped.
+Prometheus has stored: that has dropped the lines). Where KoP's mapping tree is known
+and no scrape is, it is undetermined; without either it says nothing. Without a finding
+nothing follows about brokers that were not scraped.
 
 What to do: give the group another name, delete it, and restart the brokers whose
 scrapes have such lines. Deny such names by an authorization rule on groups.
@@ -34,9 +35,9 @@ from collections.abc import Sequence
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor import checks
-from kelpie.doctor.attribution import wanted
+from kelpie.doctor.attribution import SCRAPES, wanted
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity
+from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.model.words import counted, first_of, listed
 from kelpie.observations import MalformedSeries
@@ -47,6 +48,8 @@ _SIGNS = {'"': "a quote", "\\": "a backslash", "\n": "an end of line"}
 
 
 def judge(cluster: ClusterView, cases: Sequence[Case]) -> Sequence[Finding] | Judgement:
+    if not cluster.scrapes:
+        return undetermined(SCRAPES) if cluster.mapping_history.groups else ABSENT
     rows_by_group: defaultdict[str | None, list[MalformedSeries]] = defaultdict(list)
     for row in cluster.malformed:
         if row.group is None or wanted(cluster, cases, row.group):

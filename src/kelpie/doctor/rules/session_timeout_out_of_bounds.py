@@ -75,8 +75,8 @@ def _refused(case: Case, lines: LogLines) -> Finding:
     return RULE.finding(
         lines.severity(Severity.CRITICAL if not case.members else Severity.WARNING),
         case.group,
-        f"Group {case.group} refused {lines.who}, {lines.how_often}: its session.timeout.ms is outside of "
-        f"what the brokers allow.{allowed}",
+        f"Group {case.group}: {lines.who} cannot join and reads nothing. The coordinator refused it, "
+        f"{lines.how_often}, because its session.timeout.ms is outside of what the brokers allow.{allowed}",
         why="A refused consumer ends with INVALID_SESSION_TIMEOUT (26) and reads nothing.",
         evidence=[*lines.evidence, *_evidence(case)],
         remedies=_remedies(bounds),
@@ -91,8 +91,9 @@ def _will_be_refused(case: Case, wanted: int) -> Finding:
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"Consumers of group {case.group} ask for a session of {duration(wanted)} (session.timeout.ms), and "
-        f"the brokers {f'allow {bounds}' if bounds else 'do not allow it'}: they will be refused.",
+        f"Group {case.group}: its consumers will be refused when they start, because they ask for a session "
+        f"of {duration(wanted)} (session.timeout.ms) and the brokers "
+        f"{f'allow {bounds}' if bounds else 'do not allow it'}.",
         why="A refused consumer ends with INVALID_SESSION_TIMEOUT (26) and reads nothing.",
         evidence=[Evidence(f"{_WANTED}={wanted}", "the configuration in a consumer's log"), *_evidence(case)],
         remedies=_remedies(bounds),

@@ -16,8 +16,9 @@ coordinator knows it or its coordinator is done with it.
 Client logs that show it for as long are as good. Many groups share a partition of
 __consumer_offsets, so several transactions may be open in it. The records of the
 pending commits carry the id of their producer: that tells which transaction is
-the group's. Without these records the finding names no transaction if several are
-open, and never advises to abort one.
+the group's; without a broker to ask, as from disks and logs alone, the finding names
+that producer by its number. Without these records the finding names no transaction if
+several are open, and never advises to abort one.
 
 What it needs: the right Describe on the group. To name the transaction: Kafka 2.8,
 ClusterAction or Read on __consumer_offsets and reading its newest records; to
@@ -35,6 +36,7 @@ When it is wrong: an application whose transactions usually take that long.
 Reproduce: kelpie lab run unstable-offset
 """
 
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -56,8 +58,8 @@ from kelpie.doctor.transactions import (
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.model.words import duration
-from kelpie.observations import Committed, Event, EventKind, OpenTransaction
+from kelpie.model.words import duration, moment
+from kelpie.observations import Committed, Event, EventKind, OpenTransaction, PendingCommit
 
 UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 _MOMENT_MS = 5_000
@@ -104,12 +106,17 @@ def judge(case: Case) -> Judgement:
 def _suspect(case: Case, names: list[TopicPartition]) -> _Suspect:
     home = case.offsets_partition
     transactions = open_in(case.cluster, home) if home is not None else []
-    producers = {row.producer_id for row in case.pending if row.name in names}
+    producers = {row.producer_id for row in _pending(case, names)}
     own = [each for each in transactions if each.producer_id in producers]
     if own:
         return _Suspect(own[0], True, len(transactions))
     only = transactions[0] if len(transactions) == 1 and not producers else None
     return _Suspect(only, False, len(transactions))
+
+
+def _pending(case: Case, names: list[TopicPartition]) -> list[PendingCommit]:
+    """The pending commits of these partitions; of all, if the partitions are not known."""
+    return [row for row in case.pending if not names or row.name in names]
 
 
 def _events(case: Case) -> list[Event]:
@@ -155,13 +162,14 @@ def _found(
     lasting = f" for {duration(case.cluster.now - since)}" if since is not None else ""
     where = f" of {some(names)}" if names else ""
     evidence = evidence_of(*unstable[: MOST_EVIDENCE // 2])
+    own = _pending(case, names)
     if transaction is not None:
         evidence.append(transaction_evidence(transaction))
         own = [row for row in case.pending if row.producer_id == transaction.producer_id]
-        evidence += [
-            Evidence.of(row, f"{row.name}: pending commit of {row.offset} by producer {row.producer_id}")
-            for row in own[:1]
-        ]
+    evidence += [
+        Evidence.of(row, f"{row.name}: pending commit of {row.offset} by producer {row.producer_id}")
+        for row in own[:1]
+    ]
     events = _events(case)
     stood_ms = case.cluster.now - seen if seen is not None else 0
     home = case.offsets_partition
@@ -171,7 +179,7 @@ def _found(
         f"Group {case.group}: the committed offsets{where} have been unstable{lasting}: a transaction that "
         "commits them is neither committed nor aborted.",
         why="A consumer that starts now, or takes a partition over, gets no position and reads nothing until "
-        f"the transaction ends. {_who(suspect, home)}{fate.value}",
+        f"the transaction ends. {_who(suspect, home, own)}{fate.value}",
         evidence=evidence + quotes((*events[:1], *events[-1:])),
         remedies=_remedies(case, suspect, fate, stood_ms),
         cause=str(home or ""),
@@ -188,9 +196,16 @@ def _severity(case: Case, fate: Fate, stood_ms: int) -> Severity:
     return fate.severity(stood_ms)
 
 
-def _who(suspect: _Suspect, home: TopicPartition | None) -> str:
+def _who(suspect: _Suspect, home: TopicPartition | None, own: Sequence[PendingCommit]) -> str:
     if suspect.is_certain or home is None:
         return ""
+    if own and suspect.transaction is None:
+        row = own[0]
+        began = f" since {moment(row.at)}" if row.at is not None else ""
+        return (
+            f"Producer {row.producer_id} (epoch {row.producer_epoch}) commits them{began}; its transactional "
+            "id is not in the records of the offsets topic. "
+        )
     if suspect.transaction is not None:
         return f"One transaction is open in {home}; that it is the one of this group is likely, not certain. "
     if suspect.open:

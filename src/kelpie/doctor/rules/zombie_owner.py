@@ -17,8 +17,8 @@ write theirs.
 
 What it needs: the log of the member; or two looks at the group's tree (read access to
 /consumers in ZooKeeper) and the ends of the logs (Describe on the topics). Without a
-log and a second look it is undetermined. Without the ends of the logs the tree shows no
-such owner.
+log and a second look it is undetermined, and so it is where an owner writes nothing and
+the end of its log is not known.
 
 What to do: restart that process. In the application, call shutdown() on the connector
 when createMessageStreams throws, then make a new one.
@@ -40,6 +40,7 @@ from kelpie.doctor.zookeeper.member_logs import MemberLog, member_logs, selected
 from kelpie.doctor.zookeeper.period import Period
 from kelpie.doctor.zookeeper.timeouts import COMMIT_MS, timeouts
 from kelpie.doctor.zookeeper.words import (
+    ENDS,
     LOGS,
     SECOND_LOOK,
     TREE,
@@ -76,9 +77,20 @@ def judge(case: Case) -> Judgement:
     all_looks = looks(case)
     if not all_looks:
         return ABSENT if case.events else undetermined(LOGS, TREE)
-    if case.events or not all_looks[-1].owners or standing(case):
-        return ABSENT
-    return undetermined(SECOND_LOOK)
+    if not case.events and all_looks[-1].owners and not standing(case):
+        return undetermined(SECOND_LOOK)
+    return undetermined(ENDS) if _lacks_ends(case) else ABSENT
+
+
+def _lacks_ends(case: Case) -> bool:
+    """Whether a member is idle for long, others are not, and nobody knows if it had anything to read."""
+    for stretch in standing(case):
+        working = _working(stretch.last)
+        for name in _long_unwritten(case, stretch.last):
+            member = stretch.last.owners[name].member
+            if working - {member} and member not in working and not case.cluster.ends.get(name):
+                return True
+    return False
 
 
 def _logged(log: MemberLog) -> list[_Zombie]:
@@ -101,19 +113,12 @@ def _logged(log: MemberLog) -> list[_Zombie]:
 
 def _seen(case: Case) -> list[_Zombie]:
     zombies = {}
-    known = timeouts(case)
     for stretch in standing(case):
         idle: dict[str, list[TopicPartition]] = {}
         working = _working(stretch.last)
-        for name, owner in stretch.last.owners.items():
-            commit_ms = known[owner.member].commit_ms if owner.member in known else COMMIT_MS
-            patience = _COMMITS * commit_ms
-            if (
-                owner.created is not None
-                and stretch.last.at - owner.created > patience
-                and _has_waited(case, stretch.last, name, owner.created)
-            ):
-                idle.setdefault(owner.member, []).append(name)
+        for name in _long_unwritten(case, stretch.last):
+            if _has_waited(case, stretch.last, name):
+                idle.setdefault(stretch.last.owners[name].member, []).append(name)
         for member, names in idle.items():
             if working - {member} and member not in working:
                 since = min(stretch.last.owners[name].created or 0 for name in names)
@@ -132,13 +137,26 @@ def _working(look: Look) -> set[str]:
     }
 
 
-def _has_waited(case: Case, look: Look, name: TopicPartition, since: Instant) -> bool:
-    """Whether its offset was last written before that, and records wait behind it."""
-    offset = next((row for row in look.row.offsets if row.name == name), None)
+def _long_unwritten(case: Case, look: Look) -> list[TopicPartition]:
+    """Partitions whose offset was last written before their owner claimed them, some commits ago."""
+    known = timeouts(case)
+    written = {row.name: row.modified for row in look.row.offsets}
+    names = []
+    for name, owner in look.owners.items():
+        commit_ms = known[owner.member].commit_ms if owner.member in known else COMMIT_MS
+        modified = written.get(name)
+        if owner.created is None or modified is None or look.at - owner.created <= _COMMITS * commit_ms:
+            continue
+        if modified <= owner.created:
+            names.append(name)
+    return names
+
+
+def _has_waited(case: Case, look: Look, name: TopicPartition) -> bool:
+    """Whether records wait behind its offset."""
+    offset = next(row for row in look.row.offsets if row.name == name)
     ends = case.cluster.ends.get(name)
-    if offset is None or offset.modified is None or not ends:
-        return False
-    return offset.modified <= since and ends[-1].latest > offset.offset
+    return bool(ends) and ends[-1].latest > offset.offset
 
 
 def _quoted(look: Look, names: Sequence[TopicPartition]) -> Evidence:

@@ -14,6 +14,7 @@ from kelpie.observations import OwnerNode
 LOGS = "the logs of its consumers"
 TREE = "its tree in ZooKeeper (kelpie doctor --zookeeper, or two dumps some seconds apart)"
 SECOND_LOOK = "a second look at ZooKeeper: one can catch a rebalance half way"
+ENDS = "where the logs of its partitions end (-b, and the right Describe on its topics)"
 PARTITIONS = "the subscriptions of all its members, or the partitions of its topics"
 _MOST_NAMES = 4
 
