@@ -155,8 +155,8 @@ def _long_unwritten(case: Case, look: Look) -> list[TopicPartition]:
 def _has_waited(case: Case, look: Look, name: TopicPartition) -> bool:
     """Whether records wait behind its offset."""
     offset = next(row for row in look.row.offsets if row.name == name)
-    ends = case.cluster.ends.get(name)
-    return bool(ends) and ends[-1].latest > offset.offset
+    ends = case.cluster.ends.get(name, ())
+    return any(end.latest > offset.offset for end in ends[-1:])
 
 
 def _quoted(look: Look, names: Sequence[TopicPartition]) -> Evidence:
