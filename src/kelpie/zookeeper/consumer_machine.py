@@ -12,7 +12,7 @@ Events are methods. Each takes `now` and returns effects, in order (`effects.py`
 | `disconnected` | the connection is lost, the session may live on |
 | `session_expired` | ZooKeeper said that the session has expired, or the driver gave it up |
 | `answered(token, answers)` | all requests of an `Ask` have been answered |
-| `watch_fired(path)` | a one-shot watch fired, or was lost with the connection (then after `connected`) |
+| `watch_fired(path)` | a one-shot watch fired; for a change while ZooKeeper was away, after `connected` |
 | `consumed(partition, next_offset)` | the application has consumed all records before this offset |
 | `commit` | on demand, for consumers that do not commit by themselves |
 | `woken` | at `wake_at`, which may change with every event |

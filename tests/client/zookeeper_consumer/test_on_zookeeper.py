@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
@@ -13,15 +14,17 @@ from kelpie.client.zookeeper_consumer.session import ZookeeperSession
 from kelpie.model.names import TopicPartition
 from kelpie.real.ports import free
 from kelpie.real.zookeeper import RealZooKeeper
-from kelpie.zookeeper.effects import PartitionsLost, PartitionsOwned
+from kelpie.zookeeper.effects import PartitionsLost, PartitionsOwned, PartitionsReleased
 from kelpie.zookeeper.requests import CreateEphemeral, Done
 from kelpie.zookeeper.steps import (
+    Cause,
     Conflict,
     Disconnected,
     NodeIgnored,
     Reconnected,
     RegistrationWaits,
     SessionExpired,
+    Triggered,
 )
 from tests.client.zookeeper_client import kazoo_client
 from tests.client.zookeeper_consumer.group import GroupTree, Member, config, expire, until
@@ -204,6 +207,31 @@ def test_reading_goes_on_when_zookeeper_comes_back_within_the_session(
         assert [type(event) for event in member.events] == [PartitionsOwned]
         tree.client.set(f"/brokers/topics/{TOPIC}", b'{"version":1,"partitions":{"0":[1]}}')
         await until(lambda: _owns(tree, member, 0), member)  # Its watches are set again.
+        assert [type(event) for event in member.events] == [
+            PartitionsOwned,
+            PartitionsReleased,
+            PartitionsOwned,
+        ]
+        await member.consumer.close()
+
+    _run(scene())
+
+
+def test_what_changed_while_the_connection_was_lost_is_seen(hosts: str, tree: GroupTree) -> None:
+    """Kazoo forgets its watches then; ZooKeeper's own client does not."""
+
+    async def scene() -> None:
+        member = await Member.start(hosts, GROUP, TOPIC, session_timeout_ms=60_000)
+        await until(lambda: _owns(tree, member, 0, 1, 2, 3), member)
+        kazoo = member.consumer._session._client
+        kazoo.set_hosts("127.0.0.1:1")  # Nobody listens there.
+        kazoo._connection._socket.shutdown(socket.SHUT_RDWR)
+        await until(lambda: member.has_seen(Disconnected), member)
+        tree.client.set(f"/brokers/topics/{TOPIC}", b'{"version":1,"partitions":{"0":[1]}}')
+        kazoo.set_hosts(hosts)
+        await until(lambda: _owns(tree, member, 0), member)
+        triggers = [made.step.cause for made in member.consumer.steps if isinstance(made.step, Triggered)]
+        assert triggers == [Cause.PARTITIONS]
         await member.consumer.close()
 
     _run(scene())

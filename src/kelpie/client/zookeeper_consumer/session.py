@@ -4,12 +4,16 @@ Kazoo begins a new session by itself when one has expired. A request that was me
 could then create ephemeral nodes in the new one, and nobody would know of them. So there is one kazoo client
 for each session, and it is stopped in the moment in which kazoo hears of the expiry.
 
+Kazoo also forgets all watches when a connection is lost. ZooKeeper's own client sets them again, and hears of
+those whose node has changed meanwhile; so does this one.
+
 Kazoo calls back from threads of its own; everything here reaches the listener on the loop.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -51,6 +55,21 @@ class _ConnectionGone(Exception):
     """The connection was lost before the answer came."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    request: Children | Read
+    stat: Any
+    """Kazoo's description of the node; None if there is none."""
+
+    @property
+    def change(self) -> int | None:
+        """The transaction that last changed what is watched: the node's children or its value."""
+        if self.stat is None:
+            return None
+        zxid: int = self.stat.pzxid if isinstance(self.request, Children) else self.stat.mzxid
+        return zxid
+
+
 class ZookeeperSession:
     """`carry_out` answers the requests of the machine. Raises ZooKeeperError for a bad address."""
 
@@ -65,6 +84,8 @@ class ZookeeperSession:
         """One for each path: kazoo keeps a set of them, so a second request does not add a second watch."""
         self._missed: set[str] = set()
         """Paths whose watches were lost with the connection."""
+        self._watched: dict[str, _Watched] = {}
+        self._renewals: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Future[Any]] = set()
         """For answers of kazoo, which says nothing more once it is stopped."""
         self.connections = 0
@@ -119,7 +140,9 @@ class ZookeeperSession:
         client = self._client
         match request:
             case Children(path, watch):
-                return self._result(client.get_children_async(path, watch=self._watcher(path, watch)))
+                return self._result(
+                    client.get_children_async(path, self._watcher(path, watch), include_data=True)
+                )
             case Read(path, watch):
                 return self._result(client.get_async(path, watch=self._watcher(path, watch)))
             case CreateEphemeral(path, value):
@@ -136,7 +159,9 @@ class ZookeeperSession:
         exceptions = kazoo_exceptions()
         for _ in range(_PARENT_TRIES):
             try:
-                return _success(request, await sent)
+                result = await sent
+                self._note_watch(request, result)
+                return _success(request, result)
             except exceptions.NodeExistsError:
                 return BadVersion() if isinstance(request, Put) else NodeExists()
             except exceptions.BadVersionError:
@@ -168,7 +193,10 @@ class ZookeeperSession:
             case Children(path, True) | Read(path, True):
                 watcher = self._watcher(path, True)
                 stat = await self._result(self._client.exists_async(path, watch=watcher))
-                return NoNode() if stat is None else self._send(request)
+                if stat is not None:
+                    return self._send(request)
+                self._note_watch(request, None)
+                return NoNode()
             case _:
                 return NoNode()
 
@@ -218,7 +246,29 @@ class ZookeeperSession:
         missed, self._missed = self._missed, set()
         self._listener.session_connected(self, session_id)
         for path in sorted(missed):
-            self._fire(path)
+            renewal = self._loop.create_task(self._renew_watch(path))
+            self._renewals.add(renewal)
+            renewal.add_done_callback(self._renewals.discard)
+
+    def _note_watch(self, request: Request, result: Any) -> None:
+        if isinstance(request, Children | Read) and request.watch:
+            self._watched[request.path] = _Watched(request, None if result is None else result[1])
+
+    async def _renew_watch(self, path: str) -> None:
+        """Set a lost watch again. It fires if its node is not as it was."""
+        watched = self._watched.get(path)
+        if watched is not None:
+            try:
+                await self._answer(watched.request, self._send(watched.request))
+            except _ConnectionGone:
+                self._missed.add(path)
+                return
+            except (kazoo_exceptions().KazooException, ZooKeeperError):
+                pass  # Whoever hears of the watch asks again, and gets the same error.
+            else:
+                if self._watched[path].change == watched.change:
+                    return
+        self._fire(path)
 
     def _expired(self) -> None:
         self._give_up()
@@ -246,7 +296,8 @@ class ZookeeperSession:
 def _success(request: Request, result: Any) -> Answer:
     match request:
         case Children():
-            return Names(tuple(result))
+            names, _ = result
+            return Names(tuple(names))
         case Read():
             value, stat = result
             return Node(value or b"", stat.version, stat.ephemeralOwner)
