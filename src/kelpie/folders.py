@@ -1,12 +1,52 @@
-"""Where files are kept, by the XDG base directory specification."""
+"""Where files are kept, by the XDG base directory specification.
 
+What is in the cache is run: jars, compiled code, archives of classes. So nothing is taken from a cache that
+others may write to.
+"""
+
+import errno
 import os
+import stat
 from pathlib import Path
+
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_ROOT = 0
+
+
+class Untrusted(PermissionError):
+    """Somebody else may have written this file, or may write into this folder."""
 
 
 def cache() -> Path:
-    """Files that can be fetched again: jars."""
+    """Files that can be fetched again, or made again: jars. `trusted_cache` before anything of it is run."""
     return _folder("KELPIE_CACHE", "XDG_CACHE_HOME", ".cache")
+
+
+def trusted_cache(*below: str) -> Path:
+    """A folder in the cache, made for its owner only. Raises Untrusted, and OSError if it cannot be made."""
+    folder = cache()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for part in ("", *below):
+        folder = folder / part
+        folder.mkdir(mode=0o700, exist_ok=True)
+        trusted(folder)
+    return folder
+
+
+def trusted(path: Path) -> Path:
+    """The same path. Raises Untrusted unless only this user, or root, can have written it; OSError."""
+    state = path.stat()
+    if state.st_uid not in (os.geteuid(), _ROOT):
+        why = f"belongs to another user (uid {state.st_uid})"
+        cure = "Set KELPIE_CACHE to a folder of yours"
+    elif state.st_mode & _OTHERS_MAY_WRITE:
+        why = f"can be written by others (mode {stat.S_IMODE(state.st_mode):04o})"
+        cure = (
+            f"If you trust them: chmod -R go-w {cache()}. If not, delete it, or set KELPIE_CACHE to another"
+        )
+    else:
+        return path
+    raise Untrusted(errno.EPERM, f"{path} {why}, and what is in the cache is run. {cure}", str(path))
 
 
 def state() -> Path:

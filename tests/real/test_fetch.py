@@ -226,3 +226,32 @@ def test_missing_pyspark_is_named(registry: Registry, monkeypatch: pytest.Monkey
     with pytest.raises(Unavailable, match=r"Ivy, .* is missing: it comes with PySpark"):
         fetch.libraries("1.0", _JARS)
     assert registry.served == []
+
+
+@pytest.mark.parametrize("change", ["another", "extra", "missing"])
+def test_jars_that_have_changed_are_fetched_anew(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Java runs whatever is in the folder. Every process compares the checksums."""
+    folder = fetch.libraries("1.0", _JARS)
+    if change == "another":
+        (folder / "two-1.0.jar").write_bytes(b"something else")
+    elif change == "extra":
+        (folder / "a-first.jar").write_bytes(b"something more")
+    else:
+        (folder / "two-1.0.jar").unlink()
+    monkeypatch.setattr(fetch, "_found_whole", set())  # As in another process.
+    assert fetch.libraries("1.0", _JARS) == folder
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        f"{name}-1.0.jar": content for name, content in _CONTENTS.items()
+    }
+
+
+def test_jars_in_a_cache_that_others_may_write_to_are_not_used(registry: Registry, tmp_path: Path) -> None:
+    """The message says what to do."""
+    folder = fetch.libraries("1.0", _JARS)
+    for path in (tmp_path, tmp_path / "kafka", folder):
+        path.chmod(0o775)
+        with pytest.raises(Unavailable, match=r"Kafka 1\.0 cannot be used: .*\(mode 0775\).*chmod -R go-w"):
+            fetch.libraries("1.0", _JARS)
+        path.chmod(0o755)

@@ -3,7 +3,7 @@
 Theory: half of Java's start goes into loading and verifying classes. Java maps an archive of them into memory
 instead. The plain way is to start without one, and Java itself does so where an archive does not fit; so what
 a program does cannot depend on it. Each Java and each folder of jars has an archive. Without a writable cache
-there is none.
+there is none. An archive is code: one that others may have written is not used.
 
 Servers are killed, and write no archive at their end. So one cluster's JVMs list the classes that they load
 (`recording`), and `make` hands these lists to Java. Measured on two cores: a broker of Kafka 4.3.1 starts
@@ -33,12 +33,11 @@ QUIET = ("-Xshare:auto", "-Xlog:disable")
 
 
 def archive_of(jars: Path, kind: str) -> Path | None:
-    """Where the archive of these jars is, or is to be; None where nothing can be kept."""
+    """Where the archive of these jars is, or is to be; None where nothing can be kept, or trusted."""
     try:
-        folder = folders.cache() / kind
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{_digest(jars)}.jsa"
-    except (OSError, RuntimeError):  # No home folder, or it cannot be written.
+        archive = folders.trusted_cache(kind) / f"{_digest(jars)}.jsa"
+        return folders.trusted(archive) if archive.exists() else archive
+    except (OSError, RuntimeError):  # No home folder, or it cannot be written, or others may write it.
         return None
 
 

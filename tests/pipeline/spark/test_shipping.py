@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,28 @@ def test_package_is_made_once() -> None:
     assert shipping.package() == first
     assert first.stat().st_mtime_ns == made
     assert [path.name for path in first.parent.iterdir()] == ["kelpie.zip"]
+
+
+@pytest.mark.parametrize("change", ["content", "extra", "mode", "rubbish"])
+def test_a_package_that_somebody_has_changed_is_made_again(change: str) -> None:
+    """Executors run what is in it."""
+    package = shipping.package()
+    made = package.read_bytes()
+    if change == "mode":
+        package.chmod(0o666)
+        with zipfile.ZipFile(package, "a") as target:
+            target.writestr("kelpie/more.py", "")
+    elif change == "rubbish":
+        package.write_bytes(b"PK rubbish")
+    else:
+        with zipfile.ZipFile(package) as source:
+            files = {name: source.read(name) for name in source.namelist()}
+        files["kelpie/__main__.py" if change == "content" else "kelpie/more.py"] = b"raise SystemExit"
+        with zipfile.ZipFile(package, "w") as target:
+            for name, content in files.items():
+                target.writestr(name, content)
+    assert shipping.package() == package
+    assert package.read_bytes() == made
 
 
 def test_package_is_made_also_where_nothing_may_be_kept(

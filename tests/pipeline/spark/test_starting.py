@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from kelpie.pipeline.spark import class_archive
+from kelpie.pipeline.spark.session import open_session
+from kelpie.real.cluster_errors import Unavailable
 
 
 @pytest.fixture
@@ -57,3 +59,23 @@ def test_who_may_keep_nothing_starts_without(
     (tmp_path / "file").touch()
     monkeypatch.setenv("KELPIE_CACHE", str(tmp_path / "file"))
     assert class_archive.options(jars, make=True) == ""
+
+
+def test_classes_that_others_may_have_written_are_not_used(jars: Path) -> None:
+    """An archive of classes is code."""
+    made = path_in(class_archive.options(jars, make=True))
+    made.touch()
+    assert class_archive.options(jars, make=False)
+    made.chmod(0o666)
+    assert class_archive.options(jars, make=True) == ""
+    made.chmod(0o644)
+    made.parent.chmod(0o777)
+    assert class_archive.options(jars, make=True) == ""
+
+
+def test_spark_is_not_started_with_a_cache_that_others_may_write_to(jars: Path, tmp_path: Path) -> None:
+    """The message comes before Java does."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    with pytest.raises(Unavailable, match=r"can be written by others \(mode 0777\).*chmod -R go-w"):
+        open_session()

@@ -7,10 +7,10 @@ alive, and leaves PAD bytes behind its end, so that a word may be loaded whereve
 """
 
 import hashlib
-import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -37,6 +37,16 @@ def _digest() -> str:
     return digest.hexdigest()[:16]
 
 
+@cache
+def _folder() -> str:
+    """Compiled code is kept as pickle, and run: all of it must be of this user. Raises OSError."""
+    folder = folders.trusted_cache("compiled", _digest())
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):  # A draft that another process has renamed.
+            folders.trusted(file)
+    return str(folder)
+
+
 class Locator:
     """Where numba keeps compiled code: one folder for a text of this package, wherever that text is.
 
@@ -50,7 +60,7 @@ class Locator:
 
     @classmethod
     def from_function(cls, function: Any, _: str) -> "Locator | None":
-        """None where nothing may be kept: a user without a home."""
+        """None where nothing may be kept (a user without a home), or others may write what is kept."""
         try:
             locator = cls(function)
             locator.ensure_cache_path()
@@ -59,12 +69,10 @@ class Locator:
         return locator
 
     def ensure_cache_path(self) -> None:
-        path = self.get_cache_path()
-        os.makedirs(path, exist_ok=True)
-        tempfile.TemporaryFile(dir=path).close()
+        tempfile.TemporaryFile(dir=self.get_cache_path()).close()
 
     def get_cache_path(self) -> str:
-        return str(folders.cache() / "compiled" / _digest())
+        return _folder()
 
     def get_source_stamp(self) -> str:
         return _digest()

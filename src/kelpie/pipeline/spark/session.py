@@ -16,8 +16,10 @@ from urllib.parse import quote
 
 from pyspark import SparkConf, SparkContext
 
+from kelpie import folders
 from kelpie.pipeline.spark import class_archive, cluster, shipping
 from kelpie.real import fetch, java, releases
+from kelpie.real.cluster_errors import Unavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -133,6 +135,7 @@ def open_session(
         everything["spark.archives"] = archives
     everything |= settings or {}
     if submitted is None:
+        _require_trusted_cache()
         java.find()
         cluster.reach(master)
         if local or _loopback(master):
@@ -178,6 +181,16 @@ def _started(conf: SparkConf, log: Path | None) -> SparkContext:
         context = SparkContext(conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
     return context
+
+
+def _require_trusted_cache() -> None:
+    """A run without a cache is slow; a run with one that others may write is theirs. Raises Unavailable."""
+    try:
+        folders.trusted_cache()
+    except folders.Untrusted as error:
+        raise Unavailable(f"{error.strerror}.") from None
+    except (OSError, RuntimeError):
+        pass  # Nothing can be kept, and nothing is taken.
 
 
 def _loopback(master: str) -> dict[str, str]:

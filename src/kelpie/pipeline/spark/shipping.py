@@ -8,6 +8,7 @@ import hashlib
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -34,7 +35,7 @@ def package() -> Path:
     """A zip of this package, from which `import kelpie` works; made once for each version of its files."""
     files = list(_files(resources.files("kelpie"), "kelpie"))
     folder = _folder(files)
-    if not (folder / ZIP).is_file():
+    if not _holds(folder / ZIP, files):
         with tempfile.TemporaryDirectory(dir=folder) as draft:
             made = Path(draft) / ZIP
             with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
@@ -69,15 +70,26 @@ def _files(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
             yield inside, item.read_bytes()
 
 
+def _holds(path: Path, files: list[tuple[str, bytes]]) -> bool:
+    """Whether this is the zip of these files: executors run what is in it."""
+    try:
+        with zipfile.ZipFile(folders.trusted(path)) as made:
+            sizes = {info.filename: info.file_size for info in made.infolist()}
+            if sizes != {name: len(content) for name, content in files}:
+                return False
+            return all(made.read(name) == content for name, content in files)
+    except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError):
+        return False
+
+
 def _folder(files: list[tuple[str, bytes]]) -> Path:
     digest = hashlib.sha256()
     for name, content in files:
         digest.update(f"{name} {len(content)} ".encode())
         digest.update(content)
-    folder = folders.cache() / "shipped" / digest.hexdigest()[:16]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = folders.trusted_cache("shipped", digest.hexdigest()[:16])
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError:  # The cache cannot be written.
+    except OSError:  # The cache cannot be written, or others may write it.
         return Path(tempfile.mkdtemp(prefix="kelpie-shipped-"))
     return folder
