@@ -34,6 +34,8 @@ def render(summary: "Summary", into: Path) -> str:
             lines += _wrapped("  ", f"{harmless(name)}: {harmless(reason)}", "    ")
         if len(summary.unusable) > _MOST_FILES:
             lines.append(f"  … and {len(summary.unusable) - _MOST_FILES:,} more, in the table quarantine")
+    for note in summary.notes:
+        lines += _wrapped("", harmless(note))
     if summary.tables:
         lines.append("Rows by table")
     width = max(map(len, summary.tables), default=0)

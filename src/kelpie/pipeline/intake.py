@@ -140,7 +140,7 @@ class Intake:
             return []
         tables, batch = self._tables, self._batch
         with staging(tables.lake, f"logs-{batch.number}") as folder:
-            ledger = Ledger(tables.lake, tables.cluster, batch.application)
+            ledger = Ledger(tables.lake, tables.cluster, batch.application, self._summary.notes)
             read = logs.read_logs(tables.spark, items, folder, ledger, hints=self._hints)
             self._require_seen((log.reading.name, log.reason) for log in read)
             also_outputs = {item.file.name for item in batch.of(Kind.OUTPUT)}

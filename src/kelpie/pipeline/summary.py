@@ -28,6 +28,8 @@ class Summary:
     """Findings by severity."""
     unusable: list[tuple[str, str]] = field(default_factory=list)
     """Files that could not be used, each with the reason."""
+    notes: list[str] = field(default_factory=list)
+    """What else a person should know of this run."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By stage."""
 

@@ -8,7 +8,7 @@ the file. If the line itself does not name the group, details["group_from"] says
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from kelpie.observations import Event
 
@@ -19,17 +19,17 @@ _NAME_OF_CLIENT = re.compile(r"(?i)^(?:client|consumer|group|app)[-_.](?P<group>
 _ENDINGS = re.compile(r"(?i)(?:\.(?:log|txt|out|err|json|\d+|before|during|after|\d{4}-\d\d-\d\d))+$")
 
 
+@dataclass(slots=True)
 class Groups:
     """What a file says about groups, collected while it is read."""
 
-    def __init__(self) -> None:
-        self.sure: dict[str, str] = {}
-        """Group → where it was named first."""
-        self.guessed: tuple[str, str] | None = None
-        """Group and place, if a line hints at a group before any line names one."""
-        self.of_client: dict[str, str] = {}
-        self.instances: set[str] = set()
-        """Clients of librdkafka whose group is known; their other lines are not searched."""
+    sure: dict[str, str] = field(default_factory=dict)
+    """Group → where it was named first."""
+    guessed: tuple[str, str] | None = None
+    """Group and place, if a line hints at a group before any line names one."""
+    of_client: dict[str, str] = field(default_factory=dict)
+    instances: set[str] = field(default_factory=set)
+    """Clients of librdkafka whose group is known; their other lines are not searched."""
 
     @property
     def named(self) -> dict[str, str]:

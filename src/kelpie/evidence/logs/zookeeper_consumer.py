@@ -7,7 +7,7 @@ its group from a path, or from an id of the usual form; else the settings of tha
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from kelpie.evidence.logs.matching import Fields, Meaning, Message
 from kelpie.evidence.logs.templates import read_templates
@@ -107,12 +107,12 @@ PATTERNS = read_templates(
 )[""]
 
 
+@dataclass(slots=True)
 class Connectors:
     """The settings that a consumer logs at its start, before it connects under its name."""
 
-    def __init__(self) -> None:
-        self._values: dict[str, str] = {}
-        self._have_connected = False
+    _values: dict[str, str] = field(default_factory=dict)
+    _have_connected: bool = False
 
     def note(self, message: Message, where: str) -> list[Setting]:
         """Notes settings that a line names; the settings of a consumer that now connects."""

@@ -23,11 +23,12 @@ class Growing:
         """How often all of one was read again."""
         self.changed: list[str] = []
         """Those that were others when they had been read, the last time."""
+        self.notes: list[str] = []
 
     def take_in(self, *paths: Path, committed: bool = True) -> list[Event]:
         """All events that there are by now, by their lines."""
         self.batch += 1
-        ledger = Ledger(self.lake, "c", "logs")
+        ledger = Ledger(self.lake, "c", "logs", self.notes)
         items = [item(path) for path in paths]
         told = read_logs(self.spark, items, self.staging, ledger, range_bytes=3001)
         self.changed = [log.reading.name for log in told if log.changed]

@@ -1,5 +1,6 @@
 """Logs that grow, and that are rotated meanwhile: each line is told once."""
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -7,6 +8,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from kelpie.pipeline.sources.logs.rows import EVENTS
 from tests.pipeline.sources.logs.growing_logs import Growing, wanted
 from tests.pipeline.sources.logs.log_texts import CLIENT, ENTRIES, TOLD, mixed, plain
 
@@ -103,3 +105,60 @@ def test_a_log_that_was_cut_short_is_read_anew(spark: SparkSession, tmp_path: Pa
     path.write_text("\n".join([lines[0], *lines[25:]]) + "\n")
     assert plain(growing.take_in(path)) == wanted(path)
     assert growing.anew == 1
+
+
+class _Bomb:
+    """What runs when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_what_stands_in_an_old_lake_as_pickle_is_not_run_and_no_row_comes_twice(
+    spark: SparkSession, tmp_path: Path, renamed: bool
+) -> None:
+    """Whoever hands over tables must not run code here. Logs that grow are read anew, once."""
+    lines = [ENTRIES[number % 2].format(s=number, ms=number, n=number % 3) for number in range(30)]
+    path, quiet = tmp_path / "server.log", tmp_path / "quiet.log"
+    growing = Growing(spark, tmp_path)
+    path.write_text("\n".join(lines[:20]) + "\n")
+    quiet.write_text("\n".join(lines[7:12]) + "\n")
+    growing.take_in(path, quiet)
+    (page,) = growing.lake.root.glob("_logs/*/*.json")
+    page.rename(page.with_suffix(".log-progress"))
+    page.with_suffix(".log-progress").write_bytes(pickle.dumps(_Bomb(tmp_path / "ran")))
+    if renamed:
+        path = path.rename(tmp_path / "server.log.1")
+        (tmp_path / "server.log").write_text(lines[29] + "\n")
+    path.write_text("\n".join(lines) + "\n")
+    of_quiet = wanted(quiet)
+    events = [event for event in plain(growing.take_in(path)) if event not in of_quiet]
+    assert events == [event for event in wanted(path) if event not in of_quiet]
+    assert growing.notes == [growing.notes[0]]
+    assert "deleted unread" in growing.notes[0]
+    assert not list(growing.lake.root.glob("_logs/*/*.log-progress"))
+    assert not (tmp_path / "ran").exists()
+    assert growing.lake.count(EVENTS, "c") == len(wanted(path)) + len(of_quiet)
+    growing.take_in(path)
+    assert len(growing.notes) == 1
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "\xff", "[" * 100_000, '["x", [], ["[1]"]]', '{"shape": 1}'])
+def test_progress_that_cannot_be_read_is_no_reason_to_stop(
+    spark: SparkSession, tmp_path: Path, damage: str
+) -> None:
+    """Then the log is read anew, and its rows are replaced."""
+    lines = [ENTRIES[number % 2].format(s=number, ms=number, n=number % 3) for number in range(30)]
+    path = tmp_path / "server.log"
+    growing = Growing(spark, tmp_path)
+    path.write_text("\n".join(lines[:20]) + "\n")
+    growing.take_in(path)
+    (page,) = growing.lake.root.glob("_logs/*/*.json")
+    page.write_text(damage)
+    path.write_text("\n".join(lines) + "\n")
+    assert plain(growing.take_in(path)) == wanted(path)
+    assert "is damaged" in growing.notes[0]

@@ -32,7 +32,7 @@ from kelpie.pipeline.sources.logs.identity import FileState, Seen, copies, steps
 from kelpie.pipeline.sources.logs.parts import LogTaskResult, Part, Piece, Task, Unjoinable, folded, merged
 from kelpie.pipeline.sources.logs.progress import Ledger, LogProgress, ReadingPlan
 from kelpie.pipeline.sources.logs.reader import can_be_split
-from kelpie.pipeline.sources.logs.rows import EVENTS, rows_of_line, settled, staged
+from kelpie.pipeline.sources.logs.rows import EVENTS, rows_in, rows_of_line, settled, staged, text_of
 from kelpie.pipeline.spark.tasks import run_tasks
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.storage.parquet import NewFile
@@ -197,7 +197,7 @@ def change_rows(lake: Lake, cluster: str, logs: Sequence[Log]) -> None:
 
 def _plan(ledger: Ledger, item: Item) -> ReadingPlan:
     try:
-        return ledger.find(item.path, item.file.path, item.file.size)
+        return ledger.find(item.path, item.file.path, item.file.size, item.file.name)
     except OSError:
         return ReadingPlan(FileState("", item.file.size))  # The task will say why.
 
@@ -280,9 +280,9 @@ def _log(work: _Work, results: Sequence[LogTaskResult]) -> Log | None:
 def _is_as_written(go_on: LogProgress, log: Log) -> bool:
     """Whether the former last entry gives the same rows as before; then these are skipped."""
     assert go_on.part is not None
-    place, written = go_on.part.lines + 1, go_on.last
-    if written is None:
+    if go_on.last is None:
         return True
+    place, written = go_on.part.lines + 1, rows_in(go_on.last)
     if not log.pieces:
         return False
     piece, *others = log.pieces
@@ -311,7 +311,7 @@ def _progress(work: _Work, results: Sequence[LogTaskResult], parts: Sequence[Par
     last = None
     if results[-1].count:
         piece = log.pieces[-1]
-        last = settled(staged(piece.rows), piece.known, name)
+        last = text_of(settled(staged(piece.rows), piece.known, name))
     return replace(progress, end=end, part=part, known=known, last=last)
 
 

@@ -5,13 +5,17 @@ continues as if it had read all lines. If new lines change what is known of old 
 the log is read again from its beginning and its rows are replaced.
 
 A log that rotation has renamed is continued under its new name (`identity`).
+
+What is kept is JSON of declared types (`typed_data`): whoever can write to the tables, or hands them over,
+must not be able to run code here.
 """
 
-import pickle
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import NamedTuple
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from kelpie.pipeline.sources.logs.identity import (
@@ -24,12 +28,22 @@ from kelpie.pipeline.sources.logs.identity import (
     still_begins_so,
 )
 from kelpie.pipeline.sources.logs.parts import Known, Part
-from kelpie.pipeline.sources.logs.rows import EVENTS, Columns
+from kelpie.pipeline.sources.logs.rows import EVENTS
 from kelpie.pipeline.storage.lake import Lake, quoted
+from kelpie.pipeline.storage.typed_data import Mismatch, read, shape, written
 
 _FOLDER = "_logs"
 _MOST_PAGES = 16
-_SUFFIX = ".log-progress"
+_SUFFIX = ".json"
+_PICKLED = ".log-progress"
+"""What earlier releases kept. It is never read: to read it is to run what is in it."""
+_ROWS_OF_BEFORE = "rows-of-before.json"
+"""Which names each log had in the table when its progress could not be read."""
+_NOT_READ = (
+    "How far logs were read was kept by an earlier release, in files (pickle) that can run code; they are "
+    "deleted unread."
+)
+_AGAIN = "A log that grows is read once more from its beginning, and its rows in the tables are replaced."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +63,8 @@ class LogProgress:
     """None: it cannot be continued."""
     known: Known | None = None
     """What was known when its rows were written."""
-    last: Columns | None = None
-    """Rows of its last entry, as they were written."""
+    last: str | None = None
+    """Rows of its last entry, as they were written (`rows.text_of`)."""
     was_gone: bool = False
     """At the last check, its file was gone, or held another log."""
 
@@ -69,6 +83,17 @@ class LogProgress:
         return not still_begins_so(Path(self.path), self.path, self.state)
 
 
+class _Page(NamedTuple):
+    """A file of progress."""
+
+    shape: str
+    """The fields of a progress."""
+    brief: Sequence[tuple[str, tuple[str, ...], FileState]]
+    """What every release understands of each log: path, names, state."""
+    logs: Sequence[str]
+    """The progress of each log, as JSON."""
+
+
 class ReadingPlan(NamedTuple):
     """What to do with a log."""
 
@@ -85,28 +110,56 @@ class ReadingPlan(NamedTuple):
 class Ledger:
     """The logs of a cluster whose rows the table has. `application`: the one that fills log_event."""
 
-    def __init__(self, lake: Lake, cluster: str, application: str) -> None:
+    def __init__(self, lake: Lake, cluster: str, application: str, notes: list[str] | None = None) -> None:
+        """What is read anew, and why, is added to `notes`."""
         self._folder = lake.root / _FOLDER / quote(cluster, safe="")
+        self._notes = notes
         committed = lake.version_of(EVENTS, application)
         self._pages: list[Path] = []
         for page in sorted(self._folder.glob(f"*{_SUFFIX}")):
+            if not page.stem.isdecimal():
+                continue
             if int(page.stem) <= committed:
                 self._pages.append(page)
             else:
                 page.unlink()  # Of a run that was killed before its commit: its rows are not in the table.
         self._known: dict[str, dict[str, LogProgress]] = {}
         """By log, then by path."""
-        for page in self._pages:
-            for progress in _read(page):
-                self._known.setdefault(progress.state.log, {})[progress.path] = progress
+        try:
+            for page in self._pages:
+                for progress in _read(page):
+                    self._known.setdefault(progress.state.log, {})[progress.path] = progress
+        except Mismatch as error:
+            self._known = {}
+            self._begin_anew(lake, cluster, self._pages, f"{error}.")
+            self._pages = []
+        if pickled := list(self._folder.glob(f"*{_PICKLED}")):
+            self._begin_anew(lake, cluster, pickled, _NOT_READ)
+        self._without_progress = self._rows_of_before()
+        """Logs whose rows the table has, and how far each was read is not known: their names there."""
 
-    def find(self, path: str, file: Path, size: int) -> ReadingPlan:
-        """Raises OSError."""
+    def find(self, path: str, file: Path, size: int, rows_name: str) -> ReadingPlan:
+        """`rows_name`: what its rows have as source. Raises OSError."""
         state = state_of(file, path, size)
         plan = self._plan(path, file, state)
+        if plan == ReadingPlan(state):
+            plan = plan._replace(replaces=self._of_before(path, file, state, rows_name))
         if path not in self._known.get(state.log, {}):
-            return plan._replace(outdated=self._known.get(by_path(path), {}).get(path))
+            unnamed = FileState(by_path(path), 0)
+            outdated = self._known.get(unnamed.log, {}).get(path)
+            return plan._replace(outdated=outdated or self._of_before(path, file, unnamed, rows_name))
         return plan
+
+    def _of_before(self, path: str, file: Path, state: FileState, rows_name: str) -> LogProgress | None:
+        """Rows in the table of a log of which nothing else is known; also under a name that it had before."""
+        names = [
+            name
+            for name in self._without_progress.get(state.log, ())
+            if name == rows_name
+            or (are_beside(name, rows_name) and not _holds(file.with_name(PurePath(name).name), state.log))
+        ]
+        is_known = state.log in self._known
+        return LogProgress(path, tuple(names), state) if names and not is_known else None
 
     def _plan(self, path: str, file: Path, state: FileState) -> ReadingPlan:
         known = self._known.get(state.log, {})
@@ -153,10 +206,25 @@ class Ledger:
         ]
 
     def _write(self, logs: Sequence[LogProgress], page: Path) -> None:
-        brief = [(progress.path, progress.names, tuple(progress.state)) for progress in logs]
-        draft = page.with_suffix(".draft")
-        draft.write_bytes(pickle.dumps((_shape(), brief, pickle.dumps(logs)), pickle.HIGHEST_PROTOCOL))
-        draft.replace(page)
+        brief = [(progress.path, progress.names, progress.state) for progress in logs]
+        texts = [json.dumps(written(progress), separators=(",", ":")) for progress in logs]
+        _write_json(page, written(_Page(shape(LogProgress), brief, texts)))
+
+    def _begin_anew(self, lake: Lake, cluster: str, pages: Sequence[Path], why: str) -> None:
+        """Without these pages: a log is read from its beginning, and its rows in the table are replaced."""
+        rows = lake.rows(EVENTS, cluster, columns=["log", "source"]).group_by(["log", "source"])
+        names: defaultdict[str, list[str]] = defaultdict(list)
+        for row in rows.aggregate([]).to_pylist():
+            names[row["log"]].append(row["source"])
+        _write_json(self._folder / _ROWS_OF_BEFORE, written(names))
+        for page in pages:
+            page.unlink()
+        if self._notes is not None:
+            self._notes.append(f"{why} {_AGAIN}")
+
+    def _rows_of_before(self) -> Mapping[str, Sequence[str]]:
+        file = self._folder / _ROWS_OF_BEFORE
+        return _parsed(file, Mapping[str, Sequence[str]]) if file.exists() else {}
 
 
 def _may_be(progress: LogProgress, path: str) -> bool:
@@ -164,14 +232,37 @@ def _may_be(progress: LogProgress, path: str) -> bool:
     return are_beside(progress.path, path) or progress.is_gone
 
 
-def _shape() -> list[str]:
-    """Fields of what is kept. Another release may have others; then logs are read from their beginning."""
-    return [field.name for kind in (LogProgress, Part, Known) for field in fields(kind)]
+def _read(page: Path) -> Sequence[LogProgress]:
+    """Another release may keep other fields; then logs are read from their beginning. Raises Mismatch."""
+    found: _Page = _parsed(page, _Page)
+    if len(found.brief) != len(found.logs):
+        raise Mismatch(f"{page} is damaged: it names {len(found.brief)} logs and holds {len(found.logs)}")
+    if found.shape == shape(LogProgress):
+        return [_of_text(page, log) for log in found.logs]
+    return [LogProgress(path, names, state) for path, names, state in found.brief]
 
 
-def _read(page: Path) -> list[LogProgress]:
-    shape, brief, logs = pickle.loads(page.read_bytes())
-    if shape != _shape():
-        return [LogProgress(path, names, FileState(*state)) for path, names, state in brief]
-    read: list[LogProgress] = pickle.loads(logs)
-    return read
+def _parsed(file: Path, hint: Any) -> Any:
+    """Raises Mismatch."""
+    return _of_text(file, file.read_bytes(), hint)
+
+
+def _of_text(file: Path, text: str | bytes, hint: Any = LogProgress) -> Any:
+    """Raises Mismatch."""
+    try:
+        return read(hint, json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise Mismatch(f"{file} is damaged: {error}") from None
+
+
+def _write_json(page: Path, data: object) -> None:
+    draft = page.with_suffix(".draft")
+    draft.write_text(json.dumps(data, separators=(",", ":")), encoding="ascii")
+    draft.replace(page)
+
+
+def _holds(file: Path, log: str) -> bool:
+    try:
+        return state_of(file, str(file), 0).log == log
+    except OSError:
+        return False

@@ -1,9 +1,9 @@
 """Rows of logs as columns: as read, completed by what the whole file tells, and as Arrow."""
 
-import pickle
+import json
 import uuid
 from collections.abc import Sequence
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,17 @@ _LEVELS = dict(zip("01234567", ("FATAL", *["ERROR"] * 3, "WARN", "INFO", "INFO",
 """librdkafka's are those of syslog."""
 _NAMES_ITS_GROUP = {kind.value: kind.value.startswith(NAMES_ITS_GROUP) for kind in EventKind}
 _KINDS = {kind.value: kind for kind in EventKind}
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+_NUMBERS = ("node", "partition", "offset", "generation", "error")
+_NONE = type(None)
+_TYPES: dict[str, set[type]] = {
+    **{name: {str, _NONE} for name in ("level", *FACTS)},
+    **{name: {int, _NONE} for name in ("at", "float", "once", *_NUMBERS)},
+    **{key: {int} for key in ("line", "part")},
+    **{key: {str} for key in ("kind", "text", "reason", "of details")},
+    "details": {dict},
+}
+"""What the columns hold, and the mappings in `details`."""
 
 
 def columns_of(rows: Sequence[Row]) -> Columns:
@@ -47,16 +58,38 @@ def columns_of(rows: Sequence[Row]) -> Columns:
     return columns
 
 
+def text_of(rows: Columns) -> str:
+    """Rows as JSON, in ASCII, so that any text comes back as it was, also one with lone surrogates."""
+    return _JSON.encode(rows)
+
+
+def rows_in(text: str) -> Columns:
+    """Rows that were written as JSON. Raises ValueError where they are of other types than declared."""
+    try:
+        rows: Columns = json.loads(text)
+        kinds = {name: set(map(type, values)) for name, values in rows.items()}
+        kinds["of details"] = set(map(type, chain.from_iterable(map(dict.values, rows["details"]))))
+        lengths = set(map(len, rows.values()))
+    except (AttributeError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"these are no rows of a log: {error}") from None
+    if kinds.keys() != _TYPES.keys() or len(lengths) > 1:
+        raise ValueError("these are no rows of a log: columns are missing, or of different lengths")
+    for name, allowed in _TYPES.items():
+        if kinds[name] - allowed:
+            raise ValueError(f"these are no rows of a log: {name} has values of another type")
+    return rows
+
+
 def stage(rows: Columns, folder: str) -> str:
     """Writes rows to a new file, for another task."""
     path = Path(folder) / f"{uuid.uuid4()}.rows"
-    path.write_bytes(pickle.dumps(rows, pickle.HIGHEST_PROTOCOL))
+    path.write_text(text_of(rows), encoding="ascii")
     return str(path)
 
 
 def staged(path: str) -> Columns:
-    rows: Columns = pickle.loads(Path(path).read_bytes())
-    return rows
+    """Raises OSError, ValueError."""
+    return rows_in(Path(path).read_text(encoding="ascii"))
 
 
 def rows_of_line(rows: Columns, line: int) -> Columns:
