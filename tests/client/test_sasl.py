@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,9 @@ def test_scram_follows_the_example_of_its_rfc() -> None:
         (SERVER_FIRST, b"e=invalid-proof", "invalid-proof"),
         (SERVER_FIRST.replace(b"i=4096", b"i=1"), b"", "iterations"),
         (SERVER_FIRST.replace(b"i=4096", b"i=99999999999"), b"", "iterations"),
+        (SERVER_FIRST.replace(b"i=4096", "i=\u00b2\u00b2".encode()), b"", "iterations"),
+        (SERVER_FIRST.replace(b"i=4096", b"i=" + b"9" * 5000), b"", "asks for 999999999999 iterations"),
+        (SERVER_FIRST.replace(b"i=4096", b"i=" + b"0" * 5000 + b"4096"), b"", "iterations"),
         (SERVER_FIRST.replace(b"rOprNGfwEbeRWgbNEkqO", b"another"), b"", "another login"),
         (b"nonsense", b"", "not SCRAM"),
         (b"\xff\xfe", b"", "not SCRAM"),
@@ -85,28 +89,45 @@ def test_a_refused_token_is_answered_before_the_end() -> None:
     assert OAuthBearer("abc").answer(b"") is None
 
 
+@pytest.mark.parametrize(
+    "said", [b"[" * 200_000, b'{"a":' * 200_000, b"[1]", b"9" * 5000, b"\xff\xfe"], ids=lambda said: said[:5]
+)
+def test_a_complaint_of_any_content_is_answered(said: bytes) -> None:
+    """What a broker writes there is data: it must not end a survey of many brokers."""
+    bearer = OAuthBearer("abc")
+    assert bearer.answer(said) == b"\x01"
+    assert bearer.complaint == "an answer that is not JSON"
+
+
 class _Endpoint(BaseHTTPRequestHandler):
     """A token endpoint that remembers what it was asked."""
 
     status = 200
     answer: bytes = b""
+    location = ""
     asked: list[tuple[str, str]]
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         self.asked.append((self.headers["Authorization"], body))
         self.send_response(self.status)
+        if self.location:
+            self.send_header("Location", self.location)
         self.end_headers()
         self.wfile.write(self.answer)
+
+    def do_GET(self) -> None:
+        self.do_POST()
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""
 
 
 @contextmanager
-def _endpoint(status: int, answer: bytes) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def _endpoint(status: int, answer: bytes, location: str = "") -> Iterator[tuple[str, list[tuple[str, str]]]]:
     asked: list[tuple[str, str]] = []
-    handler = type("Handler", (_Endpoint,), {"status": status, "answer": answer, "asked": asked})
+    given = {"status": status, "answer": answer, "asked": asked, "location": location}
+    handler = type("Handler", (_Endpoint,), given)
     server = HTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -145,6 +166,9 @@ def test_a_token_is_fetched_once_for_many_connections() -> None:
         (500, b"<html>", "HTTP 500"),
         (200, b"<html>", "holds no access_token"),
         (200, b'{"access_token": 7}', "holds no access_token"),
+        (200, b"[" * 200_000, "holds no access_token"),
+        (200, b'{"access_token": "t", "expires_in": ' + b"9" * 400 + b"}", "holds no access_token"),
+        (400, b"[" * 200_000, "HTTP 400"),
         (200, b'{"access_token": "two words"}', "not a bearer token"),
     ],
 )
@@ -153,6 +177,41 @@ def test_an_endpoint_that_gives_no_token_is_quoted(status: int, answer: bytes, c
     with _endpoint(status, answer) as (url, _), pytest.raises(ClientError, match=complaint) as caught:
         asyncio.run(token_from(_source(url), Memory(), 5.0))
     assert SECRET not in caught.value.reason
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(status: int) -> None:
+    """It would carry the client's secret to any address, also without encryption."""
+    with (
+        _endpoint(200, b'{"access_token": "t-1"}') as (elsewhere, asked_elsewhere),
+        _endpoint(status, b"", elsewhere) as (url, asked),
+        pytest.raises(NotAuthenticated, match=f"redirects to {elsewhere}.*Kelpie does not follow") as caught,
+    ):
+        asyncio.run(token_from(_source(url), Memory(), 5.0))
+    assert len(asked) == 1
+    assert asked_elsewhere == []
+    assert SECRET not in caught.value.reason
+
+
+def test_an_endpoint_that_speaks_something_else_is_an_error_of_the_login() -> None:
+    """http.client has errors of its own for that, which are none of the operating system's."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def greet() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
+            connection.recv(1 << 16)
+
+    greeter = threading.Thread(target=greet)
+    greeter.start()
+    try:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/token"
+        with pytest.raises(NotAuthenticated, match="cannot be asked"):
+            asyncio.run(token_from(_source(url), Memory(), 5.0))
+    finally:
+        greeter.join()
+        listener.close()
 
 
 def test_an_endpoint_that_is_not_there_or_no_endpoint() -> None:

@@ -22,6 +22,8 @@ from kelpie.wire.api.sasl_authenticate import SaslAuthenticateRequest, SaslAuthe
 from kelpie.wire.api.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 _MOST_STEPS = 8
+_LONGEST = 500
+"""Of what a broker says about a login."""
 _SESSION_SHARE = 0.85
 """How much of a session is used before a new one is opened, as in the Java client."""
 
@@ -109,6 +111,7 @@ async def _step(connection: Connection, mechanism: Mechanism, payload: bytes, *,
 def _refused(connection: Connection, mechanism: Mechanism, why: str) -> NotAuthenticated:
     sasl = connection.settings.security.sasl
     who = f" of {sasl.username!r}" if sasl is not None and sasl.username else ""
+    why = why if len(why) <= _LONGEST else f"{why[:_LONGEST]}…"
     return NotAuthenticated(
         f"{connection.address} refused the login{who} by {mechanism.name}: {why.rstrip('.')}.",
         connection.address,

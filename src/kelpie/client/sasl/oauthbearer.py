@@ -27,6 +27,6 @@ class OAuthBearer:
         try:
             said = json.loads(challenge)
             self.complaint = ", ".join(f"{key}: {value}" for key, value in said.items())
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             self.complaint = "an answer that is not JSON"
         return _GO_ON

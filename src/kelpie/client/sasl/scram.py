@@ -22,6 +22,7 @@ _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _LEAST_ITERATIONS = 4096
 _MOST_ITERATIONS = 10_000_000
 """More would be an attack on whoever logs in."""
+_MOST_DIGITS = 12
 _HEADER = "n,,"
 
 
@@ -66,11 +67,12 @@ class Scram:
         nonce, salt = said.get("r", ""), _decoded(said, "s")
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise Rejected("its answer belongs to another login")
-        iterations = int(said.get("i", "")) if said.get("i", "").isdigit() else 0
+        count = said.get("i", "")[:_MOST_DIGITS]
+        iterations = int(count) if count.isascii() and count.isdigit() else 0
         if not _LEAST_ITERATIONS <= iterations <= _MOST_ITERATIONS:
             raise Rejected(
-                f"it asks for {said.get('i')} iterations; {_LEAST_ITERATIONS} to {_MOST_ITERATIONS} are "
-                "acceptable"
+                f"it asks for {count or 'no number of'} iterations; {_LEAST_ITERATIONS} to "
+                f"{_MOST_ITERATIONS} are acceptable"
             )
         final = f"c={base64.b64encode(_HEADER.encode()).decode()},r={nonce}"
         signed = b",".join((self._first.encode(), challenge, final.encode()))

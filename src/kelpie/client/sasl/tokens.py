@@ -1,8 +1,9 @@
 """Where bearer tokens come from: see `TokenSource`. A token is kept until shortly before its end."""
 
 import base64
-import binascii
+import http.client
 import json
+import ssl
 import time
 import urllib.error
 import urllib.parse
@@ -18,6 +19,8 @@ from kelpie.client.tls import make_context
 _EARLY_S = 30.0
 _UNSIGNED_LIFE_S = 3600
 _LARGEST_ANSWER = 1 << 20
+_LONGEST = 300
+"""Of what an endpoint says, where an error quotes it."""
 
 
 async def token_from(source: TokenSource, memory: Memory, limit_s: float) -> str:
@@ -64,7 +67,7 @@ def _end_of(token: str) -> float | None:
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
         return float(claims["exp"])
-    except (ValueError, KeyError, TypeError, binascii.Error):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -96,17 +99,45 @@ def _from_endpoint(source: TokenSource, limit_s: float) -> Token:
     )
     context = make_context(source.tls) if source.tls is not None and where.scheme == "https" else None
     try:
-        with urllib.request.urlopen(request, timeout=limit_s, context=context) as response:
+        with _opener(context).open(request, timeout=limit_s) as response:
             body = response.read(_LARGEST_ANSWER)
     except urllib.error.HTTPError as error:
-        with error:
-            said = _refusal(error.read(_LARGEST_ANSWER))
-        raise NotAuthenticated(
-            f"The token endpoint {endpoint} refused client {source.client_id!r}: HTTP {error.code}{said}."
-        ) from None
-    except (OSError, ValueError) as error:
+        raise _refused(error, endpoint, source.client_id) from None
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise NotAuthenticated(f"The token endpoint {endpoint} cannot be asked: {_why(error)}.") from None
     return _issued(body, endpoint)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the client's secret to whatever address it names."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def _opener(context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    if context is not None:
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    return urllib.request.build_opener(*handlers)
+
+
+def _refused(error: urllib.error.HTTPError, endpoint: str, client_id: str) -> NotAuthenticated:
+    with error:
+        if 300 <= error.code < 400:
+            target = str(error.headers.get("Location", "nowhere"))[:_LONGEST]
+            return NotAuthenticated(
+                f"The token endpoint {endpoint} redirects to {target} (HTTP {error.code}). Kelpie does not "
+                "follow: the client's secret would go there. If that address is right, set "
+                "sasl.oauthbearer.token.endpoint.url to it."
+            )
+        try:
+            said = _refusal(error.read(_LARGEST_ANSWER))
+        except (OSError, ValueError, http.client.HTTPException):
+            said = ""
+    return NotAuthenticated(
+        f"The token endpoint {endpoint} refused client {client_id!r}: HTTP {error.code}{said}."
+    )
 
 
 def _issued(body: bytes, endpoint: str) -> Token:
@@ -116,19 +147,22 @@ def _issued(body: bytes, endpoint: str) -> Token:
         lasts = answer.get("expires_in")
         if not isinstance(text, str):
             raise TypeError
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise NotAuthenticated(f"What the token endpoint {endpoint} answers holds no access_token.") from None
+        ends = time.time() + float(lasts) if isinstance(lasts, int | float) else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise NotAuthenticated(
+            f"What the token endpoint {endpoint} answers holds no access_token that can be used."
+        ) from None
     token = _given(text, f"What {endpoint} gave out")
-    return Token(token.text, time.time() + float(lasts)) if isinstance(lasts, int | float) else token
+    return token if ends is None else Token(token.text, ends)
 
 
 def _refusal(body: bytes) -> str:
     try:
         answer = json.loads(body)
         words = [str(answer[key]) for key in ("error", "error_description") if answer.get(key)]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return ""
-    return f" ({': '.join(words)})" if words else ""
+    return f" ({': '.join(words)[:_LONGEST]})" if words else ""
 
 
 def _encoded(raw: bytes) -> str:
