@@ -12,6 +12,9 @@ from kelpie.observations import Trouble
 if TYPE_CHECKING:
     from kelpie.client.address import Address
 
+_LONGEST = 300
+"""Of a text that comes from elsewhere."""
+
 
 class ClientError(Exception):
     """A question was not answered. `reason` says which, by whom, and what to do about it.
@@ -77,3 +80,9 @@ class Unreadable(ClientError):
 
 class NoBroker(ClientError):
     """None of several brokers could be asked."""
+
+
+def unforeseen(error: Exception, address: "Address", when: str) -> Unreadable:
+    """What Kelpie did not expect of a broker. One broker's answer must not end the work on all others."""
+    said = f"{type(error).__name__}: {error}"[:_LONGEST]
+    return Unreadable(f"What {address} answered {when} makes no sense to Kelpie ({said}).", address)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
-from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreadable
+from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreadable, unforeseen
 from kelpie.client.settings import Settings
 from kelpie.client.tls import explain
 from kelpie.client.versions import BrokerVersions
@@ -84,11 +84,20 @@ class Connection(asyncio.Protocol):
                 f"{self.address} answered {NAMES[key]} v{version} with what cannot be read: {error}.",
                 self.address,
             ) from None
+        except Exception as error:
+            raise unforeseen(error, self.address, f"to {NAMES[key]} v{version}") from error
 
     async def put(self, question: Question[Answer], limit_s: float | None = None) -> Answer:
         """The answer to a question, in the newest version that can carry it."""
         version = self.versions.pick_for(question)
-        return question.answer(await self.ask(question.request(version), version, limit_s), version)
+        return self.read(question, await self.ask(question.request(version), version, limit_s), version)
+
+    def read(self, question: Question[Answer], response: Any, version: int) -> Answer:
+        """What a response says to a question. Raises Unreadable."""
+        try:
+            return question.answer(response, version)
+        except Exception as error:
+            raise unforeseen(error, self.address, f"to {question}") from error
 
     async def ask_frame(self, request: Any, version: int, limit_s: float | None = None) -> bytes:
         """The same, with the answer's bytes as they came."""

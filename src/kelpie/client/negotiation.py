@@ -119,7 +119,7 @@ async def _ask_versions(connection: Connection) -> BrokerVersions:
             )
         # KIP-511: the answer is of version 0, and holds the versions of this one API; before 2.4, nothing.
         supported = [entry.max_version for entry in response.api_keys if entry.api_key == API_VERSIONS]
-        version = min([version - 1, *supported]) if supported else 0
+        version = max(0, min([version - 1, *supported])) if supported else 0
 
 
 def _read(connection: Connection, version: int, frame: bytes) -> ApiVersionsResponse:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 _BROKERS_ONLY = AskMetadata(()).request(0)
+MOST_BROKERS = 1000
+"""Of one cluster. A broker can name as many others as it likes, at any address; no cluster has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Nodes:
         self.memory = memory if memory is not None else Memory()
         self.brokers: dict[int, AnnouncedBroker] = {}
         """By node id: those that the cluster listed when it was last asked."""
+        self.left_out: set[int] = set()
+        """Node ids that brokers named beyond MOST_BROKERS: nothing is asked of them."""
         self.cluster_id: str | None = None
         self.controller_id: int | None = None
         self._connections: dict[int, Connection] = {}
@@ -163,8 +168,9 @@ class Nodes:
         moved = []
         brokers = {
             entry.node_id: AnnouncedBroker(entry.node_id, Address(entry.host, entry.port), entry.rack)
-            for entry in metadata.brokers
+            for entry in islice(metadata.brokers, MOST_BROKERS)
         }
+        self.left_out = {entry.node_id for entry in metadata.brokers} - brokers.keys()
         for node_id, broker in brokers.items():
             before = self.brokers.get(node_id)
             if before is not None and before.address != broker.address:
@@ -176,6 +182,13 @@ class Nodes:
         for connection in moved:
             if connection is not None:
                 await connection.close()
+
+    def announce(self, broker: AnnouncedBroker) -> AnnouncedBroker | None:
+        """Adds a broker that another one names, unless it is known. Returns None if there are too many."""
+        if broker.node_id not in self.brokers and len(self.brokers) >= MOST_BROKERS:
+            self.left_out.add(broker.node_id)
+            return None
+        return self.brokers.setdefault(broker.node_id, broker)
 
     async def close(self) -> None:
         """Ends all connections, and all attempts at some."""

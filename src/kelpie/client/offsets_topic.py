@@ -55,7 +55,8 @@ async def ask_offsets(
     """By partition: the offset at a timestamp, from its leader. Raises ClientError."""
     wanted = {TopicPartition(OFFSETS_TOPIC, number): (timestamp, None) for number in partitions}
     question = AskOffsets(0, wanted, int(nodes.settings.request_timeout_s * 1000))
-    return {name.partition: offset for name, offset in (await nodes.put(node, question)).items()}
+    answer = await nodes.put(node, question)
+    return {name.partition: offset for name, offset in answer.items() if name in wanted}
 
 
 async def ask_records(

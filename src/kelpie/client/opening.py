@@ -5,7 +5,7 @@ import ssl
 from functools import partial
 
 from kelpie.client.address import Address
-from kelpie.client.client_errors import TimedOut, TlsFailed
+from kelpie.client.client_errors import ClientError, TimedOut, TlsFailed, unforeseen
 from kelpie.client.connection import Connection, Counters
 from kelpie.client.dialling import dial, unreachable
 from kelpie.client.memory import Memory
@@ -44,6 +44,10 @@ async def open_connection(
         raise TimedOut(
             f"{address} took the connection, and was not ready within {limit_s:g} s.", address
         ) from None
+    except ClientError:
+        raise
+    except Exception as error:
+        raise unforeseen(error, address, "while the connection was made") from error
 
 
 async def _connect(

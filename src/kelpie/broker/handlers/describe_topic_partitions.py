@@ -3,6 +3,7 @@
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.image import TopicImage
+from kelpie.broker.refusals import refusal
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api import describe_topic_partitions as wire
@@ -13,6 +14,9 @@ MOST_PARTITIONS = 2000
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: wire.DescribeTopicPartitionsRequest = call.message
+    if request.cursor is not None and request.cursor.partition_index < 0:
+        call.answer(refusal(call.header, request, ErrorCode.INVALID_REQUEST))
+        return
     image = broker.image
     names = sorted(topic.name for topic in request.topics) or sorted(image.topics)
     start = 0
@@ -32,6 +36,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
                 )
             )
             continue
+        start = min(start, len(topic.partitions))
         if room == 0:
             cursor = wire.Cursor(topic_name=name, partition_index=start)
             break

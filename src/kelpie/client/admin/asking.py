@@ -23,6 +23,8 @@ from kelpie.wire.api.metadata import MetadataResponseTopic
 
 Answer = TypeVar("Answer")
 T = TypeVar("T")
+AT_ONCE = 100
+"""So many brokers are connected to at a time: each takes a file of the few that a process may have open."""
 GROUPS_PER_REQUEST = 2000
 PARTITIONS_PER_REQUEST = 5000
 _COLLECT_EVERY = 1_000_000
@@ -79,7 +81,7 @@ class Asking:
             except ClientError as error:
                 self.missing(node_id, error)
 
-        await together(*(connect(node_id) for node_id in list(self.nodes.brokers)))
+        await each(list(self.nodes.brokers), connect, AT_ONCE)
 
     async def connect(self, node_id: int) -> Connection:
         """The connection to a broker, within the limit of one request. Raises ClientError."""
@@ -113,7 +115,7 @@ class Asking:
         """The answer to a question, and when it came. Raises ClientError."""
         version = self.versions[node_id].pick_for(question)
         response, at = await self.ask(node_id, question.request(version), version)
-        return question.answer(response, version), at
+        return (await self.nodes.connection(node_id)).read(question, response, version), at
 
     def why_not(self, node_id: int) -> str:
         """Why a broker cannot be asked."""
@@ -136,6 +138,23 @@ class Asking:
     def unasked(self, kind: str, names: Iterable[object], reason: str, source: str = "") -> None:
         at = self.clock()
         self.seen.unasked += [Unasked(kind, str(name), reason, at, source) for name in names]
+
+    def answered(
+        self, asked: Sequence[str], entries: Iterable[T], group_of: Callable[[T], str], source: str, why: str
+    ) -> list[T]:
+        """The entries of an answer about the groups that were asked for, each once.
+
+        A group that the answer leaves out becomes an Unasked row; one that was not asked for is not believed.
+        """
+        left = dict.fromkeys(asked)
+        taken = []
+        for entry in entries:
+            group = group_of(entry)
+            if group in left:
+                del left[group]
+                taken.append(entry)
+        self.unasked("group", left, f"{why} Its answer leaves the group out.", source)
+        return taken
 
     @contextmanager
     def noting(self, kind: str, names: Iterable[object], source: str = "", why: str = "") -> Iterator[None]:
@@ -160,7 +179,8 @@ async def each(jobs: Iterator[T] | Sequence[T], work: Callable[[T], Awaitable[No
         for job in left:
             await work(job)
 
-    await together(*(go() for _ in range(width)))
+    workers = min(width, len(jobs)) if isinstance(jobs, Sequence) else width
+    await together(*(go() for _ in range(workers)))
 
 
 async def together(*parts: Awaitable[None]) -> None:

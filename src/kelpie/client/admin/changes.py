@@ -5,6 +5,7 @@ themselves. A group that has members refuses them.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from kelpie.client.admin.asking import Asking, chunks, error_of
 from kelpie.client.admin.rows import PartitionChange
@@ -45,13 +46,14 @@ async def commit_offsets(
 async def delete_groups(asking: Asking, node: int, groups: Sequence[str]) -> None:
     """Deletes groups without members, with their offsets. Adds a CoordinatorAnswer for each."""
     source = asking.source(node)
+    why = f"{source} did not say whether it is deleted."
     with asking.noting("group", groups, source):
         response, at = await asking.ask(node, DeleteGroupsRequest(groups_names=list(groups)))
         asking.changes += [
             CoordinatorAnswer(
                 result.group_id, "DeleteGroups", error_of(result.error_code), node, at=at, source=source
             )
-            for result in response.results
+            for result in asking.answered(groups, response.results, attrgetter("group_id"), source, why)
         ]
 
 

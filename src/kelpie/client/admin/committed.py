@@ -6,6 +6,7 @@ that a group's members read, or of all topics where the group has no members.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from kelpie.client.admin.asking import Asking, chunks, each, error_of
@@ -19,6 +20,7 @@ _NAMES = 9
 ALL_TOPICS = 2
 """From this version on, a group's offsets can be asked for without naming partitions."""
 _STABLE = 7
+_UNKNOWN = -1
 _UNDER_WAY = 64
 
 Partitions = Mapping[str, Sequence[int]]
@@ -38,9 +40,13 @@ async def fetch_offsets(
     `named`: the partitions to ask for, by group, where `needs_names`; with `only_named` everywhere.
     `require_stable`: an offset that an open transaction is about to change is an error, not an offset.
     """
-    version = asking.versions[node].pick(OffsetFetchRequest, at_most=_NAMES)
     source = asking.source(node)
     why = f"{source} did not tell its offsets."
+    version = _UNKNOWN
+    with asking.noting("group", groups, source, why):
+        version = asking.versions[node].pick(OffsetFetchRequest, at_most=_NAMES)
+    if version == _UNKNOWN:
+        return
 
     def topics_of(group: str) -> list[OffsetFetchRequestTopics] | None:
         if version >= ALL_TOPICS and not only_named:
@@ -55,7 +61,8 @@ async def fetch_offsets(
         request = OffsetFetchRequest(groups=wanted, require_stable=require_stable)
         with asking.noting("group", part, source, why):
             response, at = await asking.ask(node, request, version)
-            answers = [(group.group_id, group.error_code, group.topics) for group in response.groups]
+            told = asking.answered(part, response.groups, attrgetter("group_id"), source, why)
+            answers = [(group.group_id, group.error_code, group.topics) for group in told]
             _note(asking, node, answers, at)
 
     async def fetch_one(group: str) -> None:

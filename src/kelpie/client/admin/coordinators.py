@@ -167,8 +167,14 @@ async def _ask_coordinators(
 
     if asking.versions[node].speaks(FindCoordinatorRequest, at_least=_SEVERAL_KEYS):
         response, at = await asking.ask(node, FindCoordinatorRequest(coordinator_keys=list(groups)))
+        asked = set(groups)
         for entry in response.coordinators:
-            note(entry.key, entry, at)
+            if entry.key in asked:
+                asked.discard(entry.key)
+                note(entry.key, entry, at)
+        if asked:
+            reason = f"Of {len(groups)} groups, it did not say for {len(asked)} who coordinates them."
+            asking.unasked("broker", [node], reason, asking.source(node))
     else:
         await each(list(groups), ask_one, _UNDER_WAY)
 

@@ -54,6 +54,7 @@ async def _ask_leader(
         asking.seen.epoch_ends += [
             LeaderEpochEnd(*name, epochs[name], end.epoch, end.end_offset, end.error, at, source)
             for name, end in answer.items()
+            if name in epochs
         ]
 
     why = f"Whether its log was cut off, {source} did not tell."

@@ -7,6 +7,7 @@ where the type is not known, DescribeGroups is asked first, then the others for 
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from kelpie.client.admin.asking import Asking, chunks, each, error_of
@@ -26,6 +27,7 @@ from kelpie.wire.consumer_protocol import PROTOCOL_TYPE
 
 ABSENT = "Dead"
 """The state of a group that does not exist, in the words of DescribeGroups."""
+_GROUP_ID = attrgetter("group_id")
 
 
 async def describe_groups(
@@ -48,7 +50,7 @@ async def describe_groups(
     async def ask_classic(part: Sequence[str]) -> None:
         with asking.noting("group", part, source, why):
             response, at = await asking.ask(node, DescribeGroupsRequest(groups=list(part)))
-            for group in response.groups:
+            for group in asking.answered(part, response.groups, _GROUP_ID, source, why):
                 if both and not kinds[group.group_id] and _is_unknown(group):
                     perhaps_consumer.append(group.group_id)
                 else:
@@ -58,7 +60,8 @@ async def describe_groups(
         request = ConsumerGroupDescribeRequest(group_ids=list(part), include_authorized_operations=False)
         with asking.noting("group", part, source, why):
             response, at = await asking.ask(node, request)
-            asking.seen.states += [_consumer_state(group, node, at, source) for group in response.groups]
+            described = asking.answered(part, response.groups, _GROUP_ID, source, why)
+            asking.seen.states += [_consumer_state(group, node, at, source) for group in described]
 
     await each(chunks(classic, size), ask_classic)
     await each(chunks(consumer + perhaps_consumer, size), ask_consumer)

@@ -75,11 +75,13 @@ async def ask_offsets_at(
         response = await nodes.ask(node, question.request(version), version)
     except ClientError as error:
         return dict.fromkeys(times, OffsetAt(failure=error.reason))
-    return {
+    offsets = {
         TopicPartition(topic.name, row.partition_index): _offset_at(topic.name, row, version)
         for topic in response.topics
         for row in topic.partitions
     }
+    unanswered = OffsetAt(failure=f"{nodes.name_of(node)} did not answer for it.")
+    return {name: offsets.get(name, unanswered) for name in times}
 
 
 def _offset_at(topic: str, row: ListOffsetsPartitionResponse, version: int) -> OffsetAt:

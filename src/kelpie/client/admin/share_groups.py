@@ -5,6 +5,7 @@ and since 4.2 how many are left. Until a member has acquired the first record th
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from kelpie.client.admin.asking import Asking, error_of
@@ -24,7 +25,8 @@ _POSITIONS = "DescribeShareGroupOffsets"
 async def describe_share_groups(asking: Asking, node: int, groups: Sequence[str]) -> None:
     """Adds one GroupState for each group, or an Unasked row; errors of positions become answers."""
     source = asking.source(node)
-    with asking.noting("group", groups, source, f"{source} did not describe it."):
+    why = f"{source} did not describe it."
+    with asking.noting("group", groups, source, why):
         positions = await _positions(asking, node, groups)
         request = ShareGroupDescribeRequest(group_ids=list(groups), include_authorized_operations=False)
         response, at = await asking.ask(node, request)
@@ -43,7 +45,7 @@ async def describe_share_groups(asking: Asking, node: int, groups: Sequence[str]
                 source,
                 positions.get(group.group_id, ()),
             )
-            for group in response.groups
+            for group in asking.answered(groups, response.groups, attrgetter("group_id"), source, why)
         ]
 
 

@@ -6,6 +6,7 @@ commit nothing. Offsets are committed as by any group.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from kelpie.client.admin.asking import Asking, error_of
@@ -22,10 +23,11 @@ SourceTopics = Mapping[str, Sequence[str]]
 async def describe_streams_groups(asking: Asking, node: int, groups: Sequence[str]) -> None:
     """Adds one GroupState for each group, or an Unasked row."""
     source = asking.source(node)
-    with asking.noting("group", groups, source, f"{source} did not describe it."):
+    why = f"{source} did not describe it."
+    with asking.noting("group", groups, source, why):
         request = StreamsGroupDescribeRequest(group_ids=list(groups), include_authorized_operations=False)
         response, at = await asking.ask(node, request)
-        for group in response.groups:
+        for group in asking.answered(groups, response.groups, attrgetter("group_id"), source, why):
             sources = _sources(group)
             asking.seen.states.append(
                 GroupState(

@@ -1,12 +1,13 @@
 """The first round: every broker is asked how it sees the cluster, and which groups it coordinates."""
 
 import asyncio
+from collections.abc import Sequence
 
 from kelpie.client.address import Address
-from kelpie.client.admin.asking import Asking, TimedAnswer, error_of, together
+from kelpie.client.admin.asking import AT_ONCE, Asking, TimedAnswer, each, error_of, together
 from kelpie.client.admin.topics import ask_offsets_topic
 from kelpie.client.client_errors import ClientError
-from kelpie.client.nodes import AnnouncedBroker
+from kelpie.client.nodes import MOST_BROKERS, AnnouncedBroker
 from kelpie.client.versions import BrokerVersions
 from kelpie.observations import BrokerView, Listing, PartitionView
 from kelpie.wire.api.list_groups import ListedGroup, ListGroupsRequest
@@ -14,6 +15,8 @@ from kelpie.wire.api.metadata import MetadataResponse
 
 Listed = dict[int, list[ListedGroup]]
 """By broker: the groups that it lists."""
+_MOST_ROUNDS = 4
+"""A broker that only a cut-off broker knows is met in the second round, or in the third."""
 _METADATA, _FIND_COORDINATOR, _CONSUMER_GROUP_DESCRIBE = 3, 10, 69
 _RELEASES = [
     "",
@@ -44,16 +47,38 @@ async def meet_all(asking: Asking) -> Listed:
     met: set[AnnouncedBroker] = set()
     for introduction in asking.nodes.introduced():
         _learn(asking, introduction.metadata)
-    while True:
+
+    async def meet(broker: AnnouncedBroker) -> None:
+        await _meet(asking, broker.node_id, metadata, listed)
+
+    new = list(asking.nodes.brokers.values())
+    for _ in range(_MOST_ROUNDS):
+        met.update(new)
+        await each(new, meet, AT_ONCE)
+        for response in metadata.values():
+            _learn(asking, response)
         new = [broker for broker in asking.nodes.brokers.values() if broker not in met]
         if not new:
             break
-        met.update(new)
-        await together(*(_meet(asking, broker.node_id, metadata, listed) for broker in new))
-        for response in metadata.values():
-            _learn(asking, response)
+    _leave_out(asking, new)
     _doubtful(asking, metadata)
     return listed
+
+
+def _leave_out(asking: Asking, unmet: Sequence[AnnouncedBroker]) -> None:
+    """Says which brokers were not asked: there are too many, or brokers name new ones for ever."""
+    for broker in unmet:
+        failure = ClientError(
+            f"{broker.address} was not asked: after {_MOST_ROUNDS} rounds, brokers still name others, or new "
+            "addresses.",
+            broker.address,
+        )
+        asking.missing(broker.node_id, failure)
+        asking.unasked("broker", [broker.node_id], failure.reason, asking.source(broker.node_id))
+    left_out = len(asking.nodes.left_out)
+    if left_out:
+        reason = f"Brokers name {left_out} more brokers than the {MOST_BROKERS} that Kelpie asks."
+        asking.unasked("broker", [f"{left_out} others"], reason)
 
 
 async def meet_again(asking: Asking) -> list[PartitionView]:
@@ -90,7 +115,9 @@ def _learn(asking: Asking, metadata: MetadataResponse) -> None:
     """Takes in new brokers, and new addresses of brokers that did not answer at the old one."""
     for broker in metadata.brokers:
         announced = AnnouncedBroker(broker.node_id, Address(broker.host, broker.port), broker.rack)
-        known = asking.nodes.brokers.setdefault(broker.node_id, announced)
+        known = asking.nodes.announce(announced)
+        if known is None:
+            continue
         if known.address != announced.address and broker.node_id not in asking.versions:
             asking.nodes.brokers[broker.node_id] = announced
             asking.moved(broker.node_id)

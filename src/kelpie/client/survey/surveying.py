@@ -221,7 +221,7 @@ async def _follow_denials(
     for group in sorted(denied):
         partition = coordinators.partition_of(group)
         node = coordinators.named.get(partition, NO_LEADER)
-        if node in asking.reached and node != coordinators.leaders[partition]:
+        if node in asking.reached and node != coordinators.leaders.get(partition):
             elsewhere[node].append(group)
     await together(
         *(_ask_coordinator(asking, options, node, names, listed) for node, names in elsewhere.items())
