@@ -2,8 +2,8 @@
 
 Kafka forgets: no broker lists a group whose coordinator is dead. The store keeps, for each cluster, the names
 of all groups that were seen, where each stood when it could last be asked, a few earlier surveys (states,
-committed offsets, ends of logs), and when groups were found not to consume. `observations.earlier` says what
-is kept of a survey, and encodes it.
+committed offsets, ends of logs), when each broker was last away, and when groups were found not to consume.
+`observations.earlier` says what is kept of a survey, and encodes it.
 
 The store is a convenience, never a condition: whatever is wrong with a file, the doctor goes on without it,
 and says so (`words`). A row that cannot be read is left out, and all others count. `store_files` says what
@@ -32,6 +32,7 @@ from kelpie.observations.earlier import (
     unpack,
 )
 from kelpie.observations.encoding import rows_by_kind
+from kelpie.observations.presence import Presence
 from kelpie.store_files import StoreFiles
 
 T = TypeVar("T")
@@ -58,6 +59,10 @@ CREATE TABLE IF NOT EXISTS seen (
 CREATE TABLE IF NOT EXISTS illness (
     cluster TEXT NOT NULL, name BLOB NOT NULL, code TEXT NOT NULL, since INTEGER NOT NULL,
     at INTEGER NOT NULL, PRIMARY KEY (cluster, name, code, since)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS presence (
+    cluster TEXT NOT NULL, node INTEGER NOT NULL, alive_at INTEGER, before INTEGER, away_since INTEGER,
+    back_at INTEGER, at INTEGER NOT NULL, PRIMARY KEY (cluster, node)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS found (
     cluster TEXT NOT NULL, name BLOB NOT NULL, code TEXT NOT NULL, severity TEXT NOT NULL,
@@ -121,18 +126,21 @@ class Store:
         ill: Iterable[Illness] = (),
         found: Mapping[Found, str] | None = None,
         of_groups: Iterable[str] | None = None,
+        alive: Mapping[int, bool | None] | None = None,
     ) -> None:
         """Keep what was seen now. Rows that were recalled are not taken for new.
 
         `gone`: groups that their own coordinator does not know any more. After a day they are forgotten.
         `ill`: groups that were found not to consume.
         `found`: the severity of each finding of this examination, which was one `of_groups`, or of all.
+        `alive`: which brokers were reached, and which were away; None: nobody can say.
         `addresses`: where the cluster was found, for the day on which nobody there answers.
         """
 
         def use(database: sqlite3.Connection) -> None:
             _remember(database, cluster, seen, at, gone)
             _remember_illness(database, cluster, ill, at)
+            _remember_presence(database, cluster, alive or {}, at)
             if found is not None:
                 _remember_found(database, cluster, found, of_groups)
 
@@ -170,7 +178,7 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
     with_offsets: set[tuple[str, Instant]] = set()
     for at, data in surveys:
         try:
-            survey = unpack(data, _time(at))
+            survey = unpack(data, _whole(at))
         except _UNREADABLE as error:
             unreadable.append(f"a survey made at {at!r} ({error})")
             continue
@@ -184,24 +192,26 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
             group = _read_name(name)
             recalled.known_groups[group] = seen_in_survey(last_at)
             if offsets is not None and (group, offsets_at) not in with_offsets:
-                recalled.add(unpack(offsets, _time(offsets_at)))
+                recalled.add(unpack(offsets, _whole(offsets_at)))
         except _UNREADABLE as error:
             unreadable.append(f"group {name!r} ({error})")
     for name, code, since, at in database.execute(
         "SELECT name, code, since, at FROM illness WHERE cluster = ?", (cluster,)
     ):
         try:
-            row = Illness(_read_name(name), str(code), _time(since), _time(at), EARLIER_SURVEY)
+            row = Illness(_read_name(name), str(code), _whole(since), _whole(at), EARLIER_SURVEY)
         except _UNREADABLE as error:
             unreadable.append(f"when group {name!r} did not consume ({error})")
         else:
             recalled.illnesses.append(row)
+    for node, presence in _presences(database, cluster, unreadable).items():
+        recalled.brokers += presence.rows(node)
     return recalled, unreadable
 
 
-def _time(at: object) -> Instant:
+def _whole(at: object) -> int:
     if not isinstance(at, int):
-        raise TypeError(f"{at!r} is no time")
+        raise TypeError(f"{at!r} is no whole number")
     return at
 
 
@@ -278,6 +288,34 @@ def _remember_illness(
             database.execute("INSERT OR REPLACE INTO illness VALUES (?, ?, ?, ?, ?)", (*key, row.since, at))
 
 
+def _remember_presence(
+    database: sqlite3.Connection, cluster: str, alive: Mapping[int, bool | None], at: Instant
+) -> None:
+    known = _presences(database, cluster, [])
+    database.executemany(
+        "INSERT OR REPLACE INTO presence VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (cluster, node, *known.get(node, Presence()).seen(is_alive, at), at)
+            for node, is_alive in alive.items()
+            if is_alive is not None
+        ),
+    )
+
+
+def _presences(database: sqlite3.Connection, cluster: str, unreadable: list[str]) -> dict[int, Presence]:
+    """By broker. Those that cannot be read are noted."""
+    rows = database.execute(
+        "SELECT node, alive_at, before, away_since, back_at FROM presence WHERE cluster = ?", (cluster,)
+    )
+    presences = {}
+    for node, *times in rows:
+        try:
+            presences[_whole(node)] = Presence(*(None if at is None else _whole(at) for at in times))
+        except _UNREADABLE as error:
+            unreadable.append(f"when broker {node!r} was away ({error})")
+    return presences
+
+
 def _remember_found(
     database: sqlite3.Connection, cluster: str, found: Mapping[Found, str], of_groups: Iterable[str] | None
 ) -> None:
@@ -324,7 +362,8 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
     )
     database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
-    database.execute("DELETE FROM illness WHERE at < ?", (now - AGES_MS[-1],))
+    for table in ("illness", "presence"):
+        database.execute(f"DELETE FROM {table} WHERE at < ?", (now - AGES_MS[-1],))
     database.execute(
         "DELETE FROM seen WHERE cluster = ?1 AND name IN (SELECT name FROM seen WHERE cluster = ?1 "
         "ORDER BY last_at DESC LIMIT -1 OFFSET ?2)",

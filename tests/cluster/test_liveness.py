@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from kelpie.cluster import ClusterView, build_cluster
 from kelpie.observations import BrokerView, Event, EventKind, Observations, PartitionView
+from kelpie.observations.presence import QUORUM
 from tests.doctor.building import MINUTE, NOW, SECOND, a_broker, a_view, an_event
 
 
@@ -155,3 +156,13 @@ def test_controllers_are_no_brokers() -> None:
     """Their logs start and stop like a broker's; they hold no partition."""
     events = [of_broker(EventKind.BROKER_STARTED, 100, NOW - MINUTE)]
     assert alive(cluster_of(told_by_tool((1, "1,2", "1,2")), events)) == {1: True, 2: True}
+
+
+def test_the_quorum_tells_when_a_broker_was_last_there_and_not_whether_it_is() -> None:
+    """It answers for five minutes after a broker's last fetch. Its own members are no brokers."""
+    quorum = [BrokerView(node, alive=True, at=NOW - 20 * SECOND, source=QUORUM) for node in (2, 100)]
+    rows = [a_broker(1), a_broker(2, False), *quorum]
+    cluster = cluster_of([a_view(0, 1, (1, 2), (1,))], brokers=rows)
+    assert alive(cluster) == {1: True, 2: False}
+    (outage,) = cluster.outages[2]
+    assert (outage.at_earliest, outage.until) == (NOW - 20 * SECOND, None)

@@ -21,7 +21,7 @@ from kelpie.observations import (
     Observations,
     PartitionView,
 )
-from kelpie.observations.earlier import AGES_MS, kept
+from kelpie.observations.earlier import AGES_MS, EARLIER_SURVEY, kept
 from kelpie.store import Store, default_folder
 
 NOW = 1_800_000_000_000
@@ -418,3 +418,19 @@ def test_when_a_group_was_ill_is_kept_as_one_period(tmp_path: Path) -> None:
     periods = [(row.since, row.at) for row in store.recall("c", later + 1).illnesses]
     assert periods == [(NOW - 30_000, NOW + 50_000), (later - 30_000, later)]
     assert not store.recall("another", later + 1).illnesses
+
+
+def test_when_a_broker_was_away_is_kept(tmp_path: Path) -> None:
+    """The next survey knows that it came back a moment ago. What nobody could say changes nothing."""
+    store = Store(tmp_path)
+    for at, alive in enumerate([True, False, False, None, True, True]):
+        store.remember("c", Observations(), NOW + at, alive={2: alive})
+    rows = store.recall("c", NOW + 10).brokers
+    assert [(row.node_id, (row.at or 0) - NOW, row.alive) for row in rows] == [
+        (2, 0, True),
+        (2, 1, False),
+        (2, 4, True),
+        (2, 5, True),
+    ]
+    assert {row.source for row in rows} == {EARLIER_SURVEY}
+    assert not store.recall("another", NOW + 10).brokers

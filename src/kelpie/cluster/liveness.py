@@ -5,7 +5,10 @@ Every witness reports on a broker at a time, and the newest report counts:
 - A survey. A broker that it reached is alive. One that it could not reach is dead, unless a broker that it
   reached still lists that one as alive. Then it may have died a moment ago (a controller takes 6 to 18 s to
   notice), or other brokers reach it and we do not: whether it is alive is unknown, and the reason gives both
-  facts. A broker that holds replicas and that no broker lists any more is dead.
+  facts. A broker that holds replicas and that no broker lists any more is dead. One without replicas that
+  only earlier surveys know was taken out of the cluster.
+- Earlier surveys, and the controllers' quorum. They show when a broker was away, or was last there, and
+  never whether it is alive now.
 - Logs: the controller fenced or unfenced the broker, it was started, it shut down.
 - Outputs of tools (kafka-topics --describe). Kafka 0.9 goes on naming dead leaders, with full ISRs, so that a
   broker is named as leader proves nothing. The ISR of a living leader proves more. A broker is dead if it is
@@ -30,12 +33,17 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import listed, numbered
 from kelpie.observations import BrokerView, Event, EventKind, Observations, PartitionView
+from kelpie.observations.earlier import EARLIER_SURVEY
+from kelpie.observations.presence import QUORUM
 
 _END_OF_CLUSTER_MS = 60_000
 """Shutdowns that follow each other within this are one."""
 
 _TOOL, _LOG, _SURVEY = range(3)
 """Of two reports at the same time, that of the higher witness counts."""
+
+_OF_THE_PAST = (EARLIER_SURVEY, QUORUM)
+"""Sources of rows that say when a broker was there or away, and nothing about now."""
 
 _DOWN = {EventKind.BROKER_FENCED, EventKind.BROKER_STOPPED}
 _UP = {EventKind.BROKER_UNFENCED, EventKind.BROKER_STARTED}
@@ -65,12 +73,15 @@ def liveness(
 ) -> Liveness:
     """`views`: the newest of each witness."""
     newest = [view for views_of_partition in views.values() for view in views_of_partition]
-    known = {broker.node_id for broker in observations.brokers}
-    known |= {node for view in newest for node in (*view.replicas, view.leader) if node >= 0}
+    known = _known_brokers(observations, newest)
     reports_by_node: defaultdict[int, list[_Report]] = defaultdict(list)
     for node, report in _by_logs(observations.events):
         if node in known:
             reports_by_node[node].append(report)
+    for row in observations.brokers:
+        if row.source in _OF_THE_PAST and row.alive is not None and row.node_id in known:
+            report = _Report(row.at or 0, _SURVEY, row.alive, row.reason, row.source)
+            reports_by_node[row.node_id].append(report)
     for node, report in _by_survey(observations, newest, known, now):
         reports_by_node[node].append(report)
     undated: dict[int, _Report] = {}
@@ -98,6 +109,14 @@ def liveness(
         if away:
             outages[node] = away
     return Liveness(brokers, outages, ended_at)
+
+
+def _known_brokers(observations: Observations, newest: Sequence[PartitionView]) -> set[int]:
+    """Brokers that something says are part of the cluster now."""
+    by_partitions = {node for view in newest for node in (*view.replicas, view.leader) if node >= 0}
+    was_surveyed = any(view.told_by is not None for view in newest)
+    without = _OF_THE_PAST if was_surveyed else (QUORUM,)  # Controllers are in the quorum, too.
+    return by_partitions | {row.node_id for row in observations.brokers if row.source not in without}
 
 
 def _verdict(reports: Sequence[_Report], undated: _Report | None) -> _Report | None:
@@ -144,6 +163,8 @@ def _by_survey(
     rows_by_node: defaultdict[int, list[BrokerView]] = defaultdict(list)
     for row in observations.brokers:
         says_something = row.alive is not None or row.reason  # Else it only has the address.
+        if row.source in _OF_THE_PAST:
+            continue
         if says_something and (not asked or (row.at is not None and row.at >= at - ONE_SURVEY_MS)):
             rows_by_node[row.node_id].append(row)
     for node, rows in rows_by_node.items():

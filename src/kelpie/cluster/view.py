@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kelpie.cluster.clocks import Skew
+from kelpie.cluster.failovers import moved_partitions, unsettled_brokers
 from kelpie.cluster.log_ends import ends_over_time
 from kelpie.cluster.mappings import MappingHistory, mapping_history
 from kelpie.cluster.outages import Outage
@@ -105,6 +106,28 @@ class ClusterView:
     @cached_property
     def dead_brokers(self) -> tuple[int, ...]:
         return tuple(sorted(node for node, broker in self.brokers.items() if broker.alive is False))
+
+    @cached_property
+    def unsettled_brokers(self) -> frozenset[int]:
+        """Brokers that are away, or came back a moment ago: their clients may still look for others."""
+        return unsettled_brokers(self.brokers.values(), self.outages, self.now)
+
+    @cached_property
+    def moved_partitions(self) -> frozenset[TopicPartition]:
+        """Partitions of the offsets topic whose leader was elected a moment ago, as surveys saw it."""
+        known = (
+            (*self.views.get(name, ()), *self.earlier_views.get(name, ())) for name in self.offsets_topic
+        )
+        return moved_partitions((views for views in known if views), self.now)
+
+    def is_failing_over(self, *names: TopicPartition | None) -> bool:
+        """Whether a leader of these partitions moved, or a broker with a replica went or came back."""
+        if not self.moved_partitions.isdisjoint(names):
+            return True
+        if not self.unsettled_brokers:
+            return False
+        views = (self.view(name) for name in names if name is not None)
+        return any(not self.unsettled_brokers.isdisjoint(view.replicas) for view in views if view is not None)
 
     @cached_property
     def topics_were_listed(self) -> bool:

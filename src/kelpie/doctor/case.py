@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kelpie.cluster.failovers import FAILOVER_MS
 from kelpie.cluster.topics import is_of_old_topic
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.positions import (
     CLOCKS_APART_MS,
-    FAILOVER_MS,
     STANDSTILL_MS,
     IllPeriod,
     Point,
@@ -268,7 +268,7 @@ class Case:
 
     def patience_ms(self, name: TopicPartition) -> int:
         """How long it may stand still in this partition until that means something."""
-        least = FAILOVER_MS if self._lacks_a_broker(name) else STANDSTILL_MS
+        least = FAILOVER_MS if self._is_failing_over(name) else STANDSTILL_MS
         return max(self._rhythm_of(name).patience_ms, least)
 
     def _rhythm_of(self, name: TopicPartition) -> Rhythm:
@@ -294,15 +294,19 @@ class Case:
         times = (row.at for row in rows if row.at is not None and row.at >= since and not row.removed)
         return Rhythm.of(times, self.ill)
 
-    def _lacks_a_broker(self, name: TopicPartition) -> bool:
-        """Whether a broker with a replica of the partition, or of the group's offsets partition, is away."""
-        views = (self.cluster.view(each) for each in (name, self.offsets_partition) if each is not None)
-        nodes = {node for view in views if view is not None for node in view.replicas}
-        brokers = (self.cluster.brokers.get(node) for node in nodes)
-        return any(
-            broker is not None and (broker.alive is False or (broker.alive is None and bool(broker.reason)))
-            for broker in brokers
-        )
+    def _is_failing_over(self, name: TopicPartition) -> bool:
+        """Whether brokers or leaders that the group needs for this partition went, came back or moved."""
+        if self.cluster.is_failing_over(name, self.offsets_partition):
+            return True
+        history, view = self.commits.get(name), self.cluster.view(name)
+        if history and view is not None and view.leader_epoch > history[-1].leader_epoch >= 0:
+            return True  # A leader was elected after the group had read for the last time.
+        # The coordinator of its producers' transactions may be any broker.
+        return self._commits_in_transactions and bool(self.cluster.unsettled_brokers)
+
+    @cached_property
+    def _commits_in_transactions(self) -> bool:
+        return bool(self.pending) or any(rows[-1].transactional for rows in self.commits.values())
 
     @property
     def silence_ms(self) -> int | None:

@@ -69,6 +69,8 @@ class Remedy:
 
     text: str
     command: str = ""
+    said_by: str = ""
+    """The code of a finding that says this already, if it is the cause: then it need not be said twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """How a partition without a leader gets one again, without losing records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from kelpie.cluster import ClusterView, commands
 from kelpie.cluster.health import UNCLEAN, succession_in
@@ -21,7 +22,7 @@ def leader_remedies(cluster: ClusterView, views: Sequence[PartitionView]) -> lis
     if all(len(sharing) == len(views) for sharing in by_remedy.values()):
         return list(by_remedy)
     return [
-        Remedy(f"{some([view.name for view in sharing])}: {remedy.text}", remedy.command)
+        replace(remedy, text=f"{some([view.name for view in sharing])}: {remedy.text}")
         for remedy, sharing in list(by_remedy.items())[:_MOST_REMEDIES]
     ]
 
@@ -40,7 +41,8 @@ def _of(cluster: ClusterView, view: PartitionView) -> list[Remedy]:
         lacking = f" Broker {listed(rest, 'or')} alone would not be elected." if rest else ""
         may = "it may lead" if len(heirs.to_start) == 1 else "each may lead"
         start = f"Start broker {listed(sorted(heirs.to_start), 'or')}: {may}, and nothing is lost."
-        remedies.append(Remedy(start + ("" if heirs.allows_unclean else lacking)))
+        text = start + ("" if heirs.allows_unclean else lacking)
+        remedies.append(Remedy(text, said_by=_said_by(cluster, heirs.to_start)))
     if heirs.offline:
         them = (
             f"Broker {listed(heirs.offline)} runs, but the log directory with this partition is offline there"
@@ -63,6 +65,14 @@ def _unknown(cluster: ClusterView, view: PartitionView) -> list[Remedy]:
     away = [node for node in view.replicas if not cluster.is_alive(node)]
     if not away:
         return []
+    said_by = _said_by(cluster, away)
     if len(view.replicas) == 1:
-        return [Remedy(f"Start broker {away[0]}: it has the only replica, and nothing is lost.")]
-    return [Remedy(f"Start brokers {listed(away)}: the one that was in sync last leads again.")]
+        only = f"Start broker {away[0]}: it has the only replica, and nothing is lost."
+        return [Remedy(only, said_by=said_by)]
+    text = f"Start brokers {listed(away)}: the one that was in sync last leads again."
+    return [Remedy(text, said_by=said_by)]
+
+
+def _said_by(cluster: ClusterView, nodes: Iterable[int]) -> str:
+    """KLP100 names all dead brokers, and says with which to begin."""
+    return "KLP100" if all(cluster.is_alive(node) is False for node in nodes) else ""

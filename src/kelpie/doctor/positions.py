@@ -38,8 +38,6 @@ SURE_MS = 60_000
 LEAST_PATIENCE_MS = 2_000
 STANDSTILL_MS = 15_000
 """A leader or a coordinator that moves makes healthy groups stand still for some seconds."""
-FAILOVER_MS = 60_000
-"""While a broker of the partition is not there, so much patience is due: its clients look for another one."""
 CLOCKS_APART_MS = 60_000
 """The clocks of brokers and of the surveying machine differ by less than that."""
 _MOST_GAPS_OF_TEN = 0.9

@@ -79,6 +79,7 @@ class Examination:
                 ill=ill_groups(diagnosis, now),
                 found=_severities(diagnosis),
                 of_groups=None if diagnosis.cluster.all_groups else diagnosis.groups,
+                alive={node: broker.alive for node, broker in diagnosis.cluster.brokers.items()},
             )
             diagnosis = self._acknowledged(self.store, diagnosis, of_brokers.cluster)
         saw_anything = of_brokers.answered or has_rows(of_zookeeper) or has_rows(self.evidence)

@@ -7,13 +7,16 @@ their order.
 
 import json
 import lzma
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
+from kelpie.observations import Observations
+from kelpie.observations.earlier import EARLIER_SURVEY
 from kelpie.observations.encoding import decode, encode, gathered, rows_of
+from kelpie.observations.presence import Presence
 from tests.doctor.matrix.watching import Moment
 from tests.doctor.matrix.world import VERSION
 
@@ -39,8 +42,9 @@ def write(path: Path, moments: Iterable[Moment]) -> None:
 
 
 def replay(path: Path) -> Iterator[Moment]:
-    """The moments, judged anew by the rules of today."""
+    """The moments, judged anew by the rules of today, with what the store of today keeps of brokers."""
     rows: list[tuple[str, Any]] = []
+    presences: dict[int, Presence] = {}
     with lzma.open(path, "rt") as file:
         for line in file:
             word, *rest = json.loads(line)
@@ -50,4 +54,15 @@ def replay(path: Path) -> Iterator[Moment]:
             else:
                 now, numbers = rest
                 seen = gathered(rows[number] for number in numbers)
-                yield Moment(now, seen, diagnose_all(*build(seen, now=now)).findings)
+                _know_presences(seen, presences)
+                cluster, cases = build(seen, now=now)
+                for node, broker in cluster.brokers.items():
+                    if broker.alive is not None:
+                        presences[node] = presences.get(node, Presence()).seen(broker.alive, now)
+                yield Moment(now, seen, diagnose_all(cluster, cases).findings)
+
+
+def _know_presences(seen: Observations, presences: Mapping[int, Presence]) -> None:
+    """In place of those that were recalled when the situation was recorded."""
+    seen.brokers = [row for row in seen.brokers if row.source != EARLIER_SURVEY or row.alive is None]
+    seen.brokers += [row for node, presence in presences.items() for row in presence.rows(node)]

@@ -97,12 +97,7 @@ SITUATIONS = {
     situation.name: situation
     for situation in (
         Situation("quiet-run", quiet_run),
-        Situation(
-            "rolling-restart",
-            rolling_restart,
-            known_fault="KLP309 once the last broker is back: the transactional group's producer still waits "
-            "for its coordinator, and patience for a failover ends as soon as all brokers are there",
-        ),
+        Situation("rolling-restart", rolling_restart),
         Situation("broker-killed", broker_killed),
         Situation("member-redeployed", member_redeployed),
         Situation("member-paused", member_paused),

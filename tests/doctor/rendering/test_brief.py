@@ -15,7 +15,7 @@ from kelpie.doctor.rendering.terminal import render
 from kelpie.doctor.report import others, verdict
 from kelpie.doctor.rules import rules
 from kelpie.observations.acknowledgement import Acknowledgement
-from tests.doctor.building import HOUR, MINUTE, NOW, a_case, a_cluster, a_state
+from tests.doctor.building import HOUR, MINUTE, NOW, a_case, a_cluster, a_name_on, a_state, a_view
 
 ONE_SCREEN = 40
 
@@ -84,6 +84,20 @@ def test_the_cause_is_told_and_what_follows_is_folded_under_it() -> None:
     assert "100 groups read partitions without a leader (KLP311)" in page
     assert "100 groups have stopped (KLP310)" in page
     assert "g-99 (100 records waiting for 1 h 39 min), g-98 (99 for 1 h 38 min)" in " ".join(page.split())
+
+
+def test_which_broker_to_start_is_said_once() -> None:
+    """KLP100 says it for all partitions; KLP311 and KLP101 say it again where they stand alone."""
+    rows = [a_view(0, -1, (2, 3), (3,)), a_view(1, 1, (1, 2), (1,))]
+    cluster = a_cluster(*rows, dead=[2, 3], offsets_partitions=2)
+    hit = a_name_on(0, 2)
+    diagnosis = diagnose_all(cluster, [a_case(hit, cluster, states=[a_state(group=hit)])])
+    page = " ".join(render(diagnosis).split())
+    assert "Begin with broker 3: it may lead the partition that has no leader" in page
+    assert "Start broker 3" not in page
+    assert "kelpie rehome" in page
+    alone = replace(diagnosis, findings=linked([row for row in diagnosis.findings if row.code == "KLP101"]))
+    assert "Start broker 3: it may lead" in " ".join(render(alone).split())
 
 
 def test_the_worst_is_the_one_for_which_most_records_wait_longest() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from kelpie.cluster import Outage
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Severity
 from kelpie.doctor.rules import rules
@@ -102,6 +103,51 @@ def test_while_a_broker_of_the_partition_is_away_more_patience_is_due() -> None:
     cluster = replace(case.cluster, brokers=brokers, views={**case.cluster.views, view.name: (view,)})
     assert not isinstance(judge(replace(case, cluster=cluster)), Finding)
     assert isinstance(judge(case), Finding)
+
+
+def _after_a_restart(stood_ms: int, back_ms: int, **fields: Any) -> Case:
+    """A broker of the partition came back so long ago; the group has been standing for so long."""
+    view = a_view(0, 1, topic="orders", replicas=(1, 2), leader_epoch=8)
+    history = commits(*((at, at) for at in range(NOW - HOUR, NOW - stood_ms + 1, 5 * SECOND)), **fields)
+    ends = [an_end(NOW, at=NOW - stood_ms), an_end(NOW + 400)]
+    case = _case(history, *ends)
+    away = Outage(2, None, NOW - back_ms, seen=NOW - back_ms - 20 * SECOND)
+    views = {**case.cluster.views, view.name: (view,)}
+    return replace(case, cluster=replace(case.cluster, views=views, outages={2: (away,)}))
+
+
+def _is_found(case: Case) -> bool:
+    """As KLP309, or as KLP310 if nothing at all is committed."""
+    judgements = (judge(case), rules()["KLP310"].judge(case))  # type: ignore[misc]
+    return any(isinstance(judgement, Finding) for judgement in judgements)
+
+
+def test_after_a_broker_is_back_more_patience_is_due_for_a_minute() -> None:
+    """Near miss: in a rolling restart, a producer waited 25 s for the coordinator of its transactions. A real
+    stall is found a minute after it began, or a minute after the broker's return.
+    """
+    assert not _is_found(_after_a_restart(25 * SECOND, 5 * SECOND))
+    assert _is_found(_after_a_restart(25 * SECOND, MINUTE))
+    assert _is_found(_after_a_restart(MINUTE, 5 * SECOND))
+
+
+def test_a_restart_that_nobody_saw_shows_by_the_epoch_of_the_leader() -> None:
+    """The group read its last records from an earlier leader."""
+    assert not _is_found(_after_a_restart(25 * SECOND, HOUR, leader_epoch=7))
+    assert _is_found(_after_a_restart(25 * SECOND, HOUR, leader_epoch=8))
+    assert _is_found(_after_a_restart(MINUTE, HOUR, leader_epoch=7))
+
+
+def test_a_transaction_may_wait_for_any_broker() -> None:
+    """Its coordinator may be on a broker with which the group has nothing to do."""
+    case = _after_a_restart(25 * SECOND, 5 * SECOND, transactional=True)
+    of_another = {4: tuple(replace(outage, node_id=4) for outage in case.cluster.outages[2])}
+    case = replace(case, cluster=replace(case.cluster, outages=of_another))
+    assert not _is_found(case)
+    without = {
+        name: tuple(row._replace(transactional=False) for row in rows) for name, rows in case.commits.items()
+    }
+    assert _is_found(replace(case, commits=without))
 
 
 def test_one_survey_is_enough_where_producers_are_silent() -> None:

@@ -1,13 +1,23 @@
 """The time of the leader of the controllers' quorum: the only clock that Kafka tells anybody (KRaft, 3.3 on).
 
 DescribeQuorum says of each controller when it was last caught up. Of the leader itself, it says the leader's
-present time. That needs the right to describe the cluster; without it, or with ZooKeeper, no row is added.
+present time. Brokers fetch from the leader all the time, and it says when each did so last: of a broker that
+cannot be reached, that tells for how long. The leader forgets a broker after five minutes.
+
+All of it needs the right to describe the cluster; without it, or with ZooKeeper, no row is added.
 """
 
 from kelpie.client.admin.asking import Asking
 from kelpie.client.client_errors import ClientError
-from kelpie.observations import ClockReading
-from kelpie.wire.api.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
+from kelpie.model.time import Instant
+from kelpie.observations import BrokerView, ClockReading
+from kelpie.observations.presence import QUORUM
+from kelpie.wire.api.describe_quorum import (
+    DescribeQuorumRequest,
+    RequestPartitionData,
+    RequestTopicData,
+    ResponsePartitionData,
+)
 
 _TELLS_TIMES = 1
 _METADATA_LOG = "__cluster_metadata"
@@ -32,11 +42,20 @@ async def read_quorum_clock(asking: Asking) -> None:
         except ClientError:
             return
         at, source = asking.clock(), asking.source(node)
-        asking.seen.clocks += [
-            ClockReading(voter.replica_id, voter.last_caught_up_timestamp, sent, at, source)
-            for topic in response.topics
-            for partition in topic.partitions
-            if not partition.error_code
-            for voter in partition.current_voters
-            if voter.replica_id == partition.leader_id and voter.last_caught_up_timestamp > 0
-        ]
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if not partition.error_code:
+                    _note(asking, partition, sent, at, source)
+
+
+def _note(asking: Asking, partition: ResponsePartitionData, sent: Instant, at: Instant, source: str) -> None:
+    leader = next((each for each in partition.current_voters if each.replica_id == partition.leader_id), None)
+    if leader is None or leader.last_caught_up_timestamp <= 0:
+        return
+    told = leader.last_caught_up_timestamp
+    asking.seen.clocks.append(ClockReading(leader.replica_id, told, sent, at, source))
+    asking.seen.brokers += [
+        BrokerView(each.replica_id, alive=True, at=at - (told - each.last_fetch_timestamp), source=QUORUM)
+        for each in (*partition.current_voters, *partition.observers)
+        if each.replica_id not in asking.reached and each.last_fetch_timestamp > 0
+    ]

@@ -133,7 +133,7 @@ def _advice(chapter: Chapter, page: Page, most: int) -> Iterator[str]:
     """First steps, each with one command. A last resort needs more than a glance: `full` has it."""
     by_advice: dict[str, list[str]] = {}
     for part in chapter.parts:
-        for text, commands in commands_by_advice(part.findings).items():
+        for text, commands in commands_by_advice(part.findings, chapter.cause.code).items():
             by_advice.setdefault(text, commands)
     if not by_advice:
         return

@@ -70,12 +70,15 @@ def left_out(number: int, shown: int, indent: str = "  ", *, where: str = "--ful
         yield f"{indent}… and {number - shown:,} more; {where} has them all"
 
 
-def commands_by_advice(findings: Sequence[Finding]) -> dict[str, list[str]]:
-    """Each advice once, with its commands for all groups; first steps come first."""
+def commands_by_advice(findings: Sequence[Finding], cause: str = "") -> dict[str, list[str]]:
+    """Each advice once, with its commands for all groups; first steps come first.
+
+    `cause`: the code of a finding whose advice stands before these.
+    """
     by_text: dict[str, dict[str, None]] = {}
     for remedies in zip_longest(*(finding.remedies for finding in findings)):
         for remedy in remedies:
-            if remedy is not None:
+            if remedy is not None and (not cause or remedy.said_by != cause):
                 commands = by_text.setdefault(remedy.text, {})
                 if remedy.command:
                     commands[remedy.command] = None

@@ -11,11 +11,14 @@ How it decides: nobody can connect to the broker, and no broker that answers lis
 it as alive; or logs and outputs of tools show that it went. It is a warning when
 partitions of topics that groups read have a single replica in sync because of it,
 or when it has been away for five minutes; else, and if it is known to have gone in
-the last five minutes, a notice: it may only be restarting.
+the last five minutes, a notice: it may only be restarting. When it was last there
+say logs, an earlier look, or the controllers (KRaft), from which brokers fetch.
 
 What it needs: nothing but a broker that answers, or files that show which brokers
 there are. Without both, or where it is unknown whether a broker is alive, it is
-undetermined. Of topics that no group reads, nothing is asked.
+undetermined. Of topics that no group reads, nothing is asked. Without logs, an earlier
+look and the right to describe a cluster with KRaft, nothing tells whether it is only
+restarting: a replica that is alone in sync is then a warning at once.
 
 What to do: find out why it went, and start it. Its replicas catch up by
 themselves.

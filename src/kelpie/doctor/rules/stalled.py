@@ -10,9 +10,12 @@ a paused partition keeps it where it is, and lag grows.
 
 How it decides: the position has not changed and records have been waiting for
 longer than three usual pauses between commits of the member that holds the
-partition (never less than 15 s; a minute while a broker with a replica of the
-partition or of the group's offsets partition is away), though members are there
-and no rebalance is under way. A pause in which an earlier look found the group
+partition (never less than 15 s), though members are there and no rebalance is under
+way. While brokers fail over, it is never less than a minute: a broker with a replica
+of the partition or of the group's offsets partition is away, or came back less than
+a minute ago; their leader was elected after the group last read, or less than a
+minute ago. If the group commits in transactions, any broker counts, as each may be
+the coordinator of a transaction. A pause in which an earlier look found the group
 ill does not count as usual. How long records have been waiting is known from log ends
 at two times, or from the time of the newest record; how large the lag is does
 not matter, unless it is a single record: a transaction's marker looks the same.

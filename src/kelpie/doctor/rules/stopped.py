@@ -8,9 +8,9 @@ offsets.retention.minutes (7 days by default), and records after the retention o
 their topic, whichever comes first.
 
 How it decides: its last commit is older than three usual pauses between commits
-of the member that holds the partition (never less than 15 s; a minute while a
-broker of the partition or of the group's coordinator is away), and at least two
-records wait. With members in the group, they must have been waiting for as long,
+of the member that holds the partition (never less than 15 s; a minute while brokers
+of the partition or of the group's coordinator fail over, as in KLP309), and at least
+two records wait. With members in the group, they must have been waiting for as long,
 too. A single commit proves no rhythm: then members that were there must show
 that it ever ran. Without the history of commits, two surveys show the same if
 the group has no members. Its severity depends on how long records have been
