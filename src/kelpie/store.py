@@ -12,7 +12,8 @@ becomes of a file that cannot be read.
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,6 +40,8 @@ T = TypeVar("T")
 Found = tuple[str | None, str]
 """A group, or None for the cluster, and the code of a finding."""
 
+_APART = "~"
+"""Before the number of a cluster that says it has the id of another. No id has it."""
 _DEAD = "Dead"
 """What a coordinator says of a group that it does not know."""
 _FORGET_GROUPS_MS = 90 * 24 * 3_600_000
@@ -84,8 +87,16 @@ def default_folder() -> Path:
     return folders.state()
 
 
+def known_as(cluster_id: str) -> str:
+    """An id that cannot be taken for the name of a cluster that is kept apart."""
+    return cluster_id.replace(_APART, "_")
+
+
 class Store:
-    """`cluster` is its id, or, where a release has none, addresses of its brokers (`name_of`)."""
+    """`cluster` is its id, or, where a release has none, addresses of its brokers (`name_of`).
+
+    Several clusters may say that they have one id: `identify` tells them apart by their addresses.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder()
@@ -101,6 +112,34 @@ class Store:
         given = list(addresses)
         names = self._look_up(lambda database: _named(database, given)) or []
         return next((name for name in names if not nameless or ":" in name), ",".join(given))
+
+    def identify(self, cluster_id: str, addresses: Iterable[str]) -> str | None:
+        """The name of the cluster with this id that was seen at one of these addresses.
+
+        The id itself, if there is no such cluster at all. None: there is one, at other addresses. Kafka
+        before 0.10.1 has no id ("").
+        """
+        given = list(addresses)
+        if not cluster_id:
+            return self.name_of(given, nameless=True)
+        seen_there = self._look_up(lambda database: _named(database, given)) or []
+        known = self.names_of(cluster_id)
+        return next((name for name in seen_there if name in known), None if known else cluster_id)
+
+    def names_of(self, cluster_id: str) -> list[str]:
+        """The names of all clusters that say they have this id: itself, then those that are kept apart."""
+        names = self._look_up(lambda database: _with_id(database, cluster_id)) or []
+        return sorted(names, key=lambda name: (len(name), name))
+
+    def another_name(self, cluster_id: str) -> str:
+        """A name for one more cluster that says it has this id."""
+        known = self.names_of(cluster_id)
+        return next(name for number in count(2) if (name := f"{cluster_id}{_APART}{number}") not in known)
+
+    def addresses_of(self, cluster: str) -> list[str]:
+        """Where a cluster was seen."""
+        query = "SELECT address FROM address WHERE cluster = ? ORDER BY address"
+        return self._look_up(lambda database: [name for (name,) in database.execute(query, (cluster,))]) or []
 
     def recall(self, cluster: str, now: Instant) -> Observations:
         """What earlier surveys of this cluster saw: known groups, and rows of a few of them."""
@@ -227,12 +266,28 @@ def _named(database: sqlite3.Connection, addresses: list[str]) -> list[str]:
     return sorted(at, key=lambda name: -at[name])
 
 
+def _with_id(database: sqlite3.Connection, cluster_id: str) -> list[str]:
+    names = "SELECT cluster FROM address UNION SELECT cluster FROM remembered"
+    return [name for (name,) in database.execute(names) if name.partition(_APART)[0] == cluster_id]
+
+
+def _owner(database: sqlite3.Connection, address: str) -> str | None:
+    row = database.execute("SELECT cluster FROM address WHERE address = ?", (address,)).fetchone()
+    return None if row is None else str(row[0])
+
+
 def _remember_places(
-    database: sqlite3.Connection, cluster: str, rows: Iterable[tuple[str, str, Instant]], now: Instant
+    database: sqlite3.Connection, cluster: str, rows: Sequence[tuple[str, str, Instant]], now: Instant
 ) -> list[str]:
     """Returns clusters that were not seen for so long that nothing of them is kept."""
     database.execute("INSERT OR REPLACE INTO remembered VALUES (?, ?)", (cluster, now))
-    database.executemany("INSERT OR REPLACE INTO address VALUES (?, ?, ?)", rows)
+    # Who only says that it is a known cluster does not take over its addresses.
+    others = set(_with_id(database, cluster.partition(_APART)[0])) - {cluster}
+    owners = {address: _owner(database, address) for address, _, _ in rows}
+    database.executemany(
+        "INSERT OR REPLACE INTO address VALUES (?, ?, ?)",
+        (row for row in rows if owners[row[0]] not in others),
+    )
     limit = (now - _FORGET_GROUPS_MS,)
     forgotten = [name for (name,) in database.execute("SELECT cluster FROM remembered WHERE at < ?", limit)]
     database.execute("DELETE FROM remembered WHERE at < ?", limit)

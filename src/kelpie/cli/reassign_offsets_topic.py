@@ -60,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
         if arguments.cancel:
             return await cancel(nodes)
-        repair = await reassign(nodes, options, arguments.zookeeper, earlier_surveys(nodes))
+        repair = await reassign(nodes, options, arguments.zookeeper, await earlier_surveys(nodes))
         if arguments.export:
             for document in repair.plan.documents:
                 export(arguments.export, document.text)

@@ -42,7 +42,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.group,
             sources,
             new_name=arguments.new_name,
-            earlier=earlier_surveys(nodes) if sources.store else None,
+            earlier=await earlier_surveys(nodes) if sources.store else None,
             evidence=read_witnesses(sources.disks) if sources.disks else None,
         )
 

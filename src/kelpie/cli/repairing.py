@@ -14,9 +14,10 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
-from kelpie.examination.examination import cluster_name
+from kelpie.examination.memory import Recollection
 from kelpie.observations import Observations
 from kelpie.repair.applying import Repair, apply
+from kelpie.repair.picture import survey_brokers
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.rendering import printable, render, render_end, render_failure, render_report
 from kelpie.repair.undo_files import write_whole
@@ -31,10 +32,13 @@ def add_repair_options(parser: argparse.ArgumentParser) -> None:
     add_connection_options(parser)
 
 
-def earlier_surveys(nodes: Nodes) -> Observations:
-    """What the store holds about this cluster."""
+async def earlier_surveys(nodes: Nodes) -> Observations:
+    """What the store holds about this cluster: not about another one that has said it has the same id."""
     store = Store()
-    return store.recall(cluster_name(nodes, store), wall_clock())
+    memory = Recollection.of(nodes, store, wall_clock()).settled(await survey_brokers(nodes))
+    for word in store.words:
+        print(f"kelpie: {folded(printable(word), 'kelpie')}", file=sys.stderr)
+    return memory.rows
 
 
 def existing(names: Iterable[str]) -> list[Path]:

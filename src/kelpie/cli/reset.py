@@ -62,7 +62,7 @@ def _run(arguments: argparse.Namespace) -> int:
             known = await last_known(
                 nodes,
                 arguments.group,
-                earlier=earlier_surveys(nodes),
+                earlier=await earlier_surveys(nodes),
                 evidence=read_witnesses(disks) if disks else None,
             )
         target = known.target if known is not None else _target(arguments)

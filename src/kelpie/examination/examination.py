@@ -18,6 +18,7 @@ from kelpie.doctor.cases import build
 from kelpie.doctor.chapters import presentation_of
 from kelpie.doctor.diagnosis import Cost, Diagnosis, diagnose_all
 from kelpie.doctor.finding import Finding, Severity
+from kelpie.examination.memory import Recollection, addresses_of
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Illness, Observations, Unasked
@@ -96,9 +97,9 @@ class Examination:
             # Earlier surveys name the groups. Their states say nothing about now, so they are left out.
             return _Answers(unreachable(error, self._recall(name).known_groups, self.clock))
         async with nodes:
-            name = cluster_name(nodes, self.store) if self.store is not None else ""
-            earlier = self._recall(name)
-            rows = await self._survey(nodes, earlier)
+            memory = Recollection.of(nodes, self.store, self.clock()) if self.store is not None else None
+            rows = await self._survey(nodes, memory.rows if memory is not None else Observations())
+            name, earlier = memory.settled(rows) if memory is not None else ("", Observations())
             cost = Cost(nodes.counters.requests, nodes.counters.bytes_in, dict(nodes.counters.by_api))
         answered = any(broker.alive for broker in rows.brokers)
         return _Answers(rows, earlier, name, tuple(addresses_of(nodes)), answered, cost)
@@ -199,17 +200,6 @@ def _names(survey: Observations) -> set[str]:
 def has_rows(observations: Observations) -> bool:
     """Whether anything was seen, besides reasons why it was not."""
     return observations != Observations(unasked=observations.unasked)
-
-
-def addresses_of(nodes: Nodes) -> list[str]:
-    """The addresses that the user gave, and those that the brokers advertise."""
-    announced = [broker.address for broker in nodes.brokers.values()]
-    return [str(address) for address in dict.fromkeys([*nodes.settings.bootstrap, *announced])]
-
-
-def cluster_name(nodes: Nodes, store: Store) -> str:
-    """The cluster's name in the store: its id, or its addresses, since Kafka before 0.10.1 has no id."""
-    return nodes.cluster_id or store.name_of(addresses_of(nodes), nameless=True)
 
 
 def _gone(diagnosis: Diagnosis) -> list[str]:

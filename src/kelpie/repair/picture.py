@@ -13,15 +13,20 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import SurveyOptions, survey, wall_clock
 from kelpie.cluster import ClusterView, build_cluster
-from kelpie.observations import OFFSETS_TOPIC
+from kelpie.observations import OFFSETS_TOPIC, Observations
 
 _BROKERS_ONLY = SurveyOptions(offsets=False, ends=False, transactions=False, epochs=False, settings=False)
 
 
+async def survey_brokers(nodes: Nodes) -> Observations:
+    """Brokers and the offsets topic, as rows."""
+    nodes.forget_failures()
+    return await survey(nodes, groups=[], options=_BROKERS_ONLY)
+
+
 async def survey_cluster(nodes: Nodes, topics: Collection[str] = ()) -> ClusterView:
     """Brokers, the offsets topic, these topics; on clusters before 2.1, all topics."""
-    nodes.forget_failures()
-    seen = await survey(nodes, groups=[], options=_BROKERS_ONLY)
+    seen = await survey_brokers(nodes)
     alive = [broker.node_id for broker in seen.brokers if broker.alive]
     asking = Asking(nodes)
     names = [OFFSETS_TOPIC, *sorted(set(topics) - {OFFSETS_TOPIC})]

@@ -99,6 +99,7 @@ async def ask_offsets_topic(asking: Asking, node: int) -> MetadataResponse:
         asking.unasked("topic", [OFFSETS_TOPIC], f"{source} answers {describe(topic.error_code)}", source)
     else:
         asking.seen.partitions += views_of(topic, node, at, source)
+        asking.seen.topics.append(topic_row(topic, node, at, source))
     metadata: MetadataResponse = response
     return metadata
 
