@@ -29,6 +29,7 @@ from kelpie.model.quoting import harmless
 COMMANDS = (
     "doctor",
     "groups",
+    "serve",
     "ack",
     "explain",
     "probe",

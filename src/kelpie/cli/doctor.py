@@ -23,12 +23,12 @@ from kelpie.cli.examining import (
     add_examination_options,
     examination_from,
     is_online,
+    pasteable,
     selection_of,
     severity,
     store_for,
 )
 from kelpie.cli.text_table import terminal_width
-from kelpie.cluster.commands import with_properties
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
@@ -36,7 +36,7 @@ from kelpie.doctor.rendering import terminal
 from kelpie.doctor.report import is_judged, verdict
 from kelpie.doctor.rules import rules
 from kelpie.examination import Examination, changes
-from kelpie.model.quoting import harmless, quoted
+from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
 from kelpie.model.words import moment
 
@@ -101,7 +101,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.watch is not None:
             return asyncio.run(_watch(arguments, examination, choice))
         diagnosis, saw_anything, _ = asyncio.run(examination.examine())
-    diagnosis = _pasteable(choice(diagnosis), arguments, examination)
+    diagnosis = pasteable(choice(diagnosis), arguments, examination)
     _print(arguments, diagnosis)
     return _status(diagnosis) if saw_anything else NOTHING_TO_SEE
 
@@ -109,19 +109,6 @@ def _run(arguments: argparse.Namespace) -> int:
 def _status(diagnosis: Diagnosis) -> int:
     """No finding means 0 only if every group was judged."""
     return _STATUS[diagnosis.worst] or (0 if is_judged(diagnosis) else NOTHING_TO_SEE)
-
-
-def _pasteable(diagnosis: Diagnosis, arguments: argparse.Namespace, examination: Examination) -> Diagnosis:
-    """With commands that reach the cluster as this one did, and read the disks that this one has read."""
-    disks = arguments.evidence if examination.evidence.commits else []
-
-    def change(line: str) -> str:
-        if disks and line.startswith("kelpie rehome "):
-            places = " ".join(quoted(str(path)) for path in disks)
-            line += f" --offsets-from coordinator history store {places}"
-        return with_properties(line, arguments.command_config) if arguments.command_config else line
-
-    return diagnosis.with_commands(change)
 
 
 def _of_tables(arguments: argparse.Namespace, selection: Selection) -> Diagnosis:
@@ -159,7 +146,7 @@ async def _watch(
     with contextlib.suppress(asyncio.CancelledError):
         while True:
             diagnosis, saw_anything, _ = await examination.examine()
-            diagnosis = _pasteable(choice(diagnosis), arguments, examination)
+            diagnosis = pasteable(choice(diagnosis), arguments, examination)
             status = _status(diagnosis) if saw_anything else NOTHING_TO_SEE
             if arguments.json:
                 print(json.dumps(as_json.as_data(diagnosis)), flush=True)

@@ -16,9 +16,12 @@ from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.node_path import node_path
 from kelpie.client.history import BYTES_PER_PARTITION
 from kelpie.client.zookeeper_survey import LIMIT_S, ZooKeeperPlace
+from kelpie.cluster.commands import with_properties
+from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.evidence import read_evidence
 from kelpie.examination import Examination
+from kelpie.model.quoting import quoted
 from kelpie.model.selection import Selection
 from kelpie.store import Store
 
@@ -118,6 +121,19 @@ def examination_from(arguments: argparse.Namespace, selection: Selection, store:
         gentle=arguments.gentle,
         zookeeper=_place(arguments),
     )
+
+
+def pasteable(diagnosis: Diagnosis, arguments: argparse.Namespace, examination: Examination) -> Diagnosis:
+    """With commands that reach the cluster as this one did, and read the disks that this one has read."""
+    disks = arguments.evidence if examination.evidence.commits else []
+
+    def change(line: str) -> str:
+        if disks and line.startswith("kelpie rehome "):
+            places = " ".join(quoted(str(path)) for path in disks)
+            line += f" --offsets-from coordinator history store {places}"
+        return with_properties(line, arguments.command_config) if arguments.command_config else line
+
+    return diagnosis.with_commands(change)
 
 
 def _place(arguments: argparse.Namespace) -> ZooKeeperPlace | None:

@@ -8,8 +8,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from kelpie.cli.command import option
 from kelpie.cli.connecting import add_connection_options
@@ -24,7 +23,14 @@ from kelpie.cli.examining import (
 from kelpie.cli.text_table import fitting, terminal_width
 from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
-from kelpie.doctor.overview import GroupOverview, PartitionOverview, idle_members, overview, partitions_of
+from kelpie.doctor.overview import (
+    ORDERS,
+    GroupOverview,
+    PartitionOverview,
+    idle_members,
+    overview,
+    partitions_of,
+)
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
 from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
@@ -83,8 +89,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(
         parser,
         "--sort COLUMN",
-        f"{listed(list(_ORDERS), 'or')}; worst if left out",
-        choices=list(_ORDERS),
+        f"{listed(list(ORDERS), 'or')}; worst if left out",
+        choices=list(ORDERS),
         default="worst",
     )
     option(parser, "--json", "print JSON")
@@ -92,25 +98,6 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 _MOST_NOTES = 10
-_Order = Callable[[GroupOverview], Any]
-_ORDERS: dict[str, _Order] = {
-    "worst": lambda row: (
-        -(row.worst.severity if row.worst is not None else 0),
-        -(row.lag_ms or 0),
-        -(row.lag or 0),
-        row.group,
-    ),
-    "name": lambda row: row.group,
-    "lag": lambda row: (-(row.lag if row.lag is not None else -1), row.group),
-    "lag-time": lambda row: (-(row.lag_ms if row.lag_ms is not None else -1), row.group),
-    "lag-per-min": lambda row: (
-        row.lag_change is None,
-        -(row.lag_change if row.lag_change is not None else 0),
-        row.group,
-    ),
-    "members": lambda row: (-(row.members if row.members is not None else -1), row.group),
-    "last-commit": lambda row: (-(row.last_commit or 0), row.group),
-}
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -135,7 +122,7 @@ def _chosen(rows: Iterable[GroupOverview], arguments: argparse.Namespace) -> lis
             arguments.severity is None or (row.worst is not None and row.worst.severity >= arguments.severity)
         )
     ]
-    return sorted(chosen, key=_ORDERS[arguments.sort])
+    return sorted(chosen, key=ORDERS[arguments.sort])
 
 
 def _names_groups(selection: Selection, cases: Sequence[Case]) -> bool:

@@ -4,8 +4,9 @@ Healthy groups are shown like all others. Nothing is judged here: `worst` is the
 What is not known is None, and a sum that lacks a part says so.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Finding
@@ -68,6 +69,27 @@ class PartitionOverview:
     member_id: str = ""
     client_id: str = ""
     host: str = ""
+
+
+ORDERS: dict[str, Callable[[GroupOverview], Any]] = {
+    "worst": lambda row: (
+        -(row.worst.severity if row.worst is not None else 0),
+        -(row.lag_ms or 0),
+        -(row.lag or 0),
+        row.group,
+    ),
+    "name": lambda row: row.group,
+    "lag": lambda row: (-(row.lag if row.lag is not None else -1), row.group),
+    "lag-time": lambda row: (-(row.lag_ms if row.lag_ms is not None else -1), row.group),
+    "lag-per-min": lambda row: (
+        row.lag_change is None,
+        -(row.lag_change if row.lag_change is not None else 0),
+        row.group,
+    ),
+    "members": lambda row: (-(row.members if row.members is not None else -1), row.group),
+    "last-commit": lambda row: (-(row.last_commit or 0), row.group),
+}
+"""In which groups are listed, by name: the first is what people look for first."""
 
 
 def overview(cases: Iterable[Case], findings: Iterable[Finding]) -> Iterator[GroupOverview]:

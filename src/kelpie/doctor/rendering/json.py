@@ -41,7 +41,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             "brokers": list(radius.brokers),
             "leaderless_offsets_partitions": list(radius.leaderless),
         },
-        "findings": [_finding(finding, diagnosis.waiting) for finding in diagnosis.findings],
+        "findings": [finding_as_data(finding, diagnosis.waiting) for finding in diagnosis.findings],
         "incidents": [
             {
                 "code": incident.code,
@@ -99,7 +99,7 @@ def _cluster(cluster: ClusterView) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[str, Any]:
+def finding_as_data(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[str, Any]:
     records = waiting.get(finding.group) if finding.group is not None else None
     known = finding.acknowledged
     return {

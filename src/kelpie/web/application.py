@@ -1,0 +1,147 @@
+"""The ASGI application: addresses, and what every answer has in common.
+
+Each page has a twin with `.json` at the end of its path and the same query. Groups are named in the query:
+a group's name may hold anything, also slashes and dots.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kelpie.model.prometheus_text import CONTENT_TYPE
+from kelpie.web import pages, words
+from kelpie.web.metrics import exposition
+from kelpie.web.pages import Page
+from kelpie.web.watch import Watch
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+_LEAST_TO_COMPRESS = 1_000
+
+
+def application(watches: Sequence[Watch], hosts: Sequence[str]) -> Starlette:
+    """`hosts`: the names under which browsers may ask. A page elsewhere could use another to read along."""
+    templates = Environment(
+        loader=PackageLoader("kelpie.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    templates.filters.update(words.FILTERS)
+    site = _Site({watch.name: watch for watch in watches}, templates)
+    static = StaticFiles(directory=str(files("kelpie.web") / "static"))
+    return Starlette(
+        routes=[
+            *site.routes("/", site.clusters),
+            *site.routes("/rules", site.rules),
+            *site.routes("/rule", site.rule),
+            *(route for path, page in pages.OF_CLUSTER.items() for route in site.routes(path, site.of(page))),
+            Route("/metrics", site.metrics),
+            Mount("/static", static),
+        ],
+        middleware=[
+            Middleware(_Headers),
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+            Middleware(GZipMiddleware, minimum_size=_LEAST_TO_COMPRESS),
+        ],
+        exception_handlers={HTTPException: site.refusal},
+    )
+
+
+class _Site:
+    """Endpoints are plain functions: Starlette runs them in threads, so that a long page delays no other."""
+
+    def __init__(self, watches: dict[str, Watch], templates: Environment) -> None:
+        self._watches = watches
+        self._templates = templates
+
+    def routes(self, path: str, answer: Callable[[Request], Page]) -> list[Route]:
+        twin = "/index.json" if path == "/" else f"{path}.json"
+
+        def html(request: Request) -> Response:
+            page = answer(request)
+            return HTMLResponse(self._render(request, page, twin_of(request)), page.status)
+
+        def as_json(request: Request) -> Response:
+            page = answer(request)
+            text = json.dumps(page.data)  # Only ASCII: names of any kind survive.
+            return Response(text, page.status, media_type="application/json")
+
+        def twin_of(request: Request) -> str:
+            query = request.url.query
+            address = twin if path == "/" else f"{request.scope['raw_path'].decode()}.json"
+            return f"{address}?{query}" if query else address
+
+        return [Route(path, html), Route(twin, as_json)]
+
+    def of(self, page: Callable[[Watch, Request], Page]) -> Callable[[Request], Page]:
+        """The page of a cluster, or why there is none yet."""
+
+        def answer(request: Request) -> Page:
+            watch = self._watches.get(request.path_params["cluster"])
+            if watch is None:
+                raise HTTPException(404, "No cluster of this name is watched here.")
+            return page(watch, request) if watch.latest is not None else pages.waiting(watch)
+
+        return answer
+
+    def clusters(self, _: Request) -> Page:
+        return pages.clusters(list(self._watches.values()))
+
+    def rules(self, _: Request) -> Page:
+        return pages.all_rules()
+
+    def rule(self, request: Request) -> Page:
+        return pages.one_rule(request.query_params.get("code", ""))
+
+    def metrics(self, _: Request) -> Response:
+        return Response(exposition(list(self._watches.values())), media_type=CONTENT_TYPE)
+
+    def refusal(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        page = Page("refusal.html", {"error": error.detail}, {"title": error.detail}, error.status_code)
+        if request.url.path.endswith(".json"):
+            return Response(json.dumps(page.data), page.status, media_type="application/json")
+        return HTMLResponse(self._render(request, page, ""), page.status)
+
+    def _render(self, request: Request, page: Page, twin: str) -> str:
+        shared: dict[str, Any] = {
+            "path": request.url.path,
+            "twin": twin,
+            "clusters": list(self._watches),
+            "cluster": request.path_params.get("cluster"),
+        }
+        return self._templates.get_template(page.template).render(shared | dict(page.values))
+
+
+class _Headers:
+    """Adds what keeps a browser from running what a name says."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        inner: Callable[[Message], Awaitable[None]] = with_headers if scope["type"] == "http" else send
+        await self._app(scope, receive, inner)
