@@ -23,14 +23,16 @@ _WANTED = re.compile(
     r"|message\.max\.bytes|connections\.max\.idle\.ms|max\.connections.*|request\.timeout\.ms"
     r")$"
 )
-_LINE = re.compile(r"^\s*([A-Za-z][A-Za-z0-9._-]*)\s*[=:]\s*(.*?)\s*$")
+_LINE = re.compile(r"^\s*([A-Za-z][A-Za-z0-9._-]*)\s*[=:]\s*(.*)$", re.DOTALL)
 _MARKS = ("broker.id", "node.id", "log.dirs", "log.dir", "zookeeper.connect", "process.roles", "cluster.id")
-_ADDRESS = re.compile(r"(?:[A-Za-z0-9_]+://)?(\[[0-9a-fA-F:.%]+\]|[^\s:,/\[\]]+):(\d{1,5})\b")
+_ADDRESS = re.compile(
+    r"(?<![^\s:,/\[\]])(?:[A-Za-z0-9_]+://)?(\[[0-9a-fA-F:.%]+\]|[^\s:,/\[\]]+):(\d{1,5})\b"
+)
 _NUMBER = re.compile(r"[0-9]{1,9}$")
 _NOWHERE = ("0.0.0.0", "[::]", "")
 CONSUMER_DUMP = "ConsumerConfig values:"
 BROKER_DUMP = "KafkaConfig values:"
-_DUMP_LINE = re.compile(r"^\s+([a-z][a-z0-9._]*) = (.*?)\s*$")
+_DUMP_LINE = re.compile(r"^\s+([a-z][a-z0-9._]*) = (.*)$", re.DOTALL)
 _OF_A_GROUP = (
     "auto.offset.reset",
     "auto.commit.interval.ms",
@@ -86,7 +88,7 @@ def _is_of_a_consumer(names: Container[str]) -> bool:
 def read_properties(lines: Iterable[str]) -> dict[str, str]:
     """Names and values, unchanged."""
     return {
-        match[1]: match[2]
+        match[1]: match[2].rstrip()
         for line in lines
         if not line.lstrip().startswith(("#", "!")) and (match := _LINE.match(line)) is not None
     }
@@ -120,7 +122,7 @@ def observe(properties: Mapping[str, str], source: str, *, release: str = "") ->
 
 def read_dump(lines: Iterable[str]) -> dict[str, str]:
     """Names and values."""
-    return {match[1]: match[2] for line in lines if (match := _DUMP_LINE.match(line)) is not None}
+    return {match[1]: match[2].rstrip() for line in lines if (match := _DUMP_LINE.match(line)) is not None}
 
 
 def settings_of_group(dump: dict[str, str], source: str) -> list[Setting]:
@@ -158,11 +160,15 @@ def common_settings(settings: Iterable[Setting]) -> Iterator[Setting]:
             yield same[0]._replace(of="broker")
 
 
+def _listed(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",")]
+
+
 def _address(properties: Mapping[str, str]) -> tuple[str, int]:
     """The address that it announces to clients, so not that of the controller's listener."""
-    controllers = set(re.split(r"\s*,\s*", properties.get("controller.listener.names", "")))
+    controllers = set(_listed(properties.get("controller.listener.names", "")))
     for name in ("advertised.listeners", "listeners"):
-        for listener in re.split(r"\s*,\s*", properties.get(name, "")):
+        for listener in _listed(properties.get(name, "")):
             match = _ADDRESS.search(listener)
             for_clients = listener.partition("://")[0] not in controllers - {""}
             if match is not None and for_clients and match[1] not in _NOWHERE:

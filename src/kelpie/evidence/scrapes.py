@@ -16,12 +16,12 @@ from kelpie.model.time import Instant
 _LONGEST_QUOTE = 4096
 _MOST_NOTES = 40
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-_LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*\s*=\s*"(?:[^"\\\n]|\\[\\"n])*"'
+_LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*+\s*+=\s*+"(?:[^"\\\n]|\\[\\"n])*"'
 _SAMPLE = re.compile(
-    rf"(?P<name>{_NAME})\s*(?:\{{(?P<labels>\s*(?:{_LABEL}\s*(?:,\s*{_LABEL}\s*)*,?\s*)?)\}})?"
-    r"\s*(?<=[\s}])(?P<value>[^\s{}\"]+)(?:\s+(?P<at>-?\d{1,18}))?(?:\s+#.*)?\s*$"
+    rf"(?P<name>{_NAME})\s*+(?:\{{(?P<labels>\s*+(?:{_LABEL}\s*+(?:,\s*+{_LABEL}\s*+)*,?\s*+)?)\}})?"
+    r"\s*+(?<=[\s}])(?P<value>[^\s{}\"]++)(?:\s+(?P<at>-?\d{1,18}))?(?:\s+#.*)?\s*$"
 )
-_PAIR = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\\n]|\\[\\"n])*)"')
+_PAIR = re.compile(r'(?<![a-zA-Z0-9_])([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\\n]|\\[\\"n])*)"')
 _NOTE = re.compile(rf"#\s*(?P<what>TYPE|HELP|UNIT)\s+(?P<name>{_NAME})(?:\s+(?P<text>.*))?$")
 _ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 _ESCAPE = re.compile(r'\\[\\"n]')

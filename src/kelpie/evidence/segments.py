@@ -31,7 +31,8 @@ _PARTITION_FOLDER = re.compile(
 _OFFSETS_PARTITION = re.compile(re.escape(OFFSETS_TOPIC) + r"-(\d{1,9})(?!\d)")
 _BASE_OFFSET = re.compile(r"(?<!\d)(\d{20})(?!\d)")
 _BROKER = re.compile(
-    r"(?i)^(?:.*[^a-z])?(?:broker|kafka|node|server)(?:-?(?:logs|data|id))?[-_. ]?(\d{1,9})(?:[-_. ].*)?$"
+    r"(?i)^(?:.*[^a-z])?(?:broker|kafka|node|server)(?:-?(?:logs|data|id))?[-_. ]?(\d{1,9})(?:[-_. ].*)?\Z",
+    re.DOTALL,
 )
 _NO_USE = frozenset({"__cluster_metadata"})
 _PIECE = 1 << 20

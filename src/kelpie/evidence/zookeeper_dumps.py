@@ -38,7 +38,8 @@ _OWN = b'{"format":"' + FORMAT.encode()
 _PATHS = re.compile(rb'\s*\{\s*"/(?:brokers|consumers|controller|admin|config|cluster|client_group_id)\b')
 _LISTED = re.compile(rb'"path"\s*:\s*"/(?:brokers|consumers|client_group_id)/')
 _PROMPT = re.compile(r"^\[zk: [^\]]*\]\s*(.*)$")
-_SHELL = re.compile(r"\b(?:zkCli|zookeeper-shell)(?:\.sh|\.cmd|\.bat)?\s(?:.*\s)?((?:get|ls2?|stat)\s.*)$")
+_SHELL = re.compile(r"\b(?:zkCli|zookeeper-shell)(?:\.sh|\.cmd|\.bat)?(?=\s)")
+_IN_SHELL = re.compile(r"(?<=\s)(?:get|ls2?|stat)\s")
 _ESCAPES = re.compile(r"\x1b(?:\[[?0-9;]*[A-Za-z]|[=>])")
 _COMMAND = re.compile(r"^(get|ls2?|stat)\b(?:\s+-\w+)*\s+(/\S*)")
 _STAT = re.compile(
@@ -217,8 +218,12 @@ def _session(lines: Iterable[str]) -> Dump:
 def _asked(line: str) -> "re.Match[str] | None":
     """The command, if the line has one: behind zkCli's prompt, or behind its name in a shell."""
     plain = _ESCAPES.sub("", line).strip()
-    match = _PROMPT.match(plain) or _SHELL.search(plain)
-    return _COMMAND.match(match[1]) if match is not None else None
+    prompt = _PROMPT.match(plain)
+    if prompt is not None:
+        return _COMMAND.match(prompt[1])
+    shell = _SHELL.search(plain)
+    commands = list(_IN_SHELL.finditer(plain, shell.end())) if shell is not None else []
+    return _COMMAND.match(plain[commands[-1].start() :]) if commands else None
 
 
 def _note_stat(dump: Dump, path: str, name: str, value: str) -> None:

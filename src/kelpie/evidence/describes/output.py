@@ -10,7 +10,8 @@ from kelpie.observations import GroupState, Observations, ZooKeeperGroup
 from kelpie.observations.zookeeper_groups import StoredOffset
 
 _MOMENT = re.compile(r"\b(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?) ?(?:UTC|Z)\b")
-_IN_NAME = re.compile(r"(?i)group[-_.= ]+(?P<group>.+?)(?:\.(?:txt|log|out|err|md))*$")
+_IN_NAME = re.compile(r"(?i)group[-_.= ]+")
+_ENDINGS = frozenset(("txt", "log", "out", "err", "md"))
 
 
 @dataclass(slots=True)
@@ -42,8 +43,9 @@ class Context:
         """The group of the command, or of a file name as "describe-group-billing-1.txt"."""
         if self.group is not None:
             return self.group
-        named = _IN_NAME.search(self.output.name.rpartition("/")[2])
-        return named["group"] if named is not None else None
+        base = self.output.name.rpartition("/")[2]
+        named = _IN_NAME.search(base)
+        return (_without_endings(base[named.end() :]) or None) if named is not None else None
 
     def source(self, number: int) -> str:
         return f"{self.output.name}:{number}"
@@ -69,3 +71,11 @@ class Context:
         for listing in self.observations.listings:
             for group in listing.groups:
                 self.observations.known_groups.setdefault(group, listing.source)
+
+
+def _without_endings(name: str) -> str:
+    stem, _, ending = name.rpartition(".")
+    while stem and ending.lower() in _ENDINGS:
+        name = stem
+        stem, _, ending = name.rpartition(".")
+    return name

@@ -29,8 +29,8 @@ _HEADING = re.compile(
 )
 _CHECKER = ["GROUP", "TOPIC", "PID", "OFFSET", "LOGSIZE", "LAG", "OWNER"]
 _NONE = ("-", "unknown", "")
-_COORDINATOR = re.compile(r"(\S+):(\d+)\s+\((-?\d+)\)")
-_ASSIGNED = re.compile(r"([a-zA-Z0-9._-]+)[(:](\d+(?:,\d+)*)")
+_COORDINATOR = re.compile(r"(?<!\S)(\S+):(\d{1,5})\s+\((-?\d{1,10})\)")
+_ASSIGNED = re.compile(r"(?<![a-zA-Z0-9._-])([a-zA-Z0-9._-]+)[(:](\d{1,9}(?:,\d{1,9})*)")
 _LONGEST_ROW = 4096
 _WORDS = re.compile(r"\S+")
 

@@ -20,9 +20,12 @@ from kelpie.observations import CoordinatorAnswer, GroupRemoved, GroupState, Una
 _FAILED = re.compile(
     r"^\s*(?:Error: )?(?:Error while e|E)xecuting consumer group command(?: failed due to)? (?P<why>.+)$"
 )
-_CALL = re.compile(r"\(api=(?P<api>[A-Z_]+)\).*?tries=(?P<tries>\d{1,12})")
+_CALL = re.compile(r"\(api=(?P<api>[A-Z_]+)\)")
+_TRIES = re.compile(r"tries=(\d{1,12})")
 _TIMED_OUT_AT = re.compile(r"timed out at (\d{13})\b")
-_STATE = re.compile(r"^\s*(?:Warning: |Error: )?Consumer group [`'](?P<group>.+?)[`'] (?P<what>.+)$")
+_STATE = re.compile(
+    r"^\s*(?:Warning: |Error: )?Consumer group [`'](?P<group>.+?)[`'] (?P<what>.+)$", re.DOTALL
+)
 _NOT_FOUND = re.compile(r"\bGroup (?P<group>\S+) not found\.")
 _DELETED = re.compile(r"^Deletion of requested (?:consumer )?groups \((?P<groups>.+)\) was successful\.")
 _QUOTED = re.compile(r"['\"](.+?)['\"]")
@@ -64,9 +67,12 @@ def _failed(line: str, why: str, context: Context, number: int) -> None:
     source = context.source(number)
     context.output.times += [int(moment) for moment in _TIMED_OUT_AT.findall(line)]
     call = _CALL.search(why)
-    asked = _ASKED.get(call["api"], call["api"]) if call is not None else "FindCoordinator"
+    tries = _TRIES.search(why, call.end()) if call is not None else None
+    asked = (
+        _ASKED.get(call["api"], call["api"]) if call is not None and tries is not None else "FindCoordinator"
+    )
     error = error_in(why) or ErrorCode.UNKNOWN_SERVER_ERROR
-    if call is not None and asked == "FindCoordinator" and int(call["tries"]) >= _MANY_TRIES:
+    if tries is not None and asked == "FindCoordinator" and int(tries[1]) >= _MANY_TRIES:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     elif error is ErrorCode.GROUP_ID_NOT_FOUND:
         asked = "DescribeGroups"

@@ -20,9 +20,9 @@ _KEY = re.compile(
     r"(?:^|(?<=\s))(Topic|TopicId|PartitionCount|ReplicationFactor|Configs|Partition|Leader|Replicas|Isr"
     r"|Adding Replicas|Removing Replicas|Elr|LastKnownElr|OfflineReplicas|MarkedForDeletion):"
 )
-_TOPIC_LINE = re.compile(r"^\s*Topic: ?\S+\s+.*?(?:PartitionCount|Partition): ?\d")
+_TOPIC_LINE = re.compile(r"^\s*Topic: ?\S+\s.*?(?:PartitionCount|Partition): ?\d")
 _NUMBER = re.compile(r"[0-9]{1,9}$")
-_CONFIG = re.compile(r"([a-z][a-z0-9._]*)=(.*?)(?=,[a-z][a-z0-9._]*=|$)")
+_CONFIG = re.compile(r"[a-z][a-z0-9._]*=")
 
 
 def is_topic_line(line: str) -> bool:
@@ -43,8 +43,21 @@ def read_topic_line(line: str, context: Context, number: int) -> None:
         observations.settings.append(
             Setting(of, "partitions", values["PartitionCount"], context.source(number))
         )
-        for name, value in _CONFIG.findall(values.get("Configs", "")):
+        for name, value in _configs(values.get("Configs", "")).items():
             observations.settings.append(Setting(of, name, value, context.source(number)))
+
+
+def _configs(text: str) -> dict[str, str]:
+    """Of "cleanup.policy=compact,delete,segment.bytes=100": values may have commas, too."""
+    configs: dict[str, str] = {}
+    name = ""
+    for part in text.split(","):
+        if _CONFIG.match(part):
+            name, _, value = part.partition("=")
+            configs[name] = value
+        elif name:
+            configs[name] += f",{part}"
+    return configs
 
 
 def _values(line: str) -> dict[str, str]:

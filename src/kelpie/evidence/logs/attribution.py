@@ -16,7 +16,7 @@ NAMES_ITS_GROUP = ("broker: ", "controller: ", "zookeeper-server: ", "zookeeper:
 """Kinds of events that no other line attributes: servers' lines name a group if they mean one, and consumers
 of Kafka 0.8 have it in their id."""
 _NAME_OF_CLIENT = re.compile(r"(?i)^(?:client|consumer|group|app)[-_.](?P<group>.+)$")
-_ENDINGS = re.compile(r"(?i)(?:\.(?:log|txt|out|err|json|\d+|before|during|after|\d{4}-\d\d-\d\d))+$")
+_ENDING = re.compile(r"(?i)log|txt|out|err|json|\d+|before|during|after|\d{4}-\d\d-\d\d")
 
 
 @dataclass(slots=True)
@@ -121,8 +121,16 @@ def group_in_name(name: str, known: Mapping[str, str]) -> str | None:
     inside = [group for group in known if group and _contains(base, group)]
     if inside:
         return max(inside, key=len)
-    match = _NAME_OF_CLIENT.match(_ENDINGS.sub("", base))
+    match = _NAME_OF_CLIENT.match(_without_endings(base))
     return match["group"] if match is not None else None
+
+
+def _without_endings(name: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    while dot and _ENDING.fullmatch(ending):
+        name = stem
+        stem, dot, ending = name.rpartition(".")
+    return name
 
 
 def _contains(text: str, word: str) -> bool:

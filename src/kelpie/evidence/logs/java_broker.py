@@ -13,7 +13,7 @@ from kelpie.evidence.logs.templates import read_templates
 from kelpie.observations import EventKind as Kind
 
 _NO_REPLICA = re.compile(
-    r"Live brokers are: \[(?P<alive>.*?)\], Assigned replicas are: \[(?P<replicas>.*?)\]"
+    r"Live brokers are: \[(?P<alive>[^\[\]]*)\], Assigned replicas are: \[(?P<replicas>[^\[\]]*)\]"
 )
 _NUMBERS = re.compile(r"\d{1,9}")
 _WITH_PEER = (

@@ -23,10 +23,8 @@ _NOT_CLIENTS = (
     "Broker",
 )
 _POLL_TIMEOUT = "consumer poll timeout has expired."
-_LOOKUP_BODY = re.compile(
-    r"\{group_id=(.*?)\}.*?responseBody=\{error_code=(-?\d{1,5}),coordinator=\{node_id=(-?\d{1,10})"
-)
-_ADDED = re.compile(r"Added partitions \(assigned - owned\): *(\[.*?\])")
+_LOOKUP_ANSWER = re.compile(r"responseBody=\{error_code=(-?\d{1,5}),coordinator=\{node_id=(-?\d{1,10})")
+_ADDED = re.compile(r"Added partitions \(assigned - owned\): *(\[[^\[\]]*\])")
 _LOOKUP_ERROR_NONE = 0
 
 
@@ -65,13 +63,14 @@ def _unless_empty(meaning: Meaning, _: Message) -> Sequence[Meaning]:
 
 def _lookup_answer(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     """Kafka 0.9 prints the answer as it came, and nothing else."""
-    match = _LOOKUP_BODY.search(meaning.details.get("body", ""))
+    group, _brace, answer = meaning.details.get("body", "").partition("{group_id=")[2].partition("}")
+    match = _LOOKUP_ANSWER.search(answer)
     if match is None:
         return []
-    fields: dict[str, str | int] = {"group": match[1]}
-    if int(match[2]) == _LOOKUP_ERROR_NONE:
-        return [Meaning(Kind.COORDINATOR_FOUND, {**fields, "node": int(match[3])})]
-    return [Meaning(Kind.LOOKUP_FAILED, {**fields, "error": int(match[2])})]
+    fields: dict[str, str | int] = {"group": group}
+    if int(match[1]) == _LOOKUP_ERROR_NONE:
+        return [Meaning(Kind.COORDINATOR_FOUND, {**fields, "node": int(match[2])})]
+    return [Meaning(Kind.LOOKUP_FAILED, {**fields, "error": int(match[1])})]
 
 
 def _reconciled(meaning: Meaning, message: Message) -> Sequence[Meaning]:

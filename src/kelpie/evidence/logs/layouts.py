@@ -45,12 +45,12 @@ _AFTER_LEVEL = (
 )
 
 _TIME_FIRST = re.compile(
-    rf"\[?(?P<time>{_TIME})\]?[\s:|,-]*(?:[A-Z][\w-]{{0,20}}\s+(?=\[))?{_BRACKETED}{{0,3}}"
+    rf"\[?(?P<time>{_TIME})\]?[\s:|,-]*+(?:[A-Z][\w-]{{0,20}}\s+(?=\[))?{_BRACKETED}{{0,3}}"
     rf"(?:[\w$]+(?:\.[\w$-]+)+\s+|[\w$.-]{{1,100}}\s+-\s+)?\[?(?P<level>{_LEVELS})\b{_AFTER_LEVEL}(?P<message>.*)$",
     re.DOTALL,
 )
 _LEVEL_FIRST = re.compile(
-    rf"\[?(?P<level>{_LEVELS})\b[\]:|]?\s*\[?(?P<time>{_TIME})\]?[\s:|,-]*{_BRACKETED}{{0,3}}"
+    rf"\[?(?P<level>{_LEVELS})\b[\]:|]?\s*\[?(?P<time>{_TIME})\]?[\s:|,-]*+{_BRACKETED}{{0,3}}"
     rf"{_LOGGER}?\s*{_BRACKETED}{{0,2}}(?:[-:|]+\s+)?(?P<message>.*)$",
     re.DOTALL,
 )
@@ -77,7 +77,7 @@ _RELAYED = re.compile(
     re.DOTALL,
 )
 _LEVEL_WORDS = frozenset(("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"))
-_LOGGER_AND_THREAD = re.compile(r" \((?P<logger>[\w.$]+)\) \[[^\]]*\]$")
+_LOGGER_AND_THREAD = re.compile(r" \((?P<logger>[\w.$]+)\) \[[^\[\]]*\]$")
 _LONGEST_END = 300
 # What Kafka's own messages begin with, for layouts that are like none of the above.
 _KAFKA_PREFIXES = ("[Consumer ", "[GroupCoordinator ", "[GroupMetadataManager ", "[Group Metadata Manager ")

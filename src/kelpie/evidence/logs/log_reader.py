@@ -41,7 +41,8 @@ MOST_EVENTS_OF_A_KIND = 50_000
 _LONGEST_TEXT = 4000
 _LONGEST_BEGINNING, _LONGEST_END = 6000, 2000
 _LONGEST_MESSAGE = _LONGEST_BEGINNING + _LONGEST_END
-_LIBRDKAFKA_GROUP = re.compile(r'\bGroup "(.+?)"(?=[: ])')
+_GROUP_BEGINS = re.compile(r'\bGroup "')
+_GROUP_ENDS = re.compile(r'"(?=[: ])')
 _EXCEPTION_LINE = re.compile(r"^(?:Caused by: )?[\w.$]*(?:Exception|Error)\b")
 _VERSION = re.compile(r"^Kafka version ?: ?(\d[\w.-]*)")
 _FOR_GROUP = re.compile(r"\bfor group (\S+?)(?=[\s:;,]|\.?$)")
@@ -203,9 +204,9 @@ class LogReader:
             return facts
         instance = entry.head.name
         if instance not in self.groups.of_client:
-            match = _LIBRDKAFKA_GROUP.search(message.text)
-            if match is not None:
-                self.groups.note_instance(match[1], instance, self._where(entry))
+            group = _librdkafka_group(message.text)
+            if group is not None:
+                self.groups.note_instance(group, instance, self._where(entry))
         return {"client_id": instance.partition("#")[0]} if instance else {}
 
     def _event(self, meaning: Meaning, facts: Fields, entry: LogEntry, stamp: Stamp | None) -> None:
@@ -281,6 +282,13 @@ def _shifted(at: Instant | None, by: int | None) -> Instant | None:
 def _bounded(text: str) -> str:
     """Of a message of any length, what is enough to know it by: how it begins, and how it ends."""
     return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_BEGINNING] + text[-_LONGEST_END:]
+
+
+def _librdkafka_group(text: str) -> str | None:
+    """The group that a message of librdkafka names."""
+    begin = _GROUP_BEGINS.search(text)
+    end = None if begin is None else _GROUP_ENDS.search(text, begin.end() + 1)
+    return None if begin is None or end is None else text[begin.end() : end.start()]
 
 
 def quoted(entry: LogEntry) -> str:

@@ -11,7 +11,7 @@ follows a "…" at the end; a final full stop may be missing. `within` is how th
 begins, where that matters: "[ReplicaFetcher replicaId=1, …] Connection to node 2 …" is not a consumer's.
 
 A log has gigabytes and few of its lines mean anything. So a message is looked up by its first word, then
-compared with the fixed parts of the templates, and only then a regular expression is tried.
+compared with the fixed parts of the templates, and only then a regular expression is tried (`expressions`).
 """
 
 import re
@@ -22,29 +22,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from kelpie.errors import ErrorCode
+from kelpie.evidence.logs.expressions import expression, pieces_of, trimmed
 from kelpie.evidence.logs.layouts import Head
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import EventKind
 
-_NUMBER = r"-?\d{1,19}"
-"""No more digits than Kafka's numbers have: Python refuses to read a number of thousands of digits."""
-NODE = r"\S+ \(id: -?\d{1,10} rack: .*?\)|Node\(.*?\)|Coordinator\(.*?\)|\S+"
-PARTITION = r"\[[^\]]+,\d{1,9}\]|TopicPartition\(.*?\)|[^\s,]+-\d{1,9}|\S+ \[\d{1,9}\]"
-_SHAPES = {
-    "generation": _NUMBER,
-    "node": NODE,
-    "tp": PARTITION,
-    "offset": _NUMBER,
-    "position": rf"FetchPosition\{{.*\}}|{_NUMBER}",
-    "member": r"\S*?",
-    "p": r"\d{1,9}",
-    "leader_id": r"-?\d{1,9}",
-    "limit_ms": r"\d{1,15}",
-    "over_ms": r"\d{1,15}",
-    "before": r"[\d,]*",
-    "after": r"[\d,]*",
-}
-_HOLE = re.compile(r"\{(\*|[a-z_]+)\}")
 _NODE_ID = re.compile(
     r"\(id: (-?\d{1,10}) |nodeId=(-?\d{1,10})|Node\((-?\d{1,10}),|^(?:coordinator-)?(-?\d{1,10})$"
 )
@@ -57,7 +39,8 @@ _OFFSET = re.compile(r"offset=(-?\d{1,19})|^(-?\d{1,19})$")
 _PREFIX = re.compile(r"\[(?P<who>[^\]]*(?:\][^\]\s:,]+)*)\](?::|,)?\s+")
 _CLIENT_PREFIX = re.compile(
     r"(?:Consumer|Producer|AdminClient|ShareConsumer) (?:instanceId=(?P<instance_id>.*?), )?"
-    r"clientId=(?P<client_id>.*?)(?:, groupId=(?P<group>.*?))?(?:, transactionalId=.*)?$"
+    r"clientId=(?P<client_id>.*?)(?:, groupId=(?P<group>.*?))?(?:, transactionalId=.*)?\Z",
+    re.DOTALL,
 )
 _BROKER_PREFIX = re.compile(
     r"(?:Kafka ?Server|BrokerServer|BrokerLifecycleManager|Broker|KafkaApi|GroupCoordinator"
@@ -129,7 +112,7 @@ class Pattern:
             return None
         if self.not_within and message.who.startswith(self.not_within):
             return None
-        match = self.regex.match(message.text)
+        match = self.regex.match(trimmed(message.text))
         if match is None:
             return None
         meaning = self._meaning(match.groups(), message)
@@ -221,22 +204,15 @@ def pattern(
     reason: str = "",
     then: Also | None = None,
 ) -> Pattern:
-    """A row of a table, compiled."""
-    open_ended = template.endswith("…")
-    text = template.removesuffix("…")
-    parts = _HOLE.split(text)
-    regex = "".join(_piece(part) if index % 2 else re.escape(part) for index, part in enumerate(parts))
-    if open_ended:
-        regex += ".*"
-    elif text.endswith("."):
-        regex = regex.removesuffix(r"\.") + r"\.?"
-    compiled = re.compile(regex + r"\s*\Z", re.DOTALL)
-    names = tuple(compiled.groupindex)
+    """A row of a table, compiled. Raises NotLinear."""
+    texts = pieces_of(template)[::2]
+    regex = expression(template)
+    names = tuple(regex.groupindex)
     return Pattern(
         kind,
-        parts[0],
-        max((part.rstrip(".") for part in parts[::2]), key=len),
-        compiled,
+        texts[0],
+        max((text.rstrip(".") for text in texts), key=len),
+        regex,
         names,
         tuple(map(_FILL.get, names)),
         within,
@@ -245,12 +221,6 @@ def pattern(
         reason,
         then,
     )
-
-
-def _piece(name: str) -> str:
-    if name == "*":
-        return ".*?"
-    return f"(?P<{name}>{_SHAPES.get(name, '.*?')})"
 
 
 class TemplateTable:

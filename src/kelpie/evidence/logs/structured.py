@@ -32,7 +32,7 @@ _NUMBERS = {
     "generation": ("generation", "generationId"),
 }
 _NONE = ("", "<nil>", "null", "{}")
-_PAIR = re.compile(r"(?P<name>\w{1,40}): (?P<value>.*?)(?=, \w{1,40}: |\Z)", re.DOTALL)
+_PAIR = re.compile(r"(?<!\w)(?P<name>\w{1,40}): (?P<value>.*?)(?=, \w{1,40}: |\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?\d{1,18}\Z")
 
 

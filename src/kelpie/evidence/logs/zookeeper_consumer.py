@@ -24,7 +24,7 @@ CONNECTING = "Connecting to zookeeper instance at "
 _OVERRIDDEN = re.compile(r"Property ([a-z][a-z0-9.]*) is overridden to (.*)$")
 _USUAL_ID = re.compile(r"(?P<group>.+)_[^_]+-\d{13}-[0-9a-f]{1,8}")
 _OWNER_PATH = re.compile(r"(?P<topic>[^/]+)/(?P<partition>\d{1,9})")
-_SELECTED = re.compile(r"(?P<topic>[^,:\s]+):(?P<partition>\d{1,9}): fetched offset = ")
+_SELECTED = re.compile(r"(?<![^,:\s])(?P<topic>[^,:\s]+):(?P<partition>\d{1,9}): fetched offset = ")
 _NUMBER = re.compile(r"\d{1,9}")
 
 
