@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kelpie.cluster import ClusterView, build_cluster
+from kelpie.cluster.liveness import _order, _Report
 from kelpie.observations import BrokerView, Event, EventKind, Observations, PartitionView
 from kelpie.observations.presence import QUORUM
 from tests.doctor.building import MINUTE, NOW, SECOND, a_broker, a_view, an_event
@@ -166,3 +167,9 @@ def test_the_quorum_tells_when_a_broker_was_last_there_and_not_whether_it_is() -
     assert alive(cluster) == {1: True, 2: False}
     (outage,) = cluster.outages[2]
     assert (outage.at_earliest, outage.until) == (NOW - 20 * SECOND, None)
+
+
+def test_reports_of_one_moment_that_contradict_each_other_have_an_order() -> None:
+    """A survey that contradicts itself, and a controller, at the same millisecond: that ended a repair."""
+    reports = [_Report(5, 2, alive, "", "") for alive in (True, None, False)]
+    assert [report.alive for report in sorted(reports, key=_order)] == [False, None, True]

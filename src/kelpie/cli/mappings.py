@@ -118,7 +118,7 @@ def _repair(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
         return await repair(nodes, _tree(arguments), options)
 
-    return run_repair(arguments, make)
+    return run_repair(arguments, make, f"mappings {arguments.root}")
 
 
 def _tree(arguments: argparse.Namespace) -> MappingTree:

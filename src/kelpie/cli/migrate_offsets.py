@@ -61,4 +61,4 @@ def _run(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
         return await migrate_offsets(nodes, migration)
 
-    return run_repair(arguments, make)
+    return run_repair(arguments, make, f"group {migration.name}")

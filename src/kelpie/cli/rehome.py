@@ -46,4 +46,4 @@ def _run(arguments: argparse.Namespace) -> int:
             evidence=read_witnesses(sources.disks) if sources.disks else None,
         )
 
-    return run_repair(arguments, make)
+    return run_repair(arguments, make, f"group {arguments.group}")

@@ -5,6 +5,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,19 +16,30 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
 from kelpie.examination.memory import Recollection
-from kelpie.observations import Observations
+from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair.applying import Repair, apply
 from kelpie.repair.picture import survey_brokers
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.rendering import printable, render, render_end, render_failure, render_report
+from kelpie.repair.rendering import (
+    printable,
+    render,
+    render_end,
+    render_failure,
+    render_refusal,
+    render_report,
+)
+from kelpie.repair.shown_plans import ShownPlans, exclusive, why_not
 from kelpie.repair.undo_files import write_whole
 from kelpie.store import Store
 
 Making = Callable[[Nodes], Awaitable[Repair]]
+_NOT_OF_PLAN = ("apply", "json", "plan", "run")
+"""Options that do not change what a command plans."""
 
 
 def add_repair_options(parser: argparse.ArgumentParser) -> None:
-    option(parser, "--apply", "do it; without this the plan is printed only")
+    option(parser, "--apply", "do it, if the plan is the one that was last printed; else it is printed only")
+    option(parser, "--plan ID", "with --apply: do it only if it is the plan with this id")
     option(parser, "--json", "print the plan, and what came of it, as JSON")
     add_connection_options(parser)
 
@@ -58,30 +70,54 @@ def export(file: str, text: str) -> None:
         raise CommandError(f"{file} cannot be written: {error.strerror}.", status=1) from None
 
 
-def run_repair(arguments: argparse.Namespace, make: Making) -> int:
-    """0: planned, or done; 1: it cannot be done now, or a step failed."""
+def run_repair(arguments: argparse.Namespace, make: Making, subject: str = OFFSETS_TOPIC) -> int:
+    """0: planned, or done; 1: it cannot be done now, or a step failed.
+
+    `subject`: of which only one repair is done at a time.
+    """
     settings = settings_from(arguments)
     try:
-        return asyncio.run(_run(arguments, settings, make))
+        return asyncio.run(_run(arguments, settings, make, subject))
     except (CannotRepair, ClientError) as error:
         raise CommandError(folded(printable(str(error)), arguments.command), status=1) from None
 
 
-async def _run(arguments: argparse.Namespace, settings: Settings, make: Making) -> int:
+async def _run(arguments: argparse.Namespace, settings: Settings, make: Making, subject: str) -> int:
     async with await Nodes.open(settings) as nodes:
-        repair = await make(nodes)
-        if arguments.command_config:
-            repair = replace(repair, plan=repair.plan.with_properties(arguments.command_config))
-        plan = repair.plan
-        if not arguments.json:
-            print(render(plan), end="\n\n")
-        if not arguments.apply or not plan.applicable:
-            if arguments.json:
-                _print_json({**plan.as_data(), "applied": False})
-            else:
-                print(render_end(plan))
-            return 1 if plan.obstacles else 0
-        return await _apply(arguments, repair)
+        cluster = nodes.cluster_id or ",".join(map(str, settings.bootstrap))
+        with exclusive(cluster, subject) if arguments.apply else nullcontext():
+            return await _within_lock(arguments, nodes, make, cluster)
+
+
+async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making, cluster: str) -> int:
+    repair = await make(nodes)
+    if arguments.command_config:
+        repair = replace(repair, plan=repair.plan.with_properties(arguments.command_config))
+    plan, now = repair.plan, wall_clock()
+    given = {name: value for name, value in vars(arguments).items() if name not in _NOT_OF_PLAN}
+    plans = ShownPlans(cluster, arguments.command, given)
+    if not arguments.json:
+        print(render(plan), end="\n\n")
+    if not arguments.apply or not plan.applicable:
+        if arguments.json:
+            _print_json({**plan.as_data(), "applied": False})
+        else:
+            print(render_end(plan))
+        if plan.applicable:
+            plans.keep(plan, now)
+        return 1 if plan.obstacles else 0
+    refusal = why_not(plan, plans.last(now), arguments.plan)
+    if refusal is not None:
+        plans.keep(plan, now)
+        if arguments.json:
+            _print_json({**plan.as_data(), "applied": False, "reports": [], "failure": refusal})
+        else:
+            sys.stdout.flush()
+            print(render_refusal(refusal), file=sys.stderr)
+        return 1
+    status = await _apply(arguments, repair)
+    plans.forget()
+    return status
 
 
 async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:

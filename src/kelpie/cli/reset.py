@@ -71,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
             export(arguments.export, offsets_file.write(planned(repair.plan)))
         return repair
 
-    return run_repair(arguments, make)
+    return run_repair(arguments, make, f"group {arguments.group}")
 
 
 def _target(arguments: argparse.Namespace) -> ResetTarget:

@@ -13,8 +13,9 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.model.quoting import harmless
 from kelpie.model.words import moment
+from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.applying import Repair
-from kelpie.repair.change_records import ChangeRecord, NoWayBack, records
+from kelpie.repair.change_records import ChangeRecord, MappingsChange, NoWayBack, OffsetsChange, records
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.undo import find, undo
 from kelpie.repair.undo_files import undo_folder
@@ -57,7 +58,14 @@ def _run(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
         return await undo(nodes, record)
 
-    return run_repair(arguments, make)
+    return run_repair(arguments, make, _subject(record))
+
+
+def _subject(record: ChangeRecord) -> str:
+    """As the repair itself calls it: both must not run at a time."""
+    if isinstance(record.change, OffsetsChange):
+        return f"group {record.subject}"
+    return f"mappings {record.subject}" if isinstance(record.change, MappingsChange) else OFFSETS_TOPIC
 
 
 def _list(arguments: argparse.Namespace, known: list[ChangeRecord], *, is_named: bool) -> int:

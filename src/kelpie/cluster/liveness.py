@@ -68,6 +68,12 @@ class _Report(NamedTuple):
     orderly: bool = False
 
 
+def _order(report: _Report) -> tuple[Instant, int, int, str, str]:
+    """By time. Of one witness at one time, a report that the broker is alive counts most."""
+    counts = (False, None, True).index(report.alive)
+    return report.at, report.witness, counts, report.text, report.source
+
+
 def liveness(
     observations: Observations, views: Mapping[TopicPartition, Sequence[PartitionView]], now: Instant
 ) -> Liveness:
@@ -94,7 +100,7 @@ def liveness(
     brokers, outages = {}, {}
     rows = _newest_rows(observations.brokers)
     for node in sorted(known):
-        reports = sorted(reports_by_node[node])
+        reports = sorted(reports_by_node[node], key=_order)
         if ended_at is not None:
             reports = [report for report in reports if report.at < ended_at]
         verdict = _verdict(reports, undated.get(node))
@@ -248,7 +254,7 @@ def _end_of_cluster(
     """When the shutdown of all brokers began; None if a broker is left, or if the last one crashed."""
     stops = []
     for node in known:
-        reports = sorted(reports_by_node.get(node, ()))
+        reports = sorted(reports_by_node.get(node, ()), key=_order)
         last = _verdict(reports, undated.get(node))
         if reports and reports[-1].alive is False and any(report.orderly for report in _last_outage(reports)):
             stops.append(min(report.at for report in _last_outage(reports)))

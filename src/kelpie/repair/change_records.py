@@ -58,6 +58,11 @@ class OffsetsChange:
     makes_group: bool = False
     """There was no such group before: undoing takes all of it away."""
 
+    @property
+    def planned(self) -> dict[TopicPartition, int | None]:
+        """The offsets that are there when the plan is made."""
+        return {name: None if was is None else was.offset for name, was in self.before.items()}
+
     def as_data(self) -> dict[str, Any]:
         rows = [
             [*name, _stored(self.before.get(name)), _stored(self.after.get(name))]

@@ -79,7 +79,7 @@ def commit_steps(
         ),
         COMPARE,
     )
-    committing = partial(coordinators.commit, group, claims)
+    committing = partial(coordinators.commit, group, claims, commit.change.planned)
     return steps, (record.note, committing, partial(coordinators.compare, group, claims))
 
 

@@ -4,7 +4,7 @@ A repair needs the whole answer. So a failure is raised here, after the admin cl
 pass.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,8 +83,14 @@ class Coordinators:
             claims[row.name] = Claim.of_row(row, row.at, kind=ClaimKind.COORDINATOR)
         return claims
 
-    async def commit(self, group: str, claims: Sequence[Claim]) -> str:
-        """Commits as no member, which a group without members takes. Raises StepFailed, ClientError."""
+    async def commit(
+        self, group: str, claims: Sequence[Claim], planned: Mapping[TopicPartition, int | None]
+    ) -> str:
+        """Commits as no member, which a group without members takes. Raises StepFailed, ClientError.
+
+        `planned`: the offsets that the plan found (None: no offset). If they have changed, nothing is done.
+        """
+        await self.require_unchanged(group, planned)
         offsets = {
             claim.partition: OffsetToCommit(
                 claim.offset, claim.leader_epoch if claim.leader_epoch >= 0 else None, claim.metadata
@@ -102,6 +108,21 @@ class Coordinators:
             raise StepFailed(f"{refused}{before}") from None
         return f"{counted(len(claims), 'offset')} committed for group {group}."
 
+    async def require_unchanged(self, group: str, planned: Mapping[TopicPartition, int | None]) -> None:
+        """Raises StepFailed if somebody has committed or deleted since the plan was made; ClientError."""
+        try:
+            committed = await self.committed(group)
+        except CoordinatorRefused as refused:
+            raise StepFailed(str(refused)) from None
+        for partition, offset in planned.items():
+            now = committed[partition].offset if partition in committed else None
+            if now != offset:
+                raise StepFailed(
+                    f"{partition} of group {group} is at {_place(now)} now, and was at {_place(offset)} when "
+                    "the plan was made: somebody else changes this group. This step was not begun. Look at "
+                    "the plan again."
+                )
+
     async def compare(self, group: str, claims: Sequence[Claim]) -> str:
         """Fetches offsets back. Raises StepFailed where they are not what was committed."""
         committed = await self.committed(group)
@@ -116,8 +137,12 @@ class Coordinators:
                 )
         return f"{counted(len(claims), 'offset')} of group {group} fetched back: all as committed."
 
-    async def delete(self, group: str) -> str:
-        """Deletes a group without members, and its offsets. Raises StepFailed, ClientError."""
+    async def delete(self, group: str, planned: Mapping[TopicPartition, int | None]) -> str:
+        """Deletes a group without members, and its offsets, if they are as `planned`.
+
+        Raises StepFailed, ClientError.
+        """
+        await self.require_unchanged(group, planned)
         rows = await self._admin.delete_groups([group])
         _check_answer(f"Group {group} cannot be deleted", rows)
         for row in rows:
@@ -125,14 +150,18 @@ class Coordinators:
                 _check(f"Group {group} cannot be deleted", row.error)
         return f"Group {group} is deleted."
 
-    async def delete_offsets(self, group: str, partitions: Sequence[TopicPartition]) -> str:
-        """Deletes committed offsets of a group without members (2.4). Raises StepFailed, ClientError."""
-        rows = await self._admin.delete_offsets(group, partitions)
+    async def delete_offsets(self, group: str, planned: Mapping[TopicPartition, int | None]) -> str:
+        """Deletes these offsets of a group without members (2.4), if they are as `planned`.
+
+        Raises StepFailed, ClientError.
+        """
+        await self.require_unchanged(group, planned)
+        rows = await self._admin.delete_offsets(group, list(planned))
         what = f"Offsets of group {group} cannot be deleted"
         _check_answer(what, rows)
         for row in rows:
             _check(f"{what} ({row.name})", row.error)
-        return f"{counted(len(partitions), 'offset')} of group {group} deleted."
+        return f"{counted(len(planned), 'offset')} of group {group} deleted."
 
     async def can_delete_offsets(self, group: str) -> bool:
         """Whether single offsets can be deleted: since Kafka 2.4."""
@@ -148,6 +177,10 @@ class Coordinators:
         """Whether a living broker knows how to delete groups, whichever coordinates them."""
         node = next((node for node, broker in self.cluster.brokers.items() if broker.alive), None)
         return node is not None and await self._admin.can_delete_groups(node)
+
+
+def _place(offset: int | None) -> str:
+    return "no offset" if offset is None else str(offset)
 
 
 def _check_answer(what: str, rows: Rows[Any]) -> None:

@@ -3,6 +3,8 @@
 Nothing here does anything. `applying` carries a repair out, `rendering` prints it.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 
@@ -26,6 +28,10 @@ class ManualStep:
         return replace(self, lines=tuple(commands.with_properties(line, file) for line in self.lines))
 
 
+_OF_BASIS = frozenset(
+    ("group", "new_name", "offsets", "reassignment", "before", "changes", "unclean", "zookeeper_group")
+)
+"""Details that say what is changed."""
 NOTHING_CHANGES = ManualStep("not needed; it changes nothing in the cluster.")
 
 
@@ -95,14 +101,43 @@ class Plan:
     """What a person has to do by hand, where the cluster is too old to do it on request."""
     details: Mapping[str, object] = field(default_factory=dict)
     """The plan for programs: only numbers, texts, lists and mappings."""
+    moving: tuple[str, ...] = ()
+    """Fields of offsets that follow the ends of logs, which move while the plan is looked at."""
 
     @property
     def applicable(self) -> bool:
         return bool(self.steps) and not self.obstacles
 
+    @property
+    def basis(self) -> tuple[str, ...]:
+        """What would be changed, and what is there now; without what differs each time one looks."""
+        lines = [self.title]
+        for step in self.steps:
+            if step.undo != NOTHING_CHANGES:
+                lines += [step.does, step.changes]
+        for name in _OF_BASIS & self.details.keys():
+            rows = self.details[name]
+            lines += [self._basis_line(name, row) for row in (rows if isinstance(rows, list) else [rows])]
+        return tuple(sorted(lines))
+
+    def _basis_line(self, name: str, row: object) -> str:
+        if isinstance(row, Mapping) and "topic" in row:
+            parts = [
+                f"{key} {row[key]}" for key in ("before", "offset") if key in row and key not in self.moving
+            ]
+            return " ".join([f"{row['topic']}-{row['partition']}", *parts])
+        return f"{name} {json.dumps(row, sort_keys=True, default=str)}"
+
+    @property
+    def id(self) -> str:
+        """Two plans with one id change the same, and found the same there."""
+        text = json.dumps([self.repair, *self.basis])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
     def as_data(self) -> dict[str, object]:
         """What --json prints."""
         return {
+            "id": self.id,
             "repair": self.repair,
             "title": self.title,
             "applicable": self.applicable,

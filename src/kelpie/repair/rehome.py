@@ -93,7 +93,7 @@ async def rehome(
     plan = plan_move(move, record)
     if not plan.steps:
         return Repair(plan)
-    commit = partial(coordinators.commit, name, claims)
+    commit = partial(coordinators.commit, name, claims, change.planned)
     return Repair(plan, (record.note, commit, partial(coordinators.compare, name, claims)))
 
 

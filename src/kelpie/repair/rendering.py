@@ -35,7 +35,17 @@ def render_end(plan: Plan) -> str:
         return "Nothing was changed."
     if not plan.steps:
         return "Nothing was changed: there is nothing left for Kelpie to do."
-    return "Nothing was changed. To do it, run the same command with --apply."
+    return (
+        f"This is plan {plan.id}. With --apply, it is done if it is still the same then.\n"
+        "Nothing was changed. To do it, run the same command with --apply."
+    )
+
+
+def render_refusal(reason: str) -> str:
+    """Instead of applying a plan that is not the one that was shown."""
+    return "\n".join(
+        [_wrapped(reason), "Nothing was changed. To apply the plan above, run the command again."]
+    )
 
 
 def render_report(number: int, steps: int, report: str) -> str:

@@ -34,7 +34,16 @@ from kelpie.repair.plan import (
     Plan,
     SkippedPartition,
 )
-from kelpie.repair.reset_targets import NewOffset, ResetTarget, ToGiven, ToTime, new_offset, scope
+from kelpie.repair.reset_targets import (
+    NewOffset,
+    ResetTarget,
+    ToEarliest,
+    ToGiven,
+    ToLatest,
+    ToTime,
+    new_offset,
+    scope,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,7 @@ async def reset(
         ),
         obstacles=tuple(members_obstacle(state)),
         details=offset_details(group, offsets, skipped),
+        moving=("offset",) if isinstance(target, ToLatest | ToEarliest) else (),
     )
     return Repair(plan, actions)
 

@@ -90,7 +90,7 @@ async def _undo_offsets(nodes: Nodes, record: ChangeRecord, change: OffsetsChang
     title = _title(record, len(back) - len(gone), len(gone), whole=whole)
     inverse = OffsetsChange({name: now.get(name) for name in due}, back)
     noted = record_of(nodes, "undo", group, title, inverse, undoes=record.id)
-    steps, actions = _offset_steps(coordinators, noted, back, gone, whole=whole)
+    steps, actions = _offset_steps(coordinators, noted, inverse, gone, whole=whole)
     plan = Plan(
         "undo",
         title,
@@ -156,13 +156,14 @@ def _words(offset: StoredOffset | None) -> str:
 def _offset_steps(
     coordinators: Coordinators,
     noted: ChangeRecord,
-    back: Offsets,
+    inverse: OffsetsChange,
     gone: Sequence[TopicPartition],
     *,
     whole: bool,
 ) -> tuple[tuple[Step, ...], tuple[Action, ...]]:
     group, undo_again = noted.subject, noted.way_back
-    claims = [offset.claim(name) for name, offset in back.items() if offset is not None]
+    claims = [offset.claim(name) for name, offset in inverse.after.items() if offset is not None]
+    planned = inverse.planned
     steps: list[Step] = [noted.step]
     actions: list[Action] = [noted.note]
     if claims:
@@ -173,15 +174,16 @@ def _offset_steps(
                 undo_again,
             )
         )
-        actions.append(partial(coordinators.commit, group, claims))
+        actions.append(partial(coordinators.commit, group, claims, planned))
     if whole:
         changes = f"The group is gone, and {counted(len(gone), 'offset')} with it."
         steps.append(Step(f"Delete group {group} at its coordinator", changes, undo_again))
-        actions.append(partial(coordinators.delete, group))
+        actions.append(partial(coordinators.delete, group, planned))
     elif gone:
         does = f"Delete {counted(len(gone), 'offset')} of group {group}"
         steps.append(Step(does, "Nothing is committed there, as before.", undo_again))
-        actions.append(partial(coordinators.delete_offsets, group, gone))
+        left = {name: planned[name] for name in gone}
+        actions.append(partial(coordinators.delete_offsets, group, left))
     if claims:
         steps.append(COMPARE)
         actions.append(partial(coordinators.compare, group, claims))
