@@ -20,6 +20,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.opening import open_connection
 from kelpie.client.properties import settings_of
 from kelpie.client.settings import Settings
+from kelpie.client.survey import survey, unreachable
 from kelpie.client.tls import explain
 from kelpie.client.versions import BrokerVersions
 from kelpie.errors import ErrorCode
@@ -346,3 +347,26 @@ def test_a_java_key_store_comes_with_the_command_that_converts_it(folder: Path) 
     with pytest.raises(BadSettings, match="keytool -importkeystore") as caught:
         settings_of(_encrypted({}, folder, ssl_truststore_location=str(store)), "localhost:1")
     assert str(folder / "trust.p12") in caught.value.reason
+
+
+def test_a_survey_over_tls_tells_until_when_certificates_are_valid(
+    cluster: RealCluster, folder: Path
+) -> None:
+    """The broker's own, the authority's that signed it, and that with which we connect."""
+    client = signed("client")
+    (folder / "own.pem").write_bytes(client.key_pem() + client.certificate_pem)
+    address = _localhost(cluster.addresses("SSL"))
+    properties = _encrypted({}, folder, ssl_keystore_location=str(folder / "own.pem"))
+    settings = settings_of(properties | {"ssl.endpoint.identification.algorithm": ""}, str(address))
+    seen = asyncio.run(survey(settings))
+    ends = {row.holder: (row.subject, row.not_after // 1000) for row in seen.certificates}
+    assert ends == {
+        holder: (f"CN={name}", int(identity.certificate.not_valid_after_utc.timestamp()))
+        for holder, name, identity in (
+            ("broker", "broker", signed("broker", "localhost")),
+            ("authority", "Test Authority", authority()),
+            ("client", "client", client),
+        )
+    }
+    assert {row.node for row in seen.certificates} == {seen.brokers[0].node_id, -1}
+    assert unreachable(ClientError("no"), security=settings.security).certificates[0].subject == "CN=client"

@@ -25,6 +25,7 @@ PARAGRAPHS = (
 NO_TOOL = {
     "KLP305": "no tool of Kafka asks a leader where an epoch ends (OffsetForLeaderEpoch)",
     "KLP316": "no tool of Kafka shows the clock of a broker",
+    "KLP603": "no tool of Kafka shows a certificate; openssl does",
     "KLP504": "settings of consumers are in their own files and logs; no broker and no ZooKeeper has them",
 }
 """Rules whose findings nobody can check with Kafka's own tools, and why."""

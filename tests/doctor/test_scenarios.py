@@ -108,9 +108,17 @@ def test_the_doctor_finds_what_a_scenario_shows_and_nothing_else(name: str, tmp_
     play.judge(virtual_time.run(play.run()))
 
 
+NO_SCENARIO = {
+    "KLP603": "brokers of the lab have no TLS; tests/client/test_security.py shows it on real Kafka"
+}
+"""Rules whose fault the lab cannot show, and why."""
+
+
 def test_every_rule_has_its_scenario() -> None:
     """What its page says under "Reproduce" must be true."""
     for rule in rules().values():
+        if rule.code in NO_SCENARIO:
+            continue
         words = rule.page.rpartition("Reproduce: kelpie ")[2].split()
         assert words[:2] == ["lab", "run"], f"{rule.code} does not say how to reproduce it"
         assert words[2] in scenarios(), f"{rule.code} names a scenario that is not there"

@@ -6,6 +6,7 @@ withdrawn: the broker answers it all the same, and the late answer is dropped.
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -69,6 +70,12 @@ class Connection(asyncio.Protocol):
     def session_is_ending(self) -> bool:
         """Whether the broker will soon close the connection because credentials have an end (KIP-368)."""
         return self.session_ends is not None and asyncio.get_running_loop().time() >= self.session_ends
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """What the broker has shown, as Python's ssl decodes it. None: the connection is not encrypted."""
+        shown = self._transport.get_extra_info("peercert")
+        return shown if isinstance(shown, dict) and shown else None
 
     async def ask(self, request: Any, version: int | None = None, limit_s: float | None = None) -> Any:
         """The answer to one request, in the newest version that both sides speak unless one is given."""

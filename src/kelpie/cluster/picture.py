@@ -10,12 +10,21 @@ from operator import attrgetter
 from typing import Any
 
 from kelpie.cluster.liveness import liveness
+from kelpie.cluster.offsets_sizes import compacted_bytes, sizes_of
 from kelpie.cluster.topics import of_present_topics, topics_of
 from kelpie.cluster.view import ClusterView
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import OFFSETS_TOPIC, BrokerView, Listing, Observations, PartitionView, Setting
+from kelpie.observations import (
+    OFFSETS_TOPIC,
+    BrokerView,
+    Certificate,
+    Listing,
+    Observations,
+    PartitionView,
+    Setting,
+)
 from kelpie.observations.ordering import by_time, grouped
 
 _MOST_ADDRESSES = 3
@@ -44,6 +53,8 @@ def build_cluster(
         now = min(now, alive.ended_at)
     settings = _settings(observations.settings)
     topics = topics_of(observations.topics, _by_partition(observations.ends), newest)
+    count = _offsets_partitions(observations, newest, settings)
+    sizes = sizes_of(observations.sizes)
     return ClusterView(
         now=now,
         brokers=alive.brokers,
@@ -51,8 +62,11 @@ def build_cluster(
         earlier_views=earlier,
         outages=alive.outages,
         offsets_topic_hidden=_hides_offsets_topic(observations, newest),
-        offsets_partitions=_offsets_partitions(observations, newest, settings),
+        offsets_partitions=count,
+        sizes=sizes,
+        compacted_bytes=compacted_bytes(observations, count, sizes),
         ends=_by_partition(of_present_topics(observations.ends, topics)),
+        certificates=_newest_certificates(observations.certificates),
         known_topics=topics,
         transactions=_by_partition(observations.transactions),
         epoch_ends=_by_partition(observations.epoch_ends),
@@ -69,6 +83,10 @@ def build_cluster(
         bootstrap=bootstrap or _addresses(alive.brokers.values()),
         zookeeper=zookeeper,
     )
+
+
+def _newest_certificates(rows: Iterable[Certificate]) -> tuple[Certificate, ...]:
+    return tuple({(row.holder, row.node): row for row in by_time(list(rows))}.values())
 
 
 def end_of(observations: Observations) -> Instant:

@@ -18,10 +18,12 @@ from kelpie.model.time import Instant
 from kelpie.observations import (
     OFFSETS_TOPIC,
     BrokerView,
+    Certificate,
     Event,
     EventKind,
     LeaderEpochEnd,
     LogEnds,
+    LogSize,
     MalformedSeries,
     MappingListing,
     MappingNode,
@@ -56,8 +58,14 @@ class ClusterView:
     """How many partitions the offsets topic has. None: nobody could say. 0: there is no such topic."""
     ends: Mapping[TopicPartition, tuple[LogEnds, ...]] = field(default_factory=dict)
     """By time: the last one is the newest."""
+    sizes: Mapping[TopicPartition, LogSize] = field(default_factory=dict)
+    """Of partitions of the offsets topic, on the disks of their leaders. Empty: nobody was asked, or told."""
+    compacted_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Of those that are large: how large they would be at most if they were compacted."""
     clocks: Mapping[int, Skew] = field(default_factory=dict)
     """By broker, how far its clock is from the clock here. Empty: all times are of one clock."""
+    certificates: tuple[Certificate, ...] = ()
+    """The newest that each broker has shown, and that of the caller. Empty: no look was over TLS."""
     known_topics: Topics = NO_TOPICS
     """Whether topics are there, gone, hidden, or were created again."""
     transactions: Mapping[TopicPartition, tuple[OpenTransaction, ...]] = field(default_factory=dict)

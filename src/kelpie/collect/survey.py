@@ -67,7 +67,7 @@ class Surveyor:
         except BadSettings:
             raise
         except ClientError as error:
-            rows = unreachable(error, now=self.clock)
+            rows = unreachable(error, now=self.clock, security=self.settings.security)
         except TimeoutError:
             reason = f"The round took longer than {self.limit_s:g} s, and was broken off."
             rows = Observations(unasked=[Unasked("broker", self.bootstrap, reason, self.clock())])

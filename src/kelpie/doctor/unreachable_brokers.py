@@ -48,29 +48,34 @@ def trouble_words(broker: BrokerView) -> str:
     return _WORDS.get(trouble_of(broker), "connecting from here failed")
 
 
+def show_certificate(address: str, *options: str) -> str:
+    """A command that shows what is in the certificate of a broker. Kafka has no tool for it."""
+    shown = f"openssl s_client -connect {quoted(address)} </dev/null | openssl x509 -noout"
+    return " ".join((shown, *options))
+
+
 def trouble_remedy(broker: BrokerView) -> Remedy:
     """The first thing to do."""
-    host, place = quoted(broker.host), quoted(broker.address)
-    show = f"openssl s_client -connect {place} </dev/null | openssl x509 -noout"
+    host = quoted(broker.host)
     match trouble_of(broker):
         case Trouble.CERTIFICATE_EXPIRED:
             text = (
                 "Renew its certificate, and those of other brokers that were made on the same day. See until "
                 "when it is valid:"
             )
-            return Remedy(text, f"{show} -dates")
+            return Remedy(text, show_certificate(broker.address, "-dates"))
         case Trouble.CERTIFICATE_NAME:
             text = (
                 f"Give it a certificate with the name {broker.host}, or advertise a name that is in it "
                 "(advertised.listeners). See which names are in it:"
             )
-            return Remedy(text, f"{show} -ext subjectAltName")
+            return Remedy(text, show_certificate(broker.address, "-ext", "subjectAltName"))
         case Trouble.CERTIFICATE_UNTRUSTED:
             text = (
                 "Trust the authority that signed it (ssl.truststore.location) if it is yours; a broker with "
                 "another authority than the rest was set up differently. See who signed it:"
             )
-            return Remedy(text, f"{show} -issuer")
+            return Remedy(text, show_certificate(broker.address, "-issuer"))
         case Trouble.TLS:
             return Remedy(
                 "Compare its listeners and ssl settings with those of a broker that answers: TLS on or off, "

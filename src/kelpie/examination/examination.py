@@ -95,7 +95,9 @@ class Examination:
         except ClientError as error:
             name = self.store.name_of(addresses) if self.store is not None else ""
             # Earlier surveys name the groups. Their states say nothing about now, so they are left out.
-            return _Answers(unreachable(error, self._recall(name).known_groups, self.clock))
+            return _Answers(
+                unreachable(error, self._recall(name).known_groups, self.clock, self.settings.security)
+            )
         async with nodes:
             memory = Recollection.of(nodes, self.store, self.clock()) if self.store is not None else None
             rows = await self._survey(nodes, memory.rows if memory is not None else Observations())

@@ -11,6 +11,7 @@ Rows that come by the hundred thousand are tuples, the others dataclasses. All a
 from kelpie.observations.cluster import (
     OFFSETS_TOPIC,
     BrokerView,
+    Certificate,
     ClockReading,
     CoordinatorAnswer,
     PartitionView,
@@ -38,6 +39,7 @@ from kelpie.observations.zookeeper_groups import OwnerNode, Registration, ZooKee
 __all__ = [
     "OFFSETS_TOPIC",
     "BrokerView",
+    "Certificate",
     "ClockReading",
     "Commit",
     "Committed",

@@ -16,7 +16,7 @@ from kelpie.observations.encoding import KINDS, fields_of
 _LARGEST = 1 << 63
 _LATEST = 253_402_300_799_999
 """The end of the year 9999, the last that datetime can express."""
-_TIMES = ("at", "expires", "last_written")
+_TIMES = ("at", "expires", "last_written", "not_before", "not_after")
 
 Check = Callable[[Any], bool]
 
@@ -44,8 +44,14 @@ def _record(type_: type) -> Check:
 def _fields(type_: type) -> tuple[dict[str, Check], frozenset[str]]:
     """The checks by field name, and the names of the fields without a default."""
     fields = fields_of(type_)
-    checks = {field.name: _is_time if field.name in _TIMES else _check(field.hint) for field in fields}
+    checks = {
+        field.name: _time(field.hint) if field.name in _TIMES else _check(field.hint) for field in fields
+    }
     return checks, frozenset(field.name for field in fields if field.default is MISSING)
+
+
+def _time(hint: Any) -> Check:
+    return _is_known_time if hint is int else _is_time
 
 
 def _check(hint: Any) -> Check:
@@ -75,4 +81,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return value is None or (_is_number(value) and 0 <= value <= _LATEST)
+    return value is None or _is_known_time(value)
+
+
+def _is_known_time(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= _LATEST

@@ -114,6 +114,24 @@ class ClockReading(NamedTuple):
     source: str = ""
 
 
+BROKER, AUTHORITY, CLIENT = "broker", "authority", "client"
+"""Whose a certificate is."""
+
+
+class Certificate(NamedTuple):
+    """From when until when a certificate is valid, as a TLS handshake or the caller's own key store shows."""
+
+    holder: str
+    """BROKER; AUTHORITY: it signed a broker's, and the caller trusts it; CLIENT: the caller's own."""
+    subject: str
+    not_before: Instant
+    not_after: Instant
+    node: int = -1
+    """The broker that showed it; −1: none did."""
+    at: Instant | None = None
+    source: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinatorAnswer:
     """Who a broker says coordinates a group; or what the coordinator said when it was asked for the group.

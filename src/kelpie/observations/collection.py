@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 
 from kelpie.observations.cluster import (
     BrokerView,
+    Certificate,
     ClockReading,
     CoordinatorAnswer,
     PartitionView,
@@ -35,6 +36,7 @@ class Observations:
     partitions: list[PartitionView] = field(default_factory=list)
     topics: list[TopicView] = field(default_factory=list)
     clocks: list[ClockReading] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
     answers: list[CoordinatorAnswer] = field(default_factory=list)
     states: list[GroupState] = field(default_factory=list)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from kelpie.observations.cluster import (
     BrokerView,
+    Certificate,
     ClockReading,
     CoordinatorAnswer,
     PartitionView,
@@ -48,6 +49,7 @@ KINDS: dict[str, type] = {
     "partition": PartitionView,
     "topic": TopicView,
     "clock": ClockReading,
+    "certificate": Certificate,
     "listing": Listing,
     "answer": CoordinatorAnswer,
     "state": GroupState,

@@ -1,12 +1,14 @@
 """How large the logs of partitions are, from the brokers that lead them (DescribeLogDirs, Kafka 1.0)."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from kelpie.client.admin.asking import Asking, chunks, each, together
+from kelpie.client.client_errors import ClientError
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import LogSize, Setting
+from kelpie.observations import OFFSETS_TOPIC, LogSize, Setting
 from kelpie.questions.question import by_topic
 from kelpie.wire.api.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kelpie.wire.structs import TopicPartitions
@@ -44,6 +46,27 @@ async def ask_sizes(
         await each(chunks(names, asking.partitions_per_request), ask)
 
     await together(*(ask_leader(node, names) for node, names in by_leader.items()))
+
+
+async def ask_offsets_topic_sizes(asking: Asking, leaders: Mapping[int, int]) -> None:
+    """Adds the sizes of the partitions of the offsets topic; `leaders` by partition. One request a broker.
+
+    Brokers before 1.0 are not asked. What is not told is told as little by `unasked`: one rule needs it.
+    """
+    names_by_leader: defaultdict[int, list[TopicPartition]] = defaultdict(list)
+    for partition, leader in sorted(leaders.items()):
+        if leader in asking.versions and _can_tell(asking, leader):
+            names_by_leader[leader].append(TopicPartition(OFFSETS_TOPIC, partition))
+
+    async def ask(node: int, names: Sequence[TopicPartition]) -> None:
+        topics = [TopicPartitions(topic=OFFSETS_TOPIC, partitions=[name.partition for name in names])]
+        try:
+            response, at = await asking.ask(node, DescribeLogDirsRequest(topics=topics))
+        except ClientError:
+            return
+        asking.seen.sizes += _rows(response, names, node, at, asking.source(node))
+
+    await together(*(ask(node, names) for node, names in names_by_leader.items()))
 
 
 def _can_tell(asking: Asking, node: int) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kelpie.client.address import Address
 from kelpie.client.admin.asking import AT_ONCE, Asking, TimedAnswer, each, error_of, together
 from kelpie.client.admin.topics import ask_offsets_topic
+from kelpie.client.certificates import own_certificates, shown_certificates
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import MOST_BROKERS, AnnouncedBroker
 from kelpie.client.versions import BrokerVersions
@@ -62,6 +63,7 @@ async def meet_all(asking: Asking) -> Listed:
             break
     _leave_out(asking, new)
     _doubtful(asking, metadata)
+    asking.seen.certificates += own_certificates(asking.nodes.settings.security, asking.clock())
     return listed
 
 
@@ -135,6 +137,12 @@ async def _meet(asking: Asking, node: int, metadata: dict[int, MetadataResponse]
         asking.unasked("broker", [node], error.reason, asking.source(node))
         return
     source = asking.source(node)
+    if connection.certificate is not None:
+        context = asking.nodes.memory.tls if _own_trust(asking) else None
+        trusted = context.get_ca_certs() if context is not None else ()
+        asking.seen.certificates += shown_certificates(
+            connection.certificate, trusted, node, asking.clock(), source
+        )
     asking.seen.brokers.append(_broker_row(asking, node, release=_release_of(connection.versions)))
     if isinstance(listing, ClientError):
         asking.unasked("broker", [node], f"Its groups could not be listed. {listing.reason}", source)
@@ -143,6 +151,12 @@ async def _meet(asking: Asking, node: int, metadata: dict[int, MetadataResponse]
         code = error_of(listing[0].error_code)
         asking.seen.listings.append(Listing(node, groups, code, listing[1], source))
         listed[node] = listing[0].groups
+
+
+def _own_trust(asking: Asking) -> bool:
+    """Whether a trust store was given: what the operating system trusts is not looked at."""
+    tls = asking.nodes.settings.security.tls
+    return tls is not None and tls.authorities is not None
 
 
 async def _listing(asking: Asking, node: int) -> TimedAnswer | ClientError:

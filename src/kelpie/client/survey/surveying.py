@@ -34,13 +34,15 @@ from kelpie.client.admin.coordinators import GroupCoordinators
 from kelpie.client.admin.epochs import ask_epochs
 from kelpie.client.admin.groups import describe_groups
 from kelpie.client.admin.log_ends import ask_ends
-from kelpie.client.admin.log_sizes import ask_sizes, with_settings
+from kelpie.client.admin.log_sizes import ask_offsets_topic_sizes, ask_sizes, with_settings
 from kelpie.client.admin.quorum_clock import read_quorum_clock
 from kelpie.client.admin.settings import ask_broker_settings, ask_topic_settings
 from kelpie.client.admin.topics import ask_eligible, ask_topics, best_views, by_leader
 from kelpie.client.admin.transactions import ask_transactions
+from kelpie.client.certificates import own_certificates
 from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.nodes import Nodes
+from kelpie.client.security import Security
 from kelpie.client.settings import Settings
 from kelpie.client.survey.brokers import meet_all
 from kelpie.client.survey.settling import settle
@@ -108,7 +110,7 @@ async def survey(
     except BadSettings:
         raise
     except ClientError as error:
-        return unreachable(error, known, now)
+        return unreachable(error, known, now, where.security)
     async with nodes:
         with few_collections():
             return await _survey(nodes, groups, known, topics=topics, options=options, now=now)
@@ -146,6 +148,7 @@ async def _survey(
         *(ask_broker_settings(asking, node) for node in asking.reached if options.settings),
         *([ask_eligible(asking, [OFFSETS_TOPIC])] if NO_LEADER in coordinators.leaders.values() else []),
         read_quorum_clock(asking),
+        ask_offsets_topic_sizes(asking, coordinators.leaders),
     )
     await _follow_denials(asking, options, coordinators, listed)
     await settle(
@@ -304,9 +307,13 @@ def _sources(known: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
 
 
 def unreachable(
-    error: ClientError, known: Mapping[str, str] | Sequence[str] = (), now: Clock = wall_clock
+    error: ClientError,
+    known: Mapping[str, str] | Sequence[str] = (),
+    now: Clock = wall_clock,
+    security: Security | None = None,
 ) -> Observations:
-    """No broker could be asked."""
+    """No broker could be asked. `security`: as it was tried; our own certificate may be the reason."""
     at = now()
+    own = own_certificates(security, at) if security is not None else []
     rows = [Unasked("broker", str(cause.address or "?"), cause.reason, at) for cause in error.causes]
-    return Observations(unasked=rows, known_groups=_sources(known))
+    return Observations(unasked=rows, certificates=own, known_groups=_sources(known))

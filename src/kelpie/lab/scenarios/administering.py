@@ -1,6 +1,6 @@
 """What people do to a cluster with Kafka's tools: the admin client, for one group or partition."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from kelpie.client import Admin
@@ -11,8 +11,15 @@ from kelpie.lab.scenarios.stage import Stage
 from kelpie.model.names import TopicPartition
 from kelpie.observations import LogEnds
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
+from kelpie.wire.api.incremental_alter_configs import (
+    ConfigChange,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
 
 GROUP, TRANSACTION = 0, 1
+_TOPIC = 2
+"""The type of the resource."""
 _TOOL = "admin"
 _PATIENCE_S = 15.0
 
@@ -41,6 +48,16 @@ async def committed(stage: Stage, cluster: Cluster, group: str, partition: Topic
 async def log_ends(stage: Stage, cluster: Cluster, partition: TopicPartition) -> LogEnds:
     async with admin(stage, cluster) as client:
         return (await client.log_ends([partition]))[0]
+
+
+async def alter_topic(stage: Stage, cluster: Cluster, topic: str, settings: Mapping[str, str]) -> None:
+    """As kafka-configs --alter --add-config does it."""
+    changes = [ConfigChange(name=name, config_operation=0, value=value) for name, value in settings.items()]
+    resource = IncrementalAlterConfigsResource(resource_type=_TOPIC, resource_name=topic, configs=changes)
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    async with await stage.nodes(cluster, _TOOL) as nodes:
+        answer = await nodes.ask_any(request)
+    assert not any(response.error_code for response in answer.responses)
 
 
 async def coordinator(stage: Stage, nodes: Nodes, key: str, kind: int = GROUP) -> int:
