@@ -1,29 +1,32 @@
 """Clusters that pages show in tests."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from starlette.testclient import TestClient
 
 from kelpie.examination import Examination
 from kelpie.web.application import application
+from kelpie.web.metrics import OWN
 from kelpie.web.watch import Watch
 
 HOST = "kelpie.test"
 
 
 @contextmanager
-def pages(examination: Examination, name: str = "main", every_s: float = 3600) -> Iterator[TestClient]:
+def pages(
+    examination: Examination, name: str = "main", exporters: Sequence[str] = (OWN,)
+) -> Iterator[TestClient]:
     """Pages of one cluster, after the first look."""
-    with Watch(name, examination, every_s) as watch:
+    with Watch(name, examination, every_s=3600) as watch:
         looked(watch)
-        with client([watch]) as browser:
+        with client([watch], exporters) as browser:
             yield browser
 
 
-def client(watches: list[Watch]) -> TestClient:
-    return TestClient(application(watches, [HOST]), base_url=f"http://{HOST}")
+def client(watches: list[Watch], exporters: Sequence[str] = (OWN,)) -> TestClient:
+    return TestClient(application(watches, [HOST], exporters), base_url=f"http://{HOST}")
 
 
 def looked(watch: Watch, limit_s: float = 60) -> None:

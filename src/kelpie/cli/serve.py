@@ -21,6 +21,7 @@ from kelpie.cli.examining import (
 
 _PORT = 8088
 _EVERY_S = 30.0
+_EXPORTERS = ("kelpie", "kafka-exporter", "kminion", "lag-exporter")
 _NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -49,11 +50,18 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=partial(seconds, most=86_400),
         default=_EVERY_S,
     )
+    option(
+        parser,
+        "--metrics NAMES",
+        f"names that /metrics uses, one or several of {', '.join(_EXPORTERS)}; %(default)s if left out",
+        default=_EXPORTERS[0],
+    )
     add_connection_options(parser, instead=("evidence", "zookeeper"))
 
 
 def _run(arguments: argparse.Namespace) -> int:
     host, port = _address(arguments.listen)
+    exporters = _exporters(arguments.metrics)
     try:
         import uvicorn  # noqa: PLC0415 - who does not serve needs none of it.
 
@@ -68,7 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
         examination = examination_from(arguments, selection_of(arguments), store)
         finish = partial(pasteable, arguments=arguments, examination=examination)
         watch = stack.enter_context(Watch(name, examination, arguments.every, finish))
-        app = application([watch], [host, *_NAMES_OF_LOOPBACK])
+        app = application([watch], [host, *_NAMES_OF_LOOPBACK], exporters)
         config = uvicorn.Config(app, host.strip("[]"), port, log_level="warning", access_log=False)
         server = uvicorn.Server(config)
         print(f"Kelpie shows {name} at http://{host}:{port}/ until Ctrl-C.", flush=True)
@@ -91,6 +99,15 @@ def _address(text: str) -> tuple[str, int]:
             f"127.0.0.1:{port}, and reach it from elsewhere through ssh -L {port}:127.0.0.1:{port} HOST."
         )
     return host, int(port)
+
+
+def _exporters(text: str) -> list[str]:
+    """Raises CommandError."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in _EXPORTERS]
+    if unknown or not names:
+        raise CommandError(f"--metrics {text!r}: there are {', '.join(_EXPORTERS)}, separated by commas.")
+    return list(dict.fromkeys(names))
 
 
 def _is_loopback(host: str) -> bool:

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kelpie.model.prometheus_text import CONTENT_TYPE
 from kelpie.web import pages, words
-from kelpie.web.metrics import exposition
+from kelpie.web.metrics import OWN, exposition
 from kelpie.web.pages import Page
 from kelpie.web.watch import Watch
 
@@ -37,13 +37,15 @@ HEADERS = {
 _LEAST_TO_COMPRESS = 1_000
 
 
-def application(watches: Sequence[Watch], hosts: Sequence[str]) -> Starlette:
+def application(
+    watches: Sequence[Watch], hosts: Sequence[str], exporters: Sequence[str] = (OWN,)
+) -> Starlette:
     """`hosts`: the names under which browsers may ask. A page elsewhere could use another to read along."""
     templates = Environment(
         loader=PackageLoader("kelpie.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     templates.filters.update(words.FILTERS)
-    site = _Site({watch.name: watch for watch in watches}, templates)
+    site = _Site({watch.name: watch for watch in watches}, templates, exporters)
     static = StaticFiles(directory=str(files("kelpie.web") / "static"))
     return Starlette(
         routes=[
@@ -66,9 +68,10 @@ def application(watches: Sequence[Watch], hosts: Sequence[str]) -> Starlette:
 class _Site:
     """Endpoints are plain functions: Starlette runs them in threads, so that a long page delays no other."""
 
-    def __init__(self, watches: dict[str, Watch], templates: Environment) -> None:
+    def __init__(self, watches: dict[str, Watch], templates: Environment, exporters: Sequence[str]) -> None:
         self._watches = watches
         self._templates = templates
+        self._exporters = exporters
 
     def routes(self, path: str, answer: Callable[[Request], Page]) -> list[Route]:
         twin = "/index.json" if path == "/" else f"{path}.json"
@@ -110,7 +113,7 @@ class _Site:
         return pages.one_rule(request.query_params.get("code", ""))
 
     def metrics(self, _: Request) -> Response:
-        return Response(exposition(list(self._watches.values())), media_type=CONTENT_TYPE)
+        return Response(exposition(list(self._watches.values()), self._exporters), media_type=CONTENT_TYPE)
 
     def refusal(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -4,21 +4,18 @@ A number that is not known has no sample. A look that failed changes no number b
 `kelpie_failed_looks`; so alert on `kelpie_look_age_seconds`, too.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.overview import partitions_of
 from kelpie.doctor.rules import rules
 from kelpie.model.prometheus_text import escaped, family, sample
+from kelpie.web.exporters import kafka_exporter, kminion, lag_exporter
+from kelpie.web.families import Family, Row, Samples, families_in, samples_of
 from kelpie.web.snapshot import Snapshot
 from kelpie.web.watch import Watch
-
-
-class Family(NamedTuple):
-    name: str
-    help: str
 
 
 class Families:
@@ -46,56 +43,74 @@ class Families:
 
 
 def every_family() -> list[Family]:
-    return [value for value in vars(Families).values() if isinstance(value, Family)]
+    return families_in(Families)
 
 
-def exposition(watches: Sequence[Watch]) -> bytes:
+OWN = "kelpie"
+_OTHERS: dict[str, tuple[type, Callable[[Snapshot, str], Iterable[Row]]]] = {
+    "kafka-exporter": (kafka_exporter.Families, lambda look, _: kafka_exporter.rows(look)),
+    "kminion": (kminion.Families, lambda look, _: kminion.rows(look)),
+    "lag-exporter": (lag_exporter.Families, lag_exporter.rows),
+}
+EXPORTERS = (OWN, *_OTHERS)
+"""Whose names the numbers can have."""
+
+
+def exposition(watches: Sequence[Watch], exporters: Sequence[str] = (OWN,)) -> bytes:
     """Of all clusters. What depends on a look alone is made once for each look."""
-    of_clusters = [_samples_of(watch) for watch in watches]
+    of_clusters = [_samples_of(watch, exporters) for watch in watches]
+    order = [family for name in exporters for family in _families(name)]
     texts = []
-    for each in every_family():
+    for each in order:
         lines = [line for samples in of_clusters for line in samples.get(each, ())]
         if lines:
             texts.append(family(each.name, "gauge", each.help, lines))
     return "".join(texts).encode()
 
 
-Samples = dict[Family, list[str]]
+def _families(exporter: str) -> list[Family]:
+    return every_family() if exporter == OWN else families_in(_OTHERS[exporter][0])
 
 
-def _samples_of(watch: Watch) -> Samples:
+def _samples_of(watch: Watch, exporters: Sequence[str]) -> Samples:
     look = watch.latest
     cluster: dict[str, object] = {"cluster": watch.name}
-    now = {Families.FAILED: [sample(cluster, watch.failures)]}
+    samples: Samples = {Families.FAILED: [sample(cluster, watch.failures)]}
     if look is None:
-        return now
-    now[Families.AGE] = [sample(cluster, max(0, watch.clock() - look.at) / 1000)]
-    return now | look.kept("metrics", lambda made: _samples_of_look(cluster, made))
+        return samples
+    samples[Families.AGE] = [sample(cluster, max(0, watch.clock() - look.at) / 1000)]
+    for name in exporters:
+        samples |= look.kept(f"metrics {name}", partial(_samples_of_look, name, watch.name))
+    return samples
 
 
-def _samples_of_look(cluster: dict[str, object], look: Snapshot) -> Samples:
-    samples: defaultdict[Family, list[str]] = defaultdict(list)
-    for each, labels, value in (*_of_cluster(look), *_of_groups(look), *_of_findings(look)):
-        samples[each].append(sample(cluster | labels, value))
+def _samples_of_look(exporter: str, cluster: str, look: Snapshot) -> Samples:
+    if exporter == OWN:
+        return _own_samples({"cluster": cluster}, look)
+    _, rows = _OTHERS[exporter]
+    return samples_of(rows(look, cluster))
+
+
+def _own_samples(cluster: dict[str, object], look: Snapshot) -> Samples:
+    rows = (*_of_cluster(look), *_of_groups(look), *_of_findings(look))
+    samples = samples_of((each, {**cluster, **labels}, value) for each, labels, value in rows)
+    offsets, lags = samples.setdefault(Families.OFFSET, []), samples.setdefault(Families.PARTITION_LAG, [])
     for case in look.cases():
         inside = f"{{{_label('cluster', cluster['cluster'])},{_label('group', case.group)}"
         for row in partitions_of(case):
             place = f'{inside},{_label("topic", row.name.topic)},partition="{row.name.partition}"}}'
             if row.offset is not None:
-                samples[Families.OFFSET].append(f"{place} {row.offset}")
+                offsets.append(f"{place} {row.offset}")
             if row.lag is not None:
-                samples[Families.PARTITION_LAG].append(f"{place} {row.lag}")
-    return dict(samples)
+                lags.append(f"{place} {row.lag}")
+    return samples
 
 
 def _label(name: str, value: object) -> str:
     return f'{name}="{escaped(str(value))}"'
 
 
-_Row = tuple[Family, dict[str, object], float]
-
-
-def _of_cluster(look: Snapshot) -> Iterator[_Row]:
+def _of_cluster(look: Snapshot) -> Iterator[Row]:
     cluster, cost = look.diagnosis.cluster, look.diagnosis.cost
     yield Families.TOOK, {}, look.took_ms / 1000
     yield Families.UP, {}, int(look.saw_anything)
@@ -112,7 +127,7 @@ def _of_cluster(look: Snapshot) -> Iterator[_Row]:
             yield Families.HOME, {"partition": name.partition}, view.leader if has_leader else -1
 
 
-def _of_groups(look: Snapshot) -> Iterator[_Row]:
+def _of_groups(look: Snapshot) -> Iterator[Row]:
     for row in look.groups:
         group: dict[str, object] = {"group": row.group}
         if row.state:
@@ -129,7 +144,7 @@ def _of_groups(look: Snapshot) -> Iterator[_Row]:
         yield from ((each, labels, value) for each, labels, value in numbers if value is not None)
 
 
-def _of_findings(look: Snapshot) -> Iterator[_Row]:
+def _of_findings(look: Snapshot) -> Iterator[Row]:
     """Each rule has its counts, also when they are 0: a series that is not there alerts nobody."""
     found = [finding for finding in look.diagnosis.unacknowledged if finding.until is None]
     counts = Counter((finding.code, finding.severity) for finding in found)
