@@ -68,6 +68,14 @@ PUBLISHED = {
         "kafka_partition_earliest_offset": "cluster_name topic partition",
         "kafka_consumergroup_poll_time_ms": "cluster_name",
     },
+    "burrow": {
+        "burrow_kafka_consumer_lag_total": "cluster consumer_group",
+        "burrow_kafka_consumer_status": "cluster consumer_group",
+        "burrow_kafka_consumer_current_offset": "cluster consumer_group topic partition owner",
+        "burrow_kafka_consumer_partition_lag": "cluster consumer_group topic partition owner",
+        "burrow_kafka_topic_partition_status": "cluster consumer_group topic partition owner",
+        "burrow_kafka_topic_partition_offset": "cluster topic partition",
+    },
 }
 NOT_YET = {
     "kminion_exporter_offset_consumer_records_consumed_total",
@@ -132,6 +140,9 @@ def test_published_names_and_labels_are_there(exporter: str) -> None:
         ("lag-exporter", "kafka_consumergroup_group_max_lag", [7]),
         ("lag-exporter", "kafka_consumergroup_group_sum_lag", [7]),
         ("lag-exporter", "kafka_partition_latest_offset", [12, 6]),
+        ("burrow", "burrow_kafka_consumer_lag_total", [7]),
+        ("burrow", "burrow_kafka_consumer_status", [1]),
+        ("burrow", "burrow_kafka_topic_partition_status", [1, 1]),
     ],
 )
 def test_numbers_are_those_of_the_group(exporter: str, name: str, values: list[float]) -> None:

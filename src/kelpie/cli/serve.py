@@ -21,7 +21,7 @@ from kelpie.cli.examining import (
 
 _PORT = 8088
 _EVERY_S = 30.0
-_EXPORTERS = ("kelpie", "kafka-exporter", "kminion", "lag-exporter")
+_EXPORTERS = ("kelpie", "kafka-exporter", "kminion", "lag-exporter", "burrow")
 _NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -53,7 +53,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(
         parser,
         "--metrics NAMES",
-        f"names that /metrics uses, one or several of {', '.join(_EXPORTERS)}; %(default)s if left out",
+        f"names that /metrics uses, one or several of {', '.join(_EXPORTERS)}; %(default)s if left out. "
+        "With burrow, its addresses below /v3/kafka are there, too",
         default=_EXPORTERS[0],
     )
     add_connection_options(parser, instead=("evidence", "zookeeper"))

@@ -22,8 +22,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kelpie.model.prometheus_text import CONTENT_TYPE
-from kelpie.web import pages, words
-from kelpie.web.metrics import OWN, exposition
+from kelpie.web import burrow_api, pages, words
+from kelpie.web.metrics import BURROW, OWN, exposition
 from kelpie.web.pages import Page
 from kelpie.web.watch import Watch
 
@@ -45,7 +45,8 @@ def application(
         loader=PackageLoader("kelpie.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     templates.filters.update(words.FILTERS)
-    site = _Site({watch.name: watch for watch in watches}, templates, exporters)
+    by_name = {watch.name: watch for watch in watches}
+    site = _Site(by_name, templates, exporters)
     static = StaticFiles(directory=str(files("kelpie.web") / "static"))
     return Starlette(
         routes=[
@@ -54,6 +55,7 @@ def application(
             *site.routes("/rule", site.rule),
             *(route for path, page in pages.OF_CLUSTER.items() for route in site.routes(path, site.of(page))),
             Route("/metrics", site.metrics),
+            *(burrow_api.routes(by_name) if BURROW in exporters else ()),
             Mount("/static", static),
         ],
         middleware=[

@@ -12,7 +12,7 @@ from kelpie.doctor.finding import Severity
 from kelpie.doctor.overview import partitions_of
 from kelpie.doctor.rules import rules
 from kelpie.model.prometheus_text import escaped, family, sample
-from kelpie.web.exporters import kafka_exporter, kminion, lag_exporter
+from kelpie.web.exporters import burrow, kafka_exporter, kminion, lag_exporter
 from kelpie.web.families import Family, Row, Samples, families_in, samples_of
 from kelpie.web.snapshot import Snapshot
 from kelpie.web.watch import Watch
@@ -46,11 +46,12 @@ def every_family() -> list[Family]:
     return families_in(Families)
 
 
-OWN = "kelpie"
+OWN, BURROW = "kelpie", "burrow"
 _OTHERS: dict[str, tuple[type, Callable[[Snapshot, str], Iterable[Row]]]] = {
     "kafka-exporter": (kafka_exporter.Families, lambda look, _: kafka_exporter.rows(look)),
     "kminion": (kminion.Families, lambda look, _: kminion.rows(look)),
     "lag-exporter": (lag_exporter.Families, lag_exporter.rows),
+    BURROW: (burrow.Families, burrow.rows),
 }
 EXPORTERS = (OWN, *_OTHERS)
 """Whose names the numbers can have."""
