@@ -1,5 +1,8 @@
 """Records of the offsets topic, made by hand, and the rows they come to."""
 
+import sys
+from types import FrameType
+
 import pytest
 
 from kelpie.model.names import TopicPartition
@@ -109,6 +112,59 @@ def test_transactional_commits_count_when_they_are_committed() -> None:
     assert partition.open_transactions == 1
     (pending,) = partition.pending_commits
     assert (pending.group, pending.offset, pending.producer_id, pending.source) == ("g", 500, 7, "here@5")
+
+
+def test_offsets_that_expire_while_a_transaction_hangs_cost_what_each_record_costs() -> None:
+    """A hanging transaction with many commits, and a mass expiry: no tombstone looks at every commit."""
+
+    def lines_run(count: int) -> int:
+        transactional = {"transactional": True, "producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+        pending = batch([commit("g", 1, partition=number) for number in range(count)], **transactional)
+        expired = batch([commit("g", None, partition=count + number) for number in range(count)], base=count)
+        partition, run = OffsetsPartition(), 0
+
+        def counting(frame: FrameType, event: str, _: object) -> object:
+            nonlocal run
+            run += event == "line" and "observations" in frame.f_code.co_filename
+            return counting
+
+        before = sys.gettrace()
+        sys.settrace(counting)  # type: ignore[arg-type]
+        try:
+            rows = [placed for buffer in (pending, expired) for placed in partition.read(buffer, "here")]
+        finally:
+            sys.settrace(before)
+        assert len(rows) == len(partition.pending_commits) == count
+        return run
+
+    assert lines_run(400) < 2.2 * lines_run(200)
+
+
+def test_a_removed_offset_takes_along_what_open_transactions_wrote_for_it() -> None:
+    """Of every producer, and nothing else of theirs."""
+    rows = [commit("g", 100), commit("g", 200, partition=1), commit("h", 300)]
+    partition = OffsetsPartition()
+    for producer in (7, 8):
+        made = batch(rows, base=3 * producer, transactional=True, producer_id=producer, base_sequence=0)
+        list(partition.read(made, "here"))
+    list(partition.read(batch([commit("g", None)], base=50), "here"))
+    assert [(row.group, row.partition) for row in partition.pending_commits] == [("g", 1), ("h", 0)] * 2
+    ended = list(partition.read(_marker(ControlType.COMMIT, 51, producer=7), "here"))
+    assert [placed.row.offset for placed in ended if isinstance(placed.row, Commit)] == [200, 300]
+    assert partition.open_transactions == 1
+
+
+@pytest.mark.parametrize("stamp", [-1, -(2**63), 2**63 - 1, 1_794_793_788_619_000, 253_402_300_800_000])
+def test_a_time_that_cannot_be_is_that_of_the_newest_commit_before(stamp: int) -> None:
+    """Microseconds, a broken clock, a hostile client: none may become the newest time of the partition."""
+    rows = _rows(
+        batch([commit("g", 1, at=stamp)]),
+        batch([commit("g", 2, at=1000)], base=1),
+        batch([commit("g", 3, at=stamp, version=1, expire_timestamp=stamp)], base=2),
+        batch([commit("g", 4, at=2000)], base=3),
+    )
+    assert [row.at for row in rows if isinstance(row, Commit)] == [None, 1000, 1000, 2000]
+    assert [row.expires for row in rows if isinstance(row, Commit)] == [None] * 4
 
 
 def test_a_transaction_may_end_in_a_later_buffer() -> None:

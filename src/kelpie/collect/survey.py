@@ -7,7 +7,6 @@ ended some time ago is asked in the first round only: afterwards earlier rounds 
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from kelpie.client.admin.asking import Clock
@@ -17,7 +16,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import SurveyOptions, survey, unreachable
 from kelpie.errors import ErrorCode
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, utc
 from kelpie.observations import Observations, Unasked
 
 
@@ -81,7 +80,7 @@ class Surveyor:
 
     def remember(self, rows: Observations, at: Instant) -> None:
         """Notes groups and topics of a round, or of the last round of an earlier collector."""
-        seen = f"an earlier survey ({datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC)"
+        seen = f"an earlier survey ({utc(at):%Y-%m-%d %H:%M} UTC)"
         gone = {
             row.group
             for row in rows.states

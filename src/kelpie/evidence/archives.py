@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations import Unasked
 
 _PIECE = 1 << 20
@@ -168,7 +168,7 @@ def _tar(stream: IO[bytes], name: str, folder: Path, budget: Budget) -> Iterator
                 content = archive.extractfile(member)
                 if content is not None:
                     kept = _keep(content, folder, budget)
-                    modified = int(member.mtime * 1000) if 0 < member.mtime < 2**40 else None
+                    modified = plausible(int(member.mtime * 1000)) if 0 < member.mtime < 2**40 else None
                     yield Packed(_joined(name, member.name), kept, kept.stat().st_size, modified)
 
 

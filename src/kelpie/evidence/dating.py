@@ -28,7 +28,7 @@ from kelpie.evidence.describes import Output
 from kelpie.evidence.logs import Float, LogReading
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, utc
 from kelpie.observations import OFFSETS_TOPIC, EventKind, Observations, PartitionView
 from kelpie.observations.positions import NO_OFFSET
 
@@ -288,7 +288,7 @@ def _shifts(reading: LogReading, begin: Instant, end: Instant) -> Iterable[int]:
         earliest = (begin - reading.first) // _DAY_MS - 1
         days = min((end - begin) // _DAY_MS, _MOST_DAYS)
         return [day * _DAY_MS for day in range(earliest, earliest + days + 4)]
-    day = datetime.fromtimestamp(reading.first / 1000, UTC)
+    day = utc(reading.first)
     years = range(_year(begin) - 1, min(_year(end), _year(begin) + 10) + 2)
     return [
         (
@@ -301,4 +301,4 @@ def _shifts(reading: LogReading, begin: Instant, end: Instant) -> Iterable[int]:
 
 
 def _year(at: Instant) -> int:
-    return datetime.fromtimestamp(at / 1000, UTC).year
+    return utc(at).year

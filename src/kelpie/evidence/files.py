@@ -14,7 +14,7 @@ from pathlib import Path
 from kelpie.evidence import snapshot_files, zookeeper_dumps
 from kelpie.evidence.archives import Budget, is_archive, unpack
 from kelpie.evidence.unreadable import unreadable, why
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations import Unasked
 
 DEEPEST_FOLDER = 40
@@ -125,7 +125,7 @@ class Search:
 
 def _milliseconds(seconds: float) -> Instant | None:
     """None for a time before Kafka: some tools write 0, and some clocks begin in 1980."""
-    return int(seconds * 1000) if seconds > _EARLIEST else None
+    return plausible(int(seconds * 1000)) if seconds > _EARLIEST else None
 
 
 def _names(roots: Sequence[Path]) -> list[str]:

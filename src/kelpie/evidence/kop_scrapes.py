@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from kelpie.evidence.dating import name_order
 from kelpie.evidence.scrapes import MalformedLine, Sample, read_scrape
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations import MalformedSeries, Observations, Scrape, TrafficSeries
 from kelpie.observations.traffic import COUNTERS
 
@@ -54,7 +54,8 @@ def read_unescaped(text: str) -> Unescaped | None:
         if not equals:
             return None
         labels[name.strip()] = value
-    return Unescaped(match["name"], labels, match["value"], int(match["at"]) if match["at"] else None)
+    at = plausible(int(match["at"])) if match["at"] else None
+    return Unescaped(match["name"], labels, match["value"], at)
 
 
 def broker_in(name: str) -> str:

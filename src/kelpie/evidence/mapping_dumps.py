@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kelpie.evidence.dating import name_order
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible, utc
 from kelpie.observations import Observations
 from kelpie.observations.mapping_tree import StoredValue, mapping_rows
 
@@ -44,11 +44,7 @@ class _Listing:
 
 def write_listing(nodes: Mapping[str, StoredValue] | None, root: str, at: Instant | None = None) -> str:
     """One listing as such a text. None: there is no such root."""
-    lines = (
-        []
-        if at is None
-        else [f"# {datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec='milliseconds')}"]
-    )
+    lines = [] if at is None else [f"# {utc(at).isoformat(timespec='milliseconds')}"]
     if nodes is None:
         lines.append(f"{root} does not exist")
     else:
@@ -96,7 +92,7 @@ def _time_in(comment: str) -> Instant | None:
     match = _TIME.search(comment)
     if match is not None:
         with suppress(ValueError):
-            return round(datetime.fromisoformat(match[0]).timestamp() * 1000)
+            return plausible(round(datetime.fromisoformat(match[0]).timestamp() * 1000))
     return None
 
 

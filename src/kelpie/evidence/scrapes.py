@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 
 _LONGEST_QUOTE = 4096
 _MOST_NOTES = 40
@@ -101,7 +101,7 @@ def _read(line: str) -> Sample | None:
         name: _ESCAPE.sub(lambda escape: _ESCAPES[escape[0]], text)
         for name, text in _PAIR.findall(match["labels"] or "")
     }
-    return Sample(0, match["name"], labels, value, None, int(match["at"]) if match["at"] else None)
+    return Sample(0, match["name"], labels, value, None, plausible(int(match["at"])) if match["at"] else None)
 
 
 def _type(name: str, types: Mapping[str, str]) -> str | None:

@@ -19,6 +19,7 @@ from itertools import islice
 from kelpie.evidence.files import EvidenceFile
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.names import TopicPartition
+from kelpie.model.time import plausible
 from kelpie.observations import OFFSETS_TOPIC, BrokerView, Commit, Generation, LogEnds, Observations, Unasked
 from kelpie.observations.offsets_topic import OffsetsPartition, Placed, add_row
 from kelpie.wire.malformed import Malformed
@@ -158,7 +159,7 @@ def _skim(content: memoryview, partition: OffsetsPartition) -> int:
     try:
         for batch in read_batches(content, crc=False):
             partition.next_offset = batch.header.next_offset
-            newest = max(newest, batch.header.max_timestamp)
+            newest = max(newest, plausible(batch.header.max_timestamp) or -1)
     except Malformed:
         pass  # The replica that was read in full has reported it.
     return newest
@@ -169,7 +170,7 @@ def _end_of(name: TopicPartition, replica: Sequence[Segment], observations: Obse
     try:
         for batch in read_batches(_content(replica[-1].file, observations), crc=False):
             next_offset = batch.header.next_offset
-            newest = max(newest, batch.header.max_timestamp)
+            newest = max(newest, plausible(batch.header.max_timestamp) or -1)
     except Malformed as malformed:
         file = replica[-1].file.name
         reason = f"From byte {malformed.offset} on: {malformed.reason}."

@@ -23,7 +23,7 @@ from typing import Any
 
 from kelpie.evidence.snapshot_files import beginning
 from kelpie.evidence.zookeeper_listings import looks_like_listing, read_listing
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations import Observations
 from kelpie.observations.zookeeper_tree import ZooKeeperNode, observe_nodes
 
@@ -136,7 +136,7 @@ def _document(document: Any) -> Dump:
             )
         dump.complete = document.get("format") == FORMAT
         ended = document.get("ended", document.get("taken"))
-        dump.at = ended if isinstance(ended, int) else _taken(document.get("taken_utc"))
+        dump.at = _instant(ended) if isinstance(ended, int) else _taken(document.get("taken_utc"))
         dump.cluster = document["cluster"] if isinstance(document.get("cluster"), str) else ""
         document = document["nodes"]
     if isinstance(document, dict):
@@ -165,8 +165,8 @@ def _node(value: Any) -> ZooKeeperNode:
     created = value.get("created", value.get("ctime"))
     return ZooKeeperNode(
         str(data) if data is not None else None,
-        modified if isinstance(modified, int) else None,
-        created if isinstance(created, int) else None,
+        _instant(modified),
+        _instant(created),
         _session_id(value.get("session", value.get("ephemeralOwner"))),
     )
 
@@ -178,9 +178,13 @@ def _session_id(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def _instant(value: object) -> Instant | None:
+    return plausible(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def _taken(text: object) -> Instant | None:
     with suppress(ValueError):
-        return round(datetime.fromisoformat(str(text)).replace(tzinfo=UTC).timestamp() * 1000)
+        return plausible(round(datetime.fromisoformat(str(text)).replace(tzinfo=UTC).timestamp() * 1000))
     return None
 
 
@@ -242,5 +246,5 @@ def _time(text: str) -> Instant | None:
     if len(words) == 6 and words[4] in _UTC:
         with suppress(ValueError):
             moment = datetime.strptime(" ".join([*words[:4], words[5]]), _TIME).replace(tzinfo=UTC)
-            return round(moment.timestamp() * 1000)
+            return plausible(round(moment.timestamp() * 1000))
     return None

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations.zookeeper_tree import ZooKeeperNode
 
 _NODE = re.compile(
@@ -63,5 +63,5 @@ def read_listing(lines: Iterable[str]) -> tuple[dict[str, ZooKeeperNode], Instan
 
 def _instant(text: str) -> Instant | None:
     with suppress(ValueError):
-        return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+        return plausible(round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000))
     return None

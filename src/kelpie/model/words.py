@@ -1,9 +1,8 @@
 """Small pieces of sentences: counts, lists, times and durations as a person says them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, utc
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
@@ -44,7 +43,7 @@ def ranges(numbers: Iterable[int]) -> str:
 def moment(at: Instant | None) -> str:
     if at is None:
         return "at a time that is not known"
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return utc(at).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def duration(ms: float) -> str:

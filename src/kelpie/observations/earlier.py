@@ -17,12 +17,11 @@ Not every earlier survey counts: `kept` chooses some by age.
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
 
 from kelpie.errors import ErrorCode
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, utc
 from kelpie.observations.cluster import OFFSETS_TOPIC, BrokerView, CoordinatorAnswer, PartitionView
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import KINDS, KNOWN, add, gathered, read_columns, rows_of, write_columns
@@ -97,7 +96,7 @@ def seen_in_survey(at: Instant | None) -> str:
 
 def minute(at: Instant) -> str:
     """When a survey was made, as people need it: "2026-11-16 21:23 UTC"."""
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{utc(at):%Y-%m-%d %H:%M} UTC"
 
 
 def best_views(views: Iterable[PartitionView]) -> dict[int, PartitionView]:

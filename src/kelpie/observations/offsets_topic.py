@@ -9,19 +9,21 @@ streams: a row is handed out as soon as it is certain.
 - A null key, an unreadable record or an unused record type: that record is skipped. A torn end or a wrong
   checksum: the rest of that buffer is skipped. Both give `Unasked` rows of kind "file".
 - Kafka 0.9 wrote no times beside its records. Where a record has none of its own, `at` is the time of the
-  newest commit before it in the same partition, and None if there is none.
+  newest commit before it in the same partition, and None if there is none. So it is for a time that cannot
+  be: before 1970, or after 2100.
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
 from kelpie.model.names import TopicPartition
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations.cluster import Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import add, kind_of
 from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord, topic_id_text
 from kelpie.observations.groups import Generation, GroupRemoved, Member
+from kelpie.observations.open_transactions import OpenTransactions, Place
 from kelpie.observations.positions import NO_OFFSET, Commit, PendingCommit
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_subscription, partitions_in
 from kelpie.wire.malformed import Malformed
@@ -46,6 +48,11 @@ class Placed(NamedTuple):
     offset: int
     row: Row
 
+    @property
+    def place(self) -> Place | None:
+        """What a commit is for; None for other rows."""
+        return self.row[:3] if isinstance(self.row, Commit) else None
+
 
 class OffsetsPartition:
     """One partition of the offsets topic, read in the order of offsets."""
@@ -54,7 +61,7 @@ class OffsetsPartition:
         """`topic_names`: what is known of topic ids; it grows with what is read, and may be shared."""
         self._names = topic_names if topic_names is not None else {}
         self._epochs = GroupEpochs(self._names)
-        self._pending: dict[int, list[Placed]] = {}
+        self._pending: OpenTransactions[Placed] = OpenTransactions()
         self._producer_epochs: dict[int, int] = {}
         self._newest: Instant | None = None
         self._id_texts = {NO_UUID: ""}
@@ -65,15 +72,14 @@ class OffsetsPartition:
     @property
     def open_transactions(self) -> int:
         """How many producers have written commits that are neither committed nor aborted so far."""
-        return sum(1 for rows in self._pending.values() if rows)
+        return len(self._pending)
 
     @property
     def pending_commits(self) -> list[PendingCommit]:
         """The commits of transactions that are still open behind the last batch that was read."""
         return [
             PendingCommit(*row[:4], producer_id, self._producer_epochs[producer_id], row.at, row.source)
-            for producer_id, rows in self._pending.items()
-            for _, row in rows
+            for producer_id, (_, row) in self._pending
             if isinstance(row, Commit)
         ]
 
@@ -100,16 +106,14 @@ class OffsetsPartition:
         header = batch.header
         if header.is_control:
             for marker in batch.control_records():
-                rows = self._pending.pop(header.producer_id, [])
                 if marker.type is ControlType.COMMIT:
-                    yield from rows
-                elif marker.type is not ControlType.ABORT:
-                    self._pending[header.producer_id] = rows
+                    yield from self._pending.end(header.producer_id)
+                elif marker.type is ControlType.ABORT:
+                    self._pending.end(header.producer_id)
             return
         records = batch.records(inflated_limit=_LARGEST_INFLATED)
         if header.is_transactional:
-            placed_rows = list(self._rows(records, source, unread, True))
-            self._pending.setdefault(header.producer_id, []).extend(placed_rows)
+            self._pending.write(header.producer_id, list(self._rows(records, source, unread, True)))
             self._producer_epochs[header.producer_id] = header.producer_epoch
             return
         yield from self._written(records, source, unread)
@@ -154,13 +158,16 @@ class OffsetsPartition:
     def _time(self, record: Record, value: Any) -> Instant | None:
         if isinstance(value, OffsetCommitValue):
             return self._time_of_commit(value.commit_timestamp)
-        at = record.timestamp
-        return at if at >= 0 else self._newest
+        at = plausible(record.timestamp)
+        return self._newest if at is None else at
 
-    def _time_of_commit(self, at: Instant) -> Instant | None:
+    def _time_of_commit(self, stamp: int) -> Instant | None:
+        at = plausible(stamp)
+        if at is None:
+            return self._newest
         if self._newest is None or at > self._newest:
             self._newest = at
-        return at if at >= 0 else self._newest
+        return at
 
     def _plain_commit(self, plain: PlainCommit, where: str, transactional: bool) -> Commit:
         group, topic, partition, offset, epoch, metadata, timestamp, topic_id = plain
@@ -179,7 +186,8 @@ class OffsetsPartition:
     ) -> Commit:
         if value is None:
             if not transactional:
-                self._forget_pending(key.group, key.topic, key.partition)
+                # An offset that is deleted takes along what open transactions have written for it.
+                self._pending.forget((key.group, key.topic, key.partition))
             return Commit(
                 key.group, key.topic, key.partition, NO_OFFSET, at, transactional=transactional, source=where
             )
@@ -193,20 +201,11 @@ class OffsetsPartition:
             at,
             value.leader_epoch,
             value.metadata,
-            value.expire_timestamp if value.expire_timestamp >= 0 else None,
+            plausible(value.expire_timestamp),
             transactional,
             where,
             topic_id_text(value.topic_id) if value.topic_id != NO_UUID else "",
         )
-
-    def _forget_pending(self, group: str, topic: str, partition: int) -> None:
-        """An offset that is deleted takes along what open transactions have written for it."""
-        for producer_id, rows in self._pending.items():
-            self._pending[producer_id] = [
-                placed
-                for placed in rows
-                if not (isinstance(placed.row, Commit) and placed.row[:3] == (group, topic, partition))
-            ]
 
 
 def add_row(observations: Observations, row: Row) -> None:

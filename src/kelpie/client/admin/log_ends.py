@@ -14,7 +14,7 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations import LogEnds
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.questions.list_offsets import EARLIEST, LATEST, NEWEST_TIMESTAMP, AskOffsets
@@ -151,7 +151,7 @@ def _ends(
                 _offset(stable),
                 next(errors, 0),
                 latest.leader_epoch,
-                newest.timestamp if newest is not None and newest.timestamp >= 0 else None,
+                plausible(newest.timestamp) if newest is not None else None,
                 at,
                 source,
             )

@@ -9,7 +9,7 @@ All of it needs the right to describe the cluster; without it, or with ZooKeeper
 
 from kelpie.client.admin.asking import Asking
 from kelpie.client.client_errors import ClientError
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.observations import BrokerView, ClockReading
 from kelpie.observations.presence import QUORUM
 from kelpie.wire.api.describe_quorum import (
@@ -50,12 +50,12 @@ async def read_quorum_clock(asking: Asking) -> None:
 
 def _note(asking: Asking, partition: ResponsePartitionData, sent: Instant, at: Instant, source: str) -> None:
     leader = next((each for each in partition.current_voters if each.replica_id == partition.leader_id), None)
-    if leader is None or leader.last_caught_up_timestamp <= 0:
+    told = plausible(leader.last_caught_up_timestamp) if leader is not None else None
+    if leader is None or not told:
         return
-    told = leader.last_caught_up_timestamp
     asking.seen.clocks.append(ClockReading(leader.replica_id, told, sent, at, source))
     asking.seen.brokers += [
         BrokerView(each.replica_id, alive=True, at=at - (told - each.last_fetch_timestamp), source=QUORUM)
         for each in (*partition.current_voters, *partition.observers)
-        if each.replica_id not in asking.reached and each.last_fetch_timestamp > 0
+        if each.replica_id not in asking.reached and (plausible(each.last_fetch_timestamp) or 0) > 0
     ]

@@ -19,6 +19,7 @@ from kelpie.client.admin.topics import ask_topics, best_views
 from kelpie.client.client_errors import ClientError
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
+from kelpie.model.time import plausible
 from kelpie.model.words import numbered, ranges
 from kelpie.observations import OpenTransaction
 from kelpie.questions.question import by_topic
@@ -101,7 +102,7 @@ async def _ask_leader(
                 producer.producer_id,
                 producer.producer_epoch,
                 producer.current_txn_start_offset,
-                producer.last_timestamp if producer.last_timestamp >= 0 else None,
+                plausible(producer.last_timestamp),
                 coordinator_epoch=producer.coordinator_epoch,
                 at=at,
                 source=source,

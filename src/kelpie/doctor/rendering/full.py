@@ -1,7 +1,6 @@
 """All of a diagnosis: the verdict, what is hit, what happened when, then each finding with its evidence."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from kelpie.doctor.chapters import Chapter, Part, brief, chapters
 from kelpie.doctor.diagnosis import Cost, Diagnosis
@@ -17,7 +16,7 @@ from kelpie.doctor.report import (
 )
 from kelpie.doctor.timeline import Timeline, timeline_of
 from kelpie.model.quoting import harmless
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, utc
 from kelpie.model.words import counted, moment, ranges
 from kelpie.observations import OFFSETS_TOPIC
 
@@ -207,11 +206,11 @@ def _open(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
 
 
 def _day(at: Instant) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d")
+    return utc(at).strftime("%Y-%m-%d")
 
 
 def _clock(at: Instant, day: Instant) -> str:
     """The time of day; of another day, that day."""
     if _day(at) != _day(day):
         return _day(at)[2:]
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%H:%M:%S")
+    return utc(at).strftime("%H:%M:%S")

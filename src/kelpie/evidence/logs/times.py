@@ -14,7 +14,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 
 _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _MONTH = r"(?P<month>[A-Z][a-z]{2})"
@@ -130,7 +130,8 @@ class Clock:
         if len(seen) > _MOST_SEEN:
             seen.clear()
         try:
-            seen[text] = self._parse(text)
+            stamp = self._parse(text)
+            seen[text] = stamp if stamp is None or plausible(stamp.at) is not None else None
         except (ValueError, OverflowError, KeyError):
             seen[text] = None
         return seen[text]
