@@ -10,6 +10,8 @@ from kelpie.observations import Commit, Committed, LogEnds, Observations, Partit
 from kelpie.repair.claims import Certainty
 from kelpie.repair.recovery import recover, removed
 from tests.evidence import unpacked
+from tests.evidence.records import batch
+from tests.evidence.records import commit as offset_commit
 
 OLD = "kafka-0.9.0.1-coordinator-outage"
 
@@ -105,3 +107,36 @@ def test_command_says_when_a_group_was_deleted(
     assert "Before that it was 9" in said.err
     assert main(["offsets", "recover", str(tmp_path)]) == 1
     assert "Left out: 1 offset that was deleted or has expired, of g." in capsys.readouterr().err
+
+
+def test_a_record_stamped_in_the_far_future_is_recovered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One such commit ended the command, and `doctor --json` with it."""
+    folder = tmp_path / "__consumer_offsets-0"
+    folder.mkdir()
+    records = [offset_commit("billing", 7, at=2**63 - 1), offset_commit("mail", 8, at=1_794_793_788_619)]
+    (folder / f"{0:020}.log").write_bytes(batch(records, at=2**62))
+    assert main(["offsets", "recover", str(tmp_path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["group"], row["offset"], row["commit_timestamp"]) for row in rows] == [
+        ("billing", 7, None),
+        ("mail", 8, 1_794_793_788_619),
+    ]
+    assert main(["doctor", "--evidence", str(tmp_path), "--json"]) in (0, 1, 2, 3)
+    assert json.loads(capsys.readouterr().out)["groups"]
+
+
+def test_names_of_groups_do_not_reach_the_terminal_as_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither those in the table nor those in an error."""
+    folder = tmp_path / "__consumer_offsets-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(batch([offset_commit("pay\x1b]0;x\x07", 7)]))
+    assert main(["offsets", "recover", str(tmp_path)]) == 0
+    assert main(["offsets", "recover", str(tmp_path), "--group", "\x1b[2J"]) == 1
+    shown = capsys.readouterr()
+    assert "pay\\x1b]0;x\\x07" in shown.out
+    assert "\\x1b[2J" in shown.err
+    assert "\x1b" not in shown.out + shown.err

@@ -107,7 +107,7 @@ def _run(words: Sequence[str], command: str) -> int:
             complete(arguments)
         status: int = arguments.run(arguments)
     except CommandError as error:
-        print(f"kelpie {arguments.command}: {error}", file=sys.stderr)
+        print(f"kelpie {arguments.command}: {_shown(str(error))}", file=sys.stderr)
         return error.status
     return status
 
@@ -129,7 +129,12 @@ def _show_what_cannot_be_encoded() -> None:
 def _tell(command: str, text: str) -> None:
     name = f"kelpie {command}".rstrip()
     with suppress(OSError):  # The same full disk may hold standard error.
-        print(f"{name}: {folded(text, command)}", file=sys.stderr, flush=True)
+        print(f"{name}: {_shown(folded(text, command))}", file=sys.stderr, flush=True)
+
+
+def _shown(text: str) -> str:
+    """Lines stay lines; anything else that a terminal would obey is written out."""
+    return "\n".join(map(harmless, text.split("\n")))
 
 
 def _discard_output() -> None:

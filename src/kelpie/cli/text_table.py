@@ -6,6 +6,8 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from kelpie.model.quoting import harmless
+
 
 def terminal_width() -> int | None:
     """Columns of the terminal. None: output goes to a file or a program, and $COLUMNS does not say."""
@@ -34,6 +36,8 @@ def fitting(
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Nothing in a cell is obeyed by the terminal: names and sources come from brokers and files."""
+    rows = [[harmless(cell) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
