@@ -418,7 +418,7 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
     database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
     for table in ("illness", "presence"):
-        database.execute(f"DELETE FROM {table} WHERE at < ?", (now - AGES_MS[-1],))
+        database.execute(f"DELETE FROM {table} WHERE at < ?", (now - AGES_MS[-1],))  # noqa: S608 - names from here
     database.execute(
         "DELETE FROM seen WHERE cluster = ?1 AND name IN (SELECT name FROM seen WHERE cluster = ?1 "
         "ORDER BY last_at DESC LIMIT -1 OFFSET ?2)",

@@ -116,8 +116,8 @@ class StoreFiles:
                     return
                 for table, columns in _FORMER_TABLES.items():
                     marks = ", ".join("?" for _ in columns.split(","))
-                    query = f"SELECT {columns} FROM {table} WHERE cluster = ?"
-                    into = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"
+                    query = f"SELECT {columns} FROM {table} WHERE cluster = ?"  # noqa: S608 - names from here
+                    into = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - names from here
                     database.executemany(into, former.execute(query, (cluster,)))
         except sqlite3.Error as error:
             word = (

@@ -78,6 +78,30 @@ def test_a_torn_record_is_no_record(text: str) -> None:
     assert records() == []
 
 
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [('"billing"', '"another"'), ("     4,", "     5,"), ("true", "false"), ("c-1", "c-2")],
+)
+def test_a_record_that_somebody_changed_is_no_record(was: str, becomes: str) -> None:
+    """The offsets of one group must not be written into another."""
+    record = a_record()
+    record.write()
+    text = record.file.read_text()
+    assert was in text
+    record.file.write_text(text.replace(was, becomes))
+    assert records() == []
+
+
+def test_a_record_of_the_first_release_is_one() -> None:
+    """It had no sum."""
+    record = a_record()
+    record.write()
+    document = json.loads(record.file.read_text())
+    del document["sum"]
+    record.file.write_text(json.dumps(document))
+    assert records() == [record]
+
+
 def test_a_change_is_found_by_the_first_letters_of_its_id() -> None:
     """And by nothing that is not clear."""
     known = [a_record(), a_record("other")]

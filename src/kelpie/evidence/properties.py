@@ -29,7 +29,7 @@ _ADDRESS = re.compile(
     r"(?<![^\s:,/\[\]])(?:[A-Za-z0-9_]+://)?(\[[0-9a-fA-F:.%]+\]|[^\s:,/\[\]]+):(\d{1,5})\b"
 )
 _NUMBER = re.compile(r"[0-9]{1,9}$")
-_NOWHERE = ("0.0.0.0", "[::]", "")
+_NOWHERE = ("0.0.0.0", "[::]", "")  # noqa: S104 - compared with, not bound to
 CONSUMER_DUMP = "ConsumerConfig values:"
 BROKER_DUMP = "KafkaConfig values:"
 _DUMP_LINE = re.compile(r"^\s+([a-z][a-z0-9._]*) = (.*)$", re.DOTALL)

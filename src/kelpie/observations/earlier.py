@@ -50,6 +50,10 @@ AGES_MS = (20_000, _MINUTE, 5 * _MINUTE, 30 * _MINUTE, 3 * _HOUR, _DAY, 7 * _DAY
 """One survey is kept for each span between these ages, and none beyond the last."""
 
 
+LARGEST_SURVEY = 1 << 30
+"""Bytes of JSON."""
+
+
 class Unpackable(Exception):
     """The bytes are not a packed survey."""
 
@@ -152,7 +156,11 @@ def unpack(packed: bytes, at: Instant) -> Observations:
     """Packed rows, with the time of their survey. Raises Unpackable."""
     same = {"at": repeat(at), "source": repeat(EARLIER_SURVEY)}
     try:
-        by_kind = json.loads(zlib.decompress(packed)).items()
+        inflater = zlib.decompressobj()
+        data = inflater.decompress(packed, LARGEST_SURVEY)
+        if not inflater.eof:
+            raise Unpackable("it is torn, or too large")
+        by_kind = json.loads(data).items()
         return gathered(
             (kind, row) for kind, data in by_kind for row in read_columns(KINDS[kind], data, same)
         )

@@ -94,7 +94,7 @@ def _start_ps(pid: int) -> str | None:
 
 def _ps(pid: int, *columns: str) -> str:
     return subprocess.run(
-        ["ps", *(f"-o{column}=" for column in columns), "-p", str(pid)],
+        ["ps", *(f"-o{column}=" for column in columns), "-p", str(pid)],  # noqa: S607 - where ps is differs by system
         capture_output=True,
         text=True,
         check=False,

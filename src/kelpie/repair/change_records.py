@@ -178,6 +178,12 @@ class ChangeRecord:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", self.subject)[:_LONGEST_NAME] or "_"
         return undo_folder() / f"{when}-{self.command.replace(' ', '-')}-{plain}-{self.id}.json"
 
+    @property
+    def checksum(self) -> str:
+        """Of all that an undo acts on: one record's offsets must never be taken for another group's."""
+        key = json.dumps([self.id, self.what, self.change.as_data()])
+        return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
     def write(self) -> None:
         """Raises OSError, also where this very record is there already."""
         document = {
@@ -191,6 +197,7 @@ class ChangeRecord:
             "what": self.what,
             "undoes": self.undoes,
             "change": self.change.as_data(),
+            "sum": self.checksum,
         }
         create(self.file, json.dumps(document, indent=1) + "\n")
 
@@ -224,7 +231,10 @@ def record_of(
 
 
 def records() -> list[ChangeRecord]:
-    """All records of this machine's user, the oldest first. Files that are no records are passed over."""
+    """All records of this machine's user, the oldest first.
+
+    Files that are no records are passed over, and so are records that somebody has changed.
+    """
     found = [record for file in undo_folder().glob("*.json") if (record := _read(file)) is not None]
     return sorted(found, key=lambda record: (record.at, record.id))
 
@@ -239,7 +249,9 @@ def _read(file: Path) -> ChangeRecord | None:
         names = ("cluster", "bootstrap", "command", "subject")
         cluster, bootstrap, command, subject = (str(document[name]) for name in names)
         at, what, undoes = int(document["at"]), str(document["what"]), str(document["undoes"])
-        return ChangeRecord(cluster, bootstrap, command, subject, at, what, read_change(data), undoes)
+        record = ChangeRecord(cluster, bootstrap, command, subject, at, what, read_change(data), undoes)
+        is_whole = document["id"] == record.id and document.get("sum", record.checksum) == record.checksum
+        return record if is_whole else None  # Records of the first release have no sum.
     except (OSError, ValueError, TypeError, KeyError, AttributeError, StopIteration):
         return None
 

@@ -91,7 +91,7 @@ def _from_endpoint(source: TokenSource, limit_s: float) -> Token:
     secret = source.client_secret.reveal() if source.client_secret is not None else ""
     form = {"grant_type": "client_credentials"} | ({"scope": source.scope} if source.scope else {})
     credentials = base64.b64encode(f"{source.client_id}:{secret}".encode()).decode()
-    request = urllib.request.Request(
+    request = urllib.request.Request(  # noqa: S310 - its scheme was checked above
         endpoint,
         data=urllib.parse.urlencode(form).encode(),
         headers={"Accept": "application/json", "Authorization": f"Basic {credentials}"},

@@ -45,7 +45,7 @@ from kelpie.doctor.unreachable_brokers import is_there, trouble_of, trouble_reme
 from kelpie.model.words import moment
 from kelpie.observations import BrokerView, Event, EventKind, PartitionView, Trouble
 
-_LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
+_LOCAL = ("localhost", "127.", "::1", "0.0.0.0")  # noqa: S104 - compared with, not bound to
 _ATTEMPTS = 2
 """One failed connection happens whenever a broker restarts."""
 _SUCCESSES = (EventKind.JOINED, EventKind.CONSUMED, EventKind.ASSIGNED)

@@ -81,7 +81,7 @@ def read_records(
                 )
                 done += 1
             return
-        except Exception:
+        except Exception:  # noqa: S110 - read again below
             # CorruptRecordException, UnicodeDecodeError, MemoryError, OverflowError, and never a position.
             # The reader in Python reads the same bytes, and says where they break.
             pass
