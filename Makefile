@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long check lint bench fuzz differential soak lock clean
+.PHONY: setup demo test test-long check lint bench fuzz differential soak lock audit clean
 
 setup: $(READY)
 
@@ -69,6 +69,12 @@ lock:
 	uvx --version >/dev/null 2>&1 || { echo "make lock needs uv: pip install uv"; exit 1; }
 	uv pip compile pyproject.toml --extra pipeline --extra plots --extra web --extra zookeeper --group dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade -o requirements.lock
+
+# Asks an advisory service for every pinned version. make check needs none: tests/test_dependencies.py holds
+# requirements.audit, where what was found is written down, to the lock file.
+audit:
+	uvx --version >/dev/null 2>&1 || { echo "make audit needs uv: pip install uv"; exit 1; }
+	uvx pip-audit --disable-pip --require-hashes --requirement requirements.lock
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
