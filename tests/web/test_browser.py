@@ -1,0 +1,142 @@
+"""Every page in a real browser: within its policy, for everybody, on a phone, and without scripts."""
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from kelpie.evidence import read_evidence
+from kelpie.examination import Examination
+from kelpie.observations import Committed, Listing, Observations
+from kelpie.real.ports import free
+from kelpie.web.application import application
+from kelpie.web.watch import Watch
+from tests.doctor.building import NOW, a_broker, an_offsets_topic
+from tests.evidence import unpacked
+from tests.web.watching import looked
+
+PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
+HOSTILE = ["<script>document.title='owned'</script>", "a" * 240, "订单-" * 30, "\u202eevil"]
+ADDRESSES = [
+    "/",
+    "/clusters/outage/overview",
+    "/clusters/outage/groups",
+    "/clusters/outage/group?name=checkout-53",
+    "/clusters/outage/brokers",
+    "/clusters/outage/offsets-topic",
+    "/clusters/hostile/overview",
+    "/clusters/hostile/groups",
+    "/clusters/dead/overview",
+    "/rules",
+    "/rule?code=KLP101",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        pytest.skip("no Chromium is installed (Debian: apt install chromium-headless-shell)")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """Pages of a recorded outage, of names that mean harm, and of a cluster of which nothing is known."""
+    evidence = {
+        "outage": read_evidence([unpacked("kafka-4.3.1-coordinator-outage")]),
+        "hostile": Observations(
+            brokers=[a_broker(1)],
+            partitions=an_offsets_topic(brokers=[1], replicas=1),
+            listings=[Listing(1, tuple(HOSTILE), at=NOW, source="broker 1")],
+            committed=[Committed(name, name, 0, 5, at=NOW, source="broker 1") for name in HOSTILE],
+        ),
+        "dead": Observations(),
+    }
+    watches = [Watch(name, Examination(evidence=rows), 3600) for name, rows in evidence.items()]
+    for watch in watches:
+        watch.__enter__()
+        looked(watch)
+    with _served(watches) as address:
+        yield address
+    for watch in watches:
+        watch.__exit__()
+
+
+@contextmanager
+def _served(watches: list[Watch]) -> Iterator[str]:
+    port = free(1)[0]
+    config = uvicorn.Config(application(watches, ["127.0.0.1"]), "127.0.0.1", port, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not server.started:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(60)
+
+
+@contextmanager
+def _window(browser: Browser, **settings: Any) -> Iterator[Page]:
+    context: BrowserContext = browser.new_context(**settings)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_everybody_can_use_every_page(browser: Browser, site: str, width: int, scheme: str) -> None:
+    """axe finds nothing, the policy is not violated, and nothing is wider than the window."""
+    with _window(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
+        complaints: list[str] = []
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        for address in ADDRESSES:
+            page.goto(site + address)
+            violations = Axe().run(page).response["violations"]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == [], address
+            wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert page.evaluate(wider) <= 0, address
+            assert page.title() != "owned"
+        assert complaints == []
+
+
+def test_axe_would_find_something(browser: Browser) -> None:
+    with _window(browser) as page:
+        page.set_content("<html><body><img src='x'><button></button></body></html>")
+        assert Axe().run(page).response["violations"]
+
+
+def test_without_javascript_groups_are_found_and_opened(browser: Browser, site: str) -> None:
+    with _window(browser, java_script_enabled=False) as page:
+        page.goto(f"{site}/clusters/outage/overview")
+        assert page.get_by_role("status").inner_text().startswith("CRITICAL: 8 of 14 groups")
+        page.get_by_role("link", name="Groups", exact=True).click()
+        page.get_by_role("searchbox").fill("checkout-53")
+        page.get_by_role("button", name="Show").click()
+        page.get_by_role("rowheader").get_by_role("link").click()
+        assert page.get_by_role("heading", level=1).inner_text() == "checkout-53"
+        assert page.locator(".journey .failed").count() == 2
+
+
+def test_a_keyboard_reaches_the_content_first(browser: Browser, site: str) -> None:
+    with _window(browser) as page:
+        page.goto(f"{site}/clusters/outage/overview")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "To the content"
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
