@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from random import Random
 from typing import Any
+from unittest import mock
 
 from kelpie.client.address import Address
 from kelpie.client.admin.admin import Admin
@@ -19,6 +20,8 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.connection import Counters
 from kelpie.client.history import read_history
 from kelpie.client.nodes import Nodes
+from kelpie.client.sasl import exchange
+from kelpie.client.security import PLAINTEXT, Protocol, Sasl, Secret, Security, TokenSource
 from kelpie.client.settings import Settings
 from kelpie.client.survey import SurveyOptions, survey
 from kelpie.doctor.cases import build
@@ -50,7 +53,10 @@ class HungSurvey(BaseException):
 def survey_a_liar(chance: Random) -> None:
     """One run. Raises AssertionError, or what the survey raised."""
     liar = Liar.drawn(chance)
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with (
+        mock.patch.object(exchange, "in_background", _at_once),
+        asyncio.Runner(loop_factory=VirtualLoop) as runner,
+    ):
         loop = runner.get_loop()
         complaints: list[dict[str, Any]] = []
         loop.set_exception_handler(lambda _, context: complaints.append(context))
@@ -60,9 +66,9 @@ def survey_a_liar(chance: Random) -> None:
 
 
 async def _survey(liar: Liar, chance: Random) -> None:
-    settings = Settings(_BOOTSTRAP, network=liar)
+    settings = Settings(_BOOTSTRAP, security=_security(liar), network=liar)
     counters = Counters()
-    options = SurveyOptions(sizes=chance.random() < 0.3)
+    options = SurveyOptions(sizes=chance.random() < 0.3, look_back_s=(60,))
     known = ("alpha", "long-gone")
     try:
         nodes = await Nodes.open(settings, counters=counters)
@@ -81,6 +87,18 @@ async def _survey(liar: Liar, chance: Random) -> None:
     assert counters.connections <= MOST_CONNECTIONS, counters
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not others, others
+
+
+def _security(liar: Liar) -> Security:
+    if not liar.mechanism:
+        return PLAINTEXT
+    sasl = Sasl(liar.mechanism, "me", Secret("secret"), TokenSource(token=Secret("token")))
+    return Security(Protocol.SASL_PLAINTEXT, sasl=sasl)
+
+
+async def _at_once(call: Callable[[], Any]) -> Any:
+    """A virtual clock does not wait for threads."""
+    return call()
 
 
 async def _administer(admin: Admin, chance: Random) -> None:
@@ -107,14 +125,22 @@ async def _administer(admin: Admin, chance: Random) -> None:
 
 
 def _check(seen: Observations, chance: Random) -> None:
-    """What was seen can be written down, and sometimes: judged and shown."""
-    for _, row in rows_of(seen):
-        dumps(row).encode()
-    if chance.random() < 0.05:
-        cluster, cases = build(seen, now=NOW, bootstrap="host1:9091")
-        diagnosis = diagnose_all(cluster, cases)
-        terminal.render(diagnosis).encode()
-        as_json.render(diagnosis).encode()
+    """Sometimes: what was seen can be written down, judged and shown."""
+    if chance.random() < 0.3:
+        for _, row in rows_of(seen):
+            dumps(row).encode()
+    if chance.random() < 0.1:
+        judge(seen)
+
+
+def judge(seen: Observations) -> str:
+    """The diagnosis as JSON; it can be shown to people, too."""
+    cluster, cases = build(seen, now=NOW, bootstrap="host1:9091")
+    diagnosis = diagnose_all(cluster, cases)
+    terminal.render(diagnosis).encode()
+    shown = as_json.render(diagnosis)
+    shown.encode()
+    return shown
 
 
 def fuzz_surveys(count: int) -> None:

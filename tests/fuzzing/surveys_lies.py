@@ -59,6 +59,8 @@ _ENDS = {
 }
 _TIMES = (1_700_000_000_000, 1_700_000_000_000_000, 253_402_300_800_000, -62_135_596_800_001)
 _FLOATS = (float("nan"), float("inf"), float("-inf"), -0.0, 1e308, 5e-324)
+_COMPLAINTS = (b"[" * 20_000, b'{"status":"invalid_token"}', b"{}", b"null", b"\xff\xfe", b"9" * 5000)
+_ITERATIONS = (b"4096", b"4096", "\u00b2".encode(), b"9" * 5000, b"-1", b"")
 _SHORT_LISTS = (0, 1, 1, 2, 3)
 _MOST_REPEATS = 60
 
@@ -173,3 +175,13 @@ def _number(code: str, name: str, chance: Random) -> int:
     elif "time" in name and code == "q":
         known = _TIMES
     return min(high, max(low, chance.choice(known)))
+
+
+def challenge_of(mechanism: str, said: bytes, chance: Random) -> bytes:
+    """What a broker says to a step of a login. It does not know the password, so SCRAM never ends well."""
+    if not mechanism.startswith("SCRAM"):
+        return b"" if chance.random() < 0.7 else chance.choice(_COMPLAINTS)
+    nonce = said.rpartition(b"r=")[2].partition(b",")[0]
+    salt, iterations = chance.choice((b"c2FsdA==", b"", b"=")), chance.choice(_ITERATIONS)
+    first = b"r=" + nonce + b"more,s=" + salt + b",i=" + iterations
+    return chance.choice((first, first, b"v=c2FsdA==", b"e=no", chance.randbytes(20)))

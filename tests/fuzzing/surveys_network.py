@@ -5,21 +5,27 @@ order of the requests alone, so a seed always tells the same lies.
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from kelpie.client.security import MECHANISMS
 from kelpie.wire.api.api_versions import ApiVersion, ApiVersionsResponse
 from kelpie.wire.api.metadata import MetadataResponseBroker
+from kelpie.wire.api.sasl_authenticate import SaslAuthenticateResponse
+from kelpie.wire.api.sasl_handshake import SaslHandshakeResponse
 from kelpie.wire.apis import NAMES, api
 from kelpie.wire.framing import API_VERSIONS, Frames, decode_response, encode_response
 from kelpie.wire.malformed import Malformed
 from tests.fuzzing.mutation import mutated
-from tests.fuzzing.surveys_lies import invented, tell_lies, with_surrogates
+from tests.fuzzing.surveys_lies import challenge_of, invented, tell_lies, with_surrogates
 from tests.fuzzing.surveys_truth import NODES, STATES, releases, true_answer
 
 _METADATA = 3
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
+_OTHER_APIS = (69, 77, 89, 90, 55, 65, 66, 75)
+"""Those that describe groups which the lab does not have, and others that some releases lack."""
 _LATENCY_S = 0.001
 _FIRST_INVENTED_PORT = 20_000
 _GREETINGS = (
@@ -65,6 +71,8 @@ class Liar:
     """Whether each answer names a broker more."""
     refuses: float
     """Which share of the connections is refused, or hangs."""
+    mechanism: str = ""
+    """Of SASL; "" for a listener without."""
     requests: int = 0
     lies: int = 0
     most_dials: int = 0
@@ -85,6 +93,7 @@ class Liar:
             chance.random() < 0.4,
             chance.random() < 0.05,
             chance.choice((0.0, 0.0, 0.0, 0.1, 0.5)),
+            chance.choice(MECHANISMS) if chance.random() < 0.1 else "",
         )
 
     def lie(self) -> str:
@@ -112,12 +121,16 @@ class Liar:
         return self._changed(key, version, truth, lies=kind == "fields")
 
     def _honest(self, node: int, key: int, version: int, body: bytes) -> bytes | None:
-        if key in (_SASL_HANDSHAKE, _SASL_AUTHENTICATE):
-            return None
+        if key == _SASL_HANDSHAKE and self.mechanism:
+            return _encoded(key, version, SaslHandshakeResponse(error_code=0, mechanisms=[self.mechanism]))
+        if key == _SASL_AUTHENTICATE and self.mechanism:
+            challenge = challenge_of(self.mechanism, body, self.chance)
+            accepted = SaslAuthenticateResponse(error_code=0, error_message=None, auth_bytes=challenge)
+            return _encoded(key, version, accepted)
         return true_answer((self.release, self.state), node, (key, version), body)
 
     def _changed(self, key: int, version: int, truth: bytes, *, lies: bool) -> bytes:
-        offers = self.all_apis and key == API_VERSIONS
+        offers = (self.all_apis or self.mechanism) and key == API_VERSIONS
         names = self.new_nodes and key == _METADATA
         if not (lies or offers or names):
             return truth
@@ -126,7 +139,8 @@ class Liar:
         except Malformed:
             return truth  # An answer in another version: ApiVersions has such.
         if offers:
-            _offer_everything(message)
+            _offer(message, _OTHER_APIS if self.all_apis else ())
+            _offer(message, (_SASL_HANDSHAKE, _SASL_AUTHENTICATE) if self.mechanism else ())
         if names:
             self._ports += 1
             message.brokers.append(
@@ -166,9 +180,9 @@ def _node_at(host: str, port: int, chance: Random) -> int | None:
     return None
 
 
-def _offer_everything(message: ApiVersionsResponse) -> None:
+def _offer(message: ApiVersionsResponse, keys: Iterable[int]) -> None:
     offered = {entry.api_key for entry in message.api_keys}
-    for key in (69, 77, 89, 90, 55, 65, 66, 75):
+    for key in keys:
         if key not in offered:
             versions = api(key).versions
             message.api_keys.append(

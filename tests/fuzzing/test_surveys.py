@@ -20,12 +20,13 @@ from kelpie.observations import Observations
 from kelpie.wire.api.metadata import MetadataResponseBroker
 from kelpie.wire.framing import decode_response, encode_response
 from tests.fuzzing.mutation import runs
-from tests.fuzzing.surveys import NOW, fuzz_surveys
+from tests.fuzzing.surveys import NOW, fuzz_surveys, judge
 from tests.fuzzing.surveys_network import Liar
 from tests.fuzzing.surveys_truth import GROUPS
 
 SURVEYS = runs("KELPIE_FUZZ_SURVEYS", 400)
-METADATA, OFFSET_FETCH, FIND_COORDINATOR, DESCRIBE_GROUPS, API_VERSIONS = 3, 9, 10, 15, 18
+LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR = 2, 3, 9, 10
+DESCRIBE_GROUPS, API_VERSIONS, DESCRIBE_PRODUCERS = 15, 18, 61
 
 Change = Callable[[Any], object]
 
@@ -125,6 +126,25 @@ def test_a_broker_without_an_api_that_a_survey_needs_is_named() -> None:
     seen, _ = surveyed(changed({API_VERSIONS: drop}))
     assert not seen.committed
     assert {row.name for row in seen.unasked if "does not know OffsetFetch" in row.reason} == set(GROUPS)
+
+
+@pytest.mark.parametrize("at", [2**63 - 1, -(2**63), 253_402_300_800_000])
+def test_a_time_that_no_calendar_has_is_no_time(at: int) -> None:
+    """Times of records and of producers are what clients wrote."""
+
+    def stamp_logs(response: Any) -> None:
+        for partition in (entry for topic in response.topics for entry in topic.partitions):
+            partition.timestamp = at
+
+    def stamp_producers(response: Any) -> None:
+        for partition in (entry for topic in response.topics for entry in topic.partitions):
+            for producer in partition.active_producers:
+                producer.last_timestamp = at
+
+    seen, _ = surveyed(changed({LIST_OFFSETS: stamp_logs, DESCRIBE_PRODUCERS: stamp_producers}))
+    assert seen.transactions
+    assert {row.last_written for row in seen.transactions} == {None}
+    judge(seen)
 
 
 @pytest.mark.parametrize("newest", [-5, -32_768, 0, 32_767])

@@ -7,7 +7,7 @@ from kelpie.cluster import ClusterView, commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Remedy
 from kelpie.doctor.positions import Point
-from kelpie.errors import ErrorCode
+from kelpie.errors import describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted, first_of, listed
 from kelpie.observations import Committed, LogEnds
@@ -64,7 +64,7 @@ def state_evidence(case: Case) -> list[Evidence]:
 
 def _committed(row: Committed) -> str:
     if row.error:
-        return f"error {row.error} {ErrorCode(row.error).name} instead of the committed offset"
+        return f"error {describe(row.error)} instead of the committed offset"
     return f"committed offset is {_offset(row.offset, row.leader_epoch)}"
 
 
@@ -76,7 +76,7 @@ def _offset(offset: int, leader_epoch: int) -> str:
 
 def _ends(row: LogEnds) -> str:
     if row.error:
-        return f"error {row.error} {ErrorCode(row.error).name} instead of its ends"
+        return f"error {describe(row.error)} instead of its ends"
     parts = []
     if row.earliest != NO_OFFSET:
         parts.append(f"the log begins at {row.earliest}")

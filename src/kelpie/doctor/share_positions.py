@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence
 from kelpie.doctor.positions import STANDSTILL_MS
-from kelpie.errors import ErrorCode
+from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import GroupState
@@ -88,7 +88,7 @@ def _is_done(before: SharePosition, after: SharePosition) -> bool:
 
 def _words(row: SharePosition) -> str:
     if row.error:
-        return f"error {row.error} {ErrorCode(row.error).name} instead of its start"
+        return f"error {describe(row.error)} instead of its start"
     start = "no start yet" if row.start < 0 else f"all records before {row.start} are done"
     return start + (f", {row.lag} are left" if row.lag >= 0 else "")
 
