@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kelpie.client.address import Address
+from kelpie.client.answer_sizes import LARGEST, UNASKED, largest_answer
+from kelpie.client.background import in_background
 from kelpie.client.client_errors import ClientError, Closed, TimedOut, Unreadable, unforeseen
 from kelpie.client.settings import Settings
 from kelpie.client.tls import explain
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-LARGEST_ANSWER = 256 * 1024 * 1024
-"""Above what a broker would send, and below what the first bytes of other protocols amount to as a length."""
+_DECODED_AT_ONCE = 128 * 1024
+"""Bytes. Longer answers are decoded beside the loop, so that time limits of others are kept meanwhile."""
 _UNKNOWN = BrokerVersions({})
 
 
@@ -53,8 +55,10 @@ class Connection(asyncio.Protocol):
         self.versions = _UNKNOWN
         self.session_ends: float | None = None
         """By the loop's clock: when the broker wants to see our credentials again."""
-        self._frames = Frames(LARGEST_ANSWER)
+        self._frames = Frames(LARGEST)
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._asked: dict[int, int] = {}
+        """By correlation id: the APIs whose answers have not come. Some are not waited for any more."""
         self._bare: asyncio.Future[bytes] | None = None
         self._correlation = 0
         self._heard = False
@@ -85,7 +89,7 @@ class Connection(asyncio.Protocol):
         key = declaration_of(type(request)).api_key
         assert key is not None
         try:
-            return decode_response(key, version, frame)[1]
+            return await self._decoded(key, version, frame)
         except Malformed as error:
             raise Unreadable(
                 f"{self.address} answered {NAMES[key]} v{version} with what cannot be read: {error}.",
@@ -93,6 +97,12 @@ class Connection(asyncio.Protocol):
             ) from None
         except Exception as error:
             raise unforeseen(error, self.address, f"to {NAMES[key]} v{version}") from error
+
+    async def _decoded(self, key: int, version: int, frame: bytes) -> Any:
+        # A network inside the process has a virtual clock, which does not wait for threads.
+        if len(frame) <= _DECODED_AT_ONCE or self.settings.network is not None:
+            return decode_response(key, version, frame)[1]
+        return (await in_background(lambda: decode_response(key, version, frame)))[1]
 
     async def put(self, question: Question[Answer], limit_s: float | None = None) -> Answer:
         """The answer to a question, in the newest version that can carry it."""
@@ -115,6 +125,7 @@ class Connection(asyncio.Protocol):
         self.counters.by_api[NAMES[key]] += 1
         answer = self._send(frame)
         self._waiting[correlation] = answer
+        self._asked[correlation] = key
         try:
             return await self._within(answer, limit_s, NAMES[key])
         finally:
@@ -177,9 +188,28 @@ class Connection(asyncio.Protocol):
         for frame in frames:
             self._heard = True
             self.counters.answers += 1
-            waiting = self._bare or self._waiting.pop(int.from_bytes(frame[:4]), None)
+            correlation = int.from_bytes(frame[:4])
+            if self._is_too_long(len(frame), correlation):
+                return
+            self._asked.pop(correlation, None)
+            waiting = self._bare or self._waiting.pop(correlation, None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(frame)
+        if (announced := self._frames.announced) is not None:
+            self._is_too_long(*announced)
+
+    def _is_too_long(self, length: int, correlation: int) -> bool:
+        """Gives up on a broker that answers with more than the API is worth."""
+        key = self._asked.get(correlation)
+        limit = UNASKED if key is None else largest_answer(key)
+        if length <= limit:
+            return False
+        if key is None:
+            said = f"sends {length} bytes that answer nothing Kelpie asked. Is it the port of a broker?"
+        else:
+            said = f"answers {NAMES[key]} with {length} bytes; Kelpie reads up to {limit}."
+        self._give_up(Unreadable(f"{self.address} {said}", self.address))
+        return True
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self._lost.done():

@@ -19,6 +19,7 @@ LARGEST_FRAME = 100 * 1024 * 1024
 """What brokers accept by default (socket.request.max.bytes)."""
 
 _LENGTH = struct.Struct(">i")
+_ANNOUNCED = struct.Struct(">ii")
 _HEADER = struct.Struct(">hhih")
 _CORRELATION = struct.Struct(">i")
 
@@ -66,6 +67,16 @@ class Frames:
             start = stop
         del pending[:start]
         return frames
+
+    @property
+    def announced(self) -> tuple[int, int] | None:
+        """Of a frame that is not whole yet: its length, and its first four bytes as a number.
+
+        In a response, they are the correlation id. None: they have not arrived.
+        """
+        if len(self._pending) < 8:
+            return None
+        return _ANNOUNCED.unpack_from(self._pending)
 
     @property
     def incomplete(self) -> int:

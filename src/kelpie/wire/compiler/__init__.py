@@ -3,11 +3,11 @@
 import struct
 from typing import Any, TypeVar
 
-from kelpie.wire.compiler.decode import Decoder, compile_decoder
+from kelpie.wire.compiler.decode import MOST_ENTRIES, Decoder, compile_decoder
 from kelpie.wire.compiler.encode import Encoder, compile_encoder
 from kelpie.wire.compiler.explain import Explainer
 from kelpie.wire.compiler.layout import layout
-from kelpie.wire.compiler.source import UnreadableBytes
+from kelpie.wire.compiler.source import TooManyEntries, UnreadableBytes
 from kelpie.wire.malformed import Malformed, Unencodable
 
 T = TypeVar("T")
@@ -17,6 +17,9 @@ __all__ = ["decode", "decode_prefix", "encode", "encode_into"]
 
 _ENCODERS: dict[tuple[type[Any], int], Encoder] = {}
 _DECODERS: dict[tuple[type[Any], int], Decoder] = {}
+_LENIENT: dict[tuple[type[Any], int], Decoder] = {}
+MOST_EXPLAINED = 1024 * 1024
+"""Bytes. To explain takes microseconds for each, and nobody looks for a byte in a message that is longer."""
 
 
 def _encoder(cls: type[Any], version: int) -> Encoder:
@@ -30,6 +33,13 @@ def _decoder(cls: type[Any], version: int) -> Decoder:
     known = _DECODERS.get((cls, version))
     if known is None:
         known = _DECODERS[cls, version] = compile_decoder(layout(cls, version))
+    return known
+
+
+def _lenient_decoder(cls: type[Any], version: int) -> Decoder:
+    known = _LENIENT.get((cls, version))
+    if known is None:
+        known = _LENIENT[cls, version] = compile_decoder(layout(cls, version), lenient=True)
     return known
 
 
@@ -63,12 +73,24 @@ def decode(cls: type[T], version: int, buffer: bytes, position: int = 0) -> T:
 
 def decode_prefix(cls: type[T], version: int, buffer: bytes, position: int = 0) -> tuple[T, int]:
     """Reads one message at `position`: the message, and the position behind it."""
-    read = _decoder(cls, version)
     try:
-        message, stop = read(buffer, position)
+        try:
+            message, stop = _decoder(cls, version)(buffer, position)
+        except UnicodeDecodeError:
+            # As Java reads it: brokers take names that are not UTF-8.
+            message, stop = _lenient_decoder(cls, version)(buffer, position)
         if stop <= len(buffer):
             return message, stop
-    except (IndexError, struct.error, UnicodeDecodeError, UnreadableBytes):
+    except (IndexError, struct.error, UnreadableBytes):
         pass
+    except TooManyEntries:
+        raise _unexplained(f"its lists have more than {MOST_ENTRIES} entries", cls, version) from None
+    if len(buffer) - position > MOST_EXPLAINED:
+        reason = f"of its {len(buffer) - position} bytes some do not fit; where, is not looked for in so many"
+        raise _unexplained(reason, cls, version)
     slow = Explainer(buffer, position, layout(cls, version))
     return slow.message(), slow.position
+
+
+def _unexplained(reason: str, cls: type[Any], version: int) -> Malformed:
+    return Malformed(reason, offset=0, path=f"{cls.__name__} v{version}")

@@ -6,7 +6,8 @@ made without `__init__`.
 
 How it is safe: a position only ever grows, counts are checked against the bytes that are left, and reading
 past the end raises or leaves the position behind the end, which the caller checks once. The explainer
-(`kelpie.wire.compiler.explain`), which reads the same layout slowly, then says what is wrong.
+(`kelpie.wire.compiler.explain`), which reads the same layout slowly, then says what is wrong. An entry of one
+byte can become an object of some hundred, so the entries of all arrays together have a limit, too.
 """
 
 from collections.abc import Callable
@@ -15,26 +16,40 @@ from struct import Struct
 from typing import Any
 
 from kelpie.wire.compiler.layout import ArrayOf, Blob, FieldAt, Kind, Layout, StructOf, Text, least_size, part
-from kelpie.wire.compiler.source import ArrayUnpackers, Source, UnreadableBytes, read_uvarint, skip_tags
+from kelpie.wire.compiler.source import (
+    ArrayUnpackers,
+    Source,
+    TooManyEntries,
+    UnreadableBytes,
+    read_uvarint,
+    skip_tags,
+)
 from kelpie.wire.schema import Fixed
 
 Decoder = Callable[[bytes, int], tuple[Any, int]]
 
 
-def compile_decoder(layout: Layout) -> Decoder:
-    return _DecoderWriter(layout.version, layout.flexible).whole(layout)
+MOST_ENTRIES = 3_000_000
+"""Of all arrays of a message. One answer may hold 2,000 groups with 1,000 partitions each."""
+
+
+def compile_decoder(layout: Layout, *, lenient: bool = False) -> Decoder:
+    """`lenient`: a string that is not UTF-8 is read with replacement characters, and does not raise."""
+    return _DecoderWriter(layout.version, layout.flexible, lenient).whole(layout)
 
 
 class _DecoderWriter:
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, lenient: bool) -> None:
         self._version = version
         self._flexible = flexible
+        self._decode = 'decode("utf-8", "replace")' if lenient else "decode()"
         self._source = Source()
         self._source.names.update(
             new=object.__new__,
             read_uvarint=read_uvarint,
             skip_tags=skip_tags,
             UnreadableBytes=UnreadableBytes,
+            TooManyEntries=TooManyEntries,
         )
         self._run: list[tuple[str, int, str]] = []
 
@@ -42,6 +57,7 @@ class _DecoderWriter:
         source = self._source
         with source.block("def decode(b, p):"):
             source.line("end = len(b)")
+            source.line(f"left = {MOST_ENTRIES}")
             self._struct(layout, "m")
             source.line("return m, p")
         return source.function("decode", f"decode {layout.cls.__name__} v{layout.version}")
@@ -108,7 +124,7 @@ class _DecoderWriter:
         length = self._length("h", 2)
         with source.block(f"if {length} > 0:"):
             source.line(f"q = p + {length}")
-            source.line(f"{target} = b[p:q].decode()")
+            source.line(f"{target} = b[p:q].{self._decode}")
             source.line("p = q")
         source.line(f'elif {length} == 0: {target} = ""')
         self._null_or_refuse(nullable, length, target)
@@ -128,6 +144,9 @@ class _DecoderWriter:
         smallest = least_size(element, self._version, self._flexible)
         product = count if smallest == 1 else f"{count} * {smallest}"
         source.line(f"if {product} > end - p: raise UnreadableBytes")
+        if not isinstance(element, Fixed):
+            source.line(f"left -= {count}")
+            source.line("if left < 0: raise TooManyEntries")
         with source.block(f"if {count} >= 0:"):
             if isinstance(element, Fixed):
                 table = source.constant("unpack_array", _array_unpackers(element.code))

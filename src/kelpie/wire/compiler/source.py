@@ -119,6 +119,10 @@ class UnreadableBytes(Exception):
     """The fast decoder gives up; the explainer says why."""
 
 
+class TooManyEntries(Exception):
+    """The arrays of a message have more entries together than a decoder makes objects for."""
+
+
 def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
     """Reads an unsigned varint of up to 32 bits: its value, and the position behind it."""
     value = shift = 0
