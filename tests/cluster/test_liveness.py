@@ -173,3 +173,8 @@ def test_reports_of_one_moment_that_contradict_each_other_have_an_order() -> Non
     """A survey that contradicts itself, and a controller, at the same millisecond: that ended a repair."""
     reports = [_Report(5, 2, alive, "", "") for alive in (True, None, False)]
     assert [report.alive for report in sorted(reports, key=_order)] == [False, None, True]
+
+
+def test_a_partition_that_is_led_and_has_no_replicas_ends_nothing() -> None:
+    """No broker says so; a damaged description can."""
+    assert 1 in alive(cluster_of(told_by_tool((1, "", ""), (1, "1,2", "1"), (2, "2,1", "2"))))

@@ -238,7 +238,7 @@ def _surely_alive(led: Sequence[PartitionView], leaders: set[int]) -> set[int]:
     are in sync in a partition of another leader; else all leaders.
     """
     missed = {node for row in led for node in row.replicas if node not in row.in_sync and node != row.leader}
-    successors = {row.leader for row in led if row.replicas[0] not in row.in_sync}
+    successors = {row.leader for row in led if row.replicas and row.replicas[0] not in row.in_sync}
     in_sync = {node for row in led for node in row.in_sync if node != row.leader}
     return leaders - missed or leaders & successors or leaders & in_sync or leaders
 
