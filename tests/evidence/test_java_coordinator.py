@@ -390,3 +390,13 @@ def test_what_the_labs_brokers_write_is_understood(persona: str) -> None:
         events = events_of(*written)
         assert len(events) == (0 if what in NO_EVENT else 1), (what, written)
         assert {event.group for event in events} <= {"g", None}
+
+
+def test_a_disk_that_takes_no_record_of_the_offsets_topic_is_told() -> None:
+    """Kafka's LogDirFailureChannel names the partition. For other topics it is no matter of a coordinator."""
+    line = "[2026-11-15 20:56:40,123] ERROR Error while appending records to {} in dir /data (org.apache.kafka.storage.internals.log.LogDirFailureChannel)"
+    trace = "java.io.IOException: No space left on device"
+    (event,) = events_of(line.format("__consumer_offsets-25"), trace)
+    assert (event.kind, event.error, event.partition) == (Kind.COORDINATOR_REFUSED, 56, 25)
+    assert "No space left" in event.text
+    assert events_of(line.format("orders-0"), trace) == []

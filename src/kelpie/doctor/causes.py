@@ -57,6 +57,7 @@ CAUSES = (
     Explanation("KLP103", (*_REBALANCING, "KLP204", *_NOT_READING), Same.GROUP),
     Explanation("KLP105", (*_REBALANCING, "KLP204", *_NOT_READING), Same.GROUP, whenever=True),
     Explanation("KLP106", (*_REBALANCING, *_NOT_READING), Same.GROUP, whenever=True),
+    Explanation("KLP109", (*_REBALANCING, *_NOT_READING), Same.GROUP, whenever=True),
     Explanation("KLP107", ("KLP301", *_NOT_READING), Same.GROUP, whenever=True),
     # A partition of a topic that cannot be read.
     Explanation("KLP311", _NOT_READING, Same.PARTITION, whenever=True),
