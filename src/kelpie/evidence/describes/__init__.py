@@ -1,5 +1,5 @@
-"""Outputs of Kafka's own tools, kept in files: kafka-topics, kafka-consumer-groups, kafka-get-offsets, and
-ConsumerOffsetChecker of 0.8.
+"""Outputs of Kafka's own tools, kept in files: kafka-topics, kafka-consumer-groups, kafka-share-groups,
+kafka-streams-groups, kafka-get-offsets, and ConsumerOffsetChecker of 0.8.
 
 Of every release from 0.9 to 4.x, and also transcripts with commands, several outputs, warnings and errors:
 each line is recognised by itself, and unknown lines are skipped. Rows have no time yet; `dating` finds out
@@ -22,7 +22,7 @@ from kelpie.observations import Listing, LogEnds
 __all__ = ["Output", "looks_like_output", "read_output"]
 
 _COMMAND = re.compile(
-    r"\bkafka-(?:topics|consumer-groups|groups|get-offsets|run-class)(?:\.sh|\.bat)?\b.*?\s--?\w|\b(?:GetOffsetShell|ConsumerOffsetChecker)\b.*?\s--?\w"
+    r"\bkafka-(?:topics|consumer-groups|share-groups|streams-groups|groups|get-offsets|run-class)(?:\.sh|\.bat)?\b.*?\s--?\w|\b(?:GetOffsetShell|ConsumerOffsetChecker)\b.*?\s--?\w"
 )
 _GROUP_OPTION = re.compile(r"--group[= ]+(\"[^\"]+\"|'[^']+'|\S+)")
 _END = re.compile(r"^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{0,19})$")
@@ -80,6 +80,7 @@ def read_output(lines: Iterable[str], name: str) -> Output:
 
 def _note_command(line: str, context: Context) -> None:
     """A transcript: the command says what the output does not, as which group could not be described."""
+    context.note_tool(line)
     named = _GROUP_OPTION.search(line)
     context.group = named[1].strip("\"'") if named is not None else None
     context.earliest = _EARLIEST.search(line) is not None

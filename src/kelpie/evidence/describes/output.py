@@ -2,15 +2,19 @@
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from kelpie.model.time import Instant
 from kelpie.observations import GroupState, Observations, ZooKeeperGroup
+from kelpie.observations.groups import OTHER_KINDS
 from kelpie.observations.zookeeper_groups import StoredOffset
 
+UNTOLD = "Unknown"
+"""The state of a group that an output names without its state; Kafka's own word."""
 _MOMENT = re.compile(r"\b(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?) ?(?:UTC|Z)\b")
 _IN_NAME = re.compile(r"(?i)group[-_.= ]+")
+_OF_OTHER_GROUPS = re.compile(r"(?i)(share|streams)[-_. ]?groups?")
 _ENDINGS = frozenset(("txt", "log", "out", "err", "md"))
 
 
@@ -33,6 +37,8 @@ class Context:
         self.observations = self.output.observations
         self.group: str | None = None
         """Of the command, for outputs that do not name it: kafka-consumer-groups did so up to 2.3."""
+        self.tool = _tool_in(name)
+        """As far as is known: "share" or "streams" if the output is of the tool for such groups."""
         self.earliest = False
         self.states: dict[str, GroupState] = {}
         self.stored_offsets: dict[tuple[str, int], list[StoredOffset]] = {}
@@ -53,6 +59,15 @@ class Context:
     def know(self, group: str, number: int) -> None:
         self.observations.known_groups.setdefault(group, self.source(number))
 
+    def note_kind(self, group: str, kind: str, number: int) -> None:
+        """A remark names the kind of a group: share or streams, or consumer, which may be either protocol."""
+        if kind in OTHER_KINDS:
+            known = self.states.get(group) or GroupState(group, UNTOLD, source=self.source(number))
+            self.states[group] = replace(known, kind=kind)
+
+    def note_tool(self, command: str) -> None:
+        self.tool = _tool_in(command)
+
     def note_time(self, command: str) -> None:
         """When a command was run, if a transcript says so beside it: "… (2026-11-15 22:11:42 UTC)"."""
         match = _MOMENT.search(command)
@@ -71,6 +86,11 @@ class Context:
         for listing in self.observations.listings:
             for group in listing.groups:
                 self.observations.known_groups.setdefault(group, listing.source)
+
+
+def _tool_in(text: str) -> str:
+    match = _OF_OTHER_GROUPS.search(text)
+    return match[1].lower() if match is not None else ""
 
 
 def _without_endings(name: str) -> str:

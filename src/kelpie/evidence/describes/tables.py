@@ -1,4 +1,6 @@
-"""Tables of kafka-consumer-groups (and kafka-groups): a line of headings, then rows until an empty line.
+"""Tables of kafka-consumer-groups, kafka-share-groups, kafka-streams-groups and kafka-groups.
+
+A line of headings, then rows until an empty line:
 
 0.8, 0.9     kafka.tools.ConsumerOffsetChecker, for groups of ZooKeeper: Group Topic Pid Offset logSize Lag
              Owner
@@ -7,25 +9,32 @@
 0.10         columns padded with spaces; up to 2.3 without GROUP where one group was asked for
 1.1          --members, --state
 2.4          --all-groups: a table per group, each with GROUP; GROUP-INSTANCE-ID for static members
-4.x          epochs and target assignments of KIP-848 groups; --list --state and --type have headings
+4.x          epochs and target assignments of KIP-848 groups; --list --state and --type have headings; share
+             groups have START-OFFSET, Streams groups MEMBER, PROCESS, OFFSET-LAG and, instead of partitions,
+             tasks ("ACTIVE: 0:[0,1];")
+
+States of share and Streams groups look alike, without a strategy: the command or the name of the file tells
+which they are, else they count as share groups, of which least is concluded.
 
 "-" (0.9: "unknown") is none. The position of its column shows where a name with spaces begins.
 """
 
 import re
 from dataclasses import replace
+from typing import Any
 
-from kelpie.evidence.describes.output import Context
+from kelpie.evidence.describes.output import UNTOLD, Context
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed, GroupState, Listing, LogEnds, Member
-from kelpie.observations.groups import CLASSIC, CONSUMER
+from kelpie.observations.groups import CLASSIC, CONSUMER, SHARE, STREAMS, SharePosition
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.observations.zookeeper_groups import StoredOffset
 
 _HEADING = re.compile(
     r"GROUP|TOPIC|PARTITION|LEADER-EPOCH|CURRENT-OFFSET|LOG-END-OFFSET|LAG|OWNER|CONSUMER-ID|HOST|CLIENT-ID"
     r"|GROUP-INSTANCE-ID|#PARTITIONS|ASSIGNMENT|(?:CURRENT|TARGET)-(?:EPOCH|ASSIGNMENT)|UPGRADED"
-    r"|COORDINATOR-\(ID\)|ASSIGNMENT-STRATEGY|STATE|GROUP-EPOCH|TARGET-ASSIGNMENT-EPOCH|#MEMBERS|TYPE|PROTOCOL"
+    r"|START-OFFSET|OFFSET-LAG|MEMBER|MEMBER-EPOCH|MEMBER-PROTOCOL|PROCESS|ASSIGNMENTS|TOPOLOGY-EPOCH"
+    r"|ASSIGNMENT-EPOCH|COORDINATOR-\(ID\)|ASSIGNMENT-STRATEGY|STATE|GROUP-EPOCH|TARGET-ASSIGNMENT-EPOCH|#MEMBERS|TYPE|PROTOCOL"
 )
 _CHECKER = ["GROUP", "TOPIC", "PID", "OFFSET", "LOGSIZE", "LAG", "OWNER"]
 _NONE = ("-", "unknown", "")
@@ -53,9 +62,15 @@ def _kind(headings: list[str]) -> str | None:
         return "checked"
     if not headings or not all(map(_HEADING.fullmatch, headings)):
         return None
+    if "START-OFFSET" in headings:
+        return "shares"
     if "CURRENT-OFFSET" in headings:
         return "offsets"
-    if "#PARTITIONS" in headings:
+    if "OFFSET-LAG" in headings:
+        return "lags"
+    if "PROCESS" in headings:
+        return "tasks"
+    if "#PARTITIONS" in headings or ("CONSUMER-ID" in headings and "ASSIGNMENT" in headings):
         return "members"
     if "#MEMBERS" in headings and "COORDINATOR-(ID)" in headings:
         return "states"
@@ -92,6 +107,12 @@ class ToolTable:
                     self._state(group, values, number)
                 case "list":
                     self._listed(group, values, number)
+                case "shares":
+                    self._share(group, values, number)
+                case "tasks":
+                    self._tasks(group, values, number)
+                case "lags":
+                    self._put(group, number, kind=STREAMS)
                 case "checked":
                     return self._checked(group, values, number)
         except (KeyError, ValueError):
@@ -109,7 +130,7 @@ class ToolTable:
         cells = line.split()
         if len(cells) == len(self._headings):
             return dict(zip(self._headings, cells, strict=True))
-        if len(cells) > len(self._headings) and self._headings[-1] == "ASSIGNMENT":
+        if len(cells) > len(self._headings) and self._headings[-1] in ("ASSIGNMENT", "ASSIGNMENTS"):
             last = len(self._headings) - 1  # Up to 3.x: "orders(0,1), payments(2)".
             return dict(zip(self._headings, [*cells[:last], " ".join(cells[last:])], strict=True))
         return self._by_position(line)
@@ -138,6 +159,8 @@ class ToolTable:
     def _offsets(self, group: str, values: dict[str, str], number: int) -> None:
         if values["TOPIC"] in _NONE:
             return  # A member without partitions.
+        if "OFFSET-LAG" in values:
+            self._put(group, number, kind=STREAMS)
         observations, source = self._context.observations, self._context.source(number)
         topic, partition = values["TOPIC"], int(values["PARTITION"])
         epoch = values.get("LEADER-EPOCH", "-")
@@ -168,8 +191,26 @@ class ToolTable:
             self._context.observations.ends.append(ends)
         return True
 
+    def _share(self, group: str, values: dict[str, str], number: int) -> None:
+        position = SharePosition(
+            values["TOPIC"],
+            int(values["PARTITION"]),
+            _offset(values["START-OFFSET"]),
+            _offset(values.get("LAG", "-")),
+            _offset(values.get("LEADER-EPOCH", "-")),
+        )
+        state = self._put(group, number, kind=SHARE)
+        self._put(group, number, share_positions=(*state.share_positions, position))
+
+    def _tasks(self, group: str, values: dict[str, str], number: int) -> None:
+        """Which topics a task reads is not told."""
+        epoch = values.get("MEMBER-EPOCH", "-")
+        member = Member(values["MEMBER"], values["CLIENT-ID"], epoch=int(epoch) if epoch.isdecimal() else -1)
+        state = self._put(group, number, kind=STREAMS)
+        self._put(group, number, state=_live(state), members=(*state.members, member))
+
     def _member(self, group: str, values: dict[str, str], number: int) -> None:
-        epoch = values.get("CURRENT-EPOCH", "-")
+        epoch = values.get("CURRENT-EPOCH", values.get("MEMBER-EPOCH", "-"))
         assignment = values.get("CURRENT-ASSIGNMENT", values.get("ASSIGNMENT"))
         assigned = _assigned(assignment) if assignment is not None else None
         if assigned is None and int(values["#PARTITIONS"]) == 0:
@@ -184,21 +225,23 @@ class ToolTable:
             epoch=int(epoch) if epoch.isdecimal() else -1,
         )
         state = self._of(group, number)
-        self._context.states[group] = replace(
-            state,
-            state=state.state or "Stable",
-            kind=CONSUMER if epoch.isdecimal() else state.kind,
-            members=(*state.members, member),
-        )
+        kind = CONSUMER if epoch.isdecimal() else state.kind
+        if "#PARTITIONS" not in values or "MEMBER-EPOCH" in values or ":" in values.get("ASSIGNMENT", ""):
+            kind = SHARE  # Up to 3.x, consumer groups write "orders(0,1)".
+        self._put(group, number, state=_live(state), kind=kind, members=(*state.members, member))
 
     def _state(self, group: str, values: dict[str, str], number: int) -> None:
         strategy = values.get("ASSIGNMENT-STRATEGY", "-")
         epoch = values.get("GROUP-EPOCH", "-")
-        state = self._of(group, number)
-        self._context.states[group] = replace(
-            state,
+        kind = CONSUMER if strategy == "uniform" else self._of(group, number).kind  # Of KIP-848 only.
+        if "ASSIGNMENT-STRATEGY" not in values:
+            is_streams = "streams" in self._context.tool or "TARGET-ASSIGNMENT-EPOCH" in values
+            kind = STREAMS if is_streams or kind == STREAMS else SHARE
+        self._put(
+            group,
+            number,
             state=values["STATE"],
-            kind=CONSUMER if strategy == "uniform" else state.kind,  # Only the newer protocol has it.
+            kind=kind,
             protocol="" if strategy in _NONE else strategy,
             epoch=int(epoch) if epoch.isdecimal() else -1,
             coordinator=int(values["COORDINATOR-(ID)"]),
@@ -208,12 +251,23 @@ class ToolTable:
         listings = self._context.observations.listings
         listings[-1] = replace(listings[-1], groups=(*listings[-1].groups, group))
         if "STATE" in values:
-            kind = values.get("TYPE", CLASSIC).lower()
+            kind = values.get("TYPE", self._context.tool or CLASSIC).lower()
             state = GroupState(group, values["STATE"], kind, source=self._context.source(number))
             self._context.states.setdefault(group, state)
 
+    def _put(self, group: str, number: int, **changes: Any) -> GroupState:
+        """What is known of a group, with these changes."""
+        state = self._context.states[group] = replace(self._of(group, number), **changes)
+        return state
+
     def _of(self, group: str, number: int) -> GroupState:
-        return self._context.states.get(group) or GroupState(group, "", source=self._context.source(number))
+        return self._context.states.get(group) or GroupState(
+            group, UNTOLD, source=self._context.source(number)
+        )
+
+
+def _live(state: GroupState) -> str:
+    return "Stable" if state.state in ("", UNTOLD) else state.state
 
 
 def _offset(text: str) -> int:

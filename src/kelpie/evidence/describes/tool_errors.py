@@ -2,6 +2,7 @@
 
 0.9 to 1.x   Error while executing consumer group command The group coordinator is not available.
 2.0          Error: Executing consumer group command failed due to …Exception: …
+4.1          the same of share and streams groups
 4.x          the same with a TimeoutException: Call(callName=…(api=FIND_COORDINATOR), … tries=35607 …)
              timed out at 1794776373922 after 35607 attempt(s)
 
@@ -13,18 +14,20 @@ import re
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.describes.output import Context
+from kelpie.evidence.describes.output import UNTOLD, Context
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import CoordinatorAnswer, GroupRemoved, GroupState, Unasked
 
 _FAILED = re.compile(
-    r"^\s*(?:Error: )?(?:Error while e|E)xecuting consumer group command(?: failed due to)? (?P<why>.+)$"
+    r"^\s*(?:Error: )?(?:Error while e|E)xecuting (?:consumer|share|streams) group command"
+    r"(?: failed due to)? (?P<why>.+)$"
 )
 _CALL = re.compile(r"\(api=(?P<api>[A-Z_]+)\)")
 _TRIES = re.compile(r"tries=(\d{1,12})")
 _TIMED_OUT_AT = re.compile(r"timed out at (\d{13})\b")
 _STATE = re.compile(
-    r"^\s*(?:Warning: |Error: )?Consumer group [`'](?P<group>.+?)[`'] (?P<what>.+)$", re.DOTALL
+    r"^\s*(?:Warning: |Error: )?(?P<kind>Consumer|Share|Streams) group [`'](?P<group>.+?)[`'] (?P<what>.+)$",
+    re.DOTALL,
 )
 _NOT_FOUND = re.compile(r"\bGroup (?P<group>\S+) not found\.")
 _DELETED = re.compile(r"^Deletion of requested (?:consumer )?groups \((?P<groups>.+)\) was successful\.")
@@ -52,6 +55,7 @@ def read_failure(line: str, context: Context, number: int) -> bool:
         return True
     said = _STATE.match(line)
     if said is not None:
+        context.note_kind(said["group"], said["kind"].lower(), number)
         _said(said["group"], said["what"], line, context, number)
         return True
     deleted = _DELETED.match(line)
@@ -99,4 +103,5 @@ def _said(group: str, what: str, line: str, context: Context, number: int) -> No
     for words, state in _STATES.items():
         if what.startswith(words):
             known = context.states.get(group) or GroupState(group, "", source=context.source(number))
-            context.states[group] = replace(known, state=known.state or state)
+            is_known = known.state not in ("", UNTOLD)
+            context.states[group] = replace(known, state=known.state if is_known else state)
