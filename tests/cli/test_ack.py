@@ -76,7 +76,7 @@ def test_what_no_look_found_needs_a_word_on_how_bad_it_may_get(cluster: SyncClus
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("KLP999", "--until", "3d", "--why", "x"), "no finding KLP999"),
+        (("KLP999", "--until", "3d", "--why", "x"), "no finding 'KLP999'"),
         (("a", "b", "KLP310"), "one group"),
         (("a", "KLP310", "--until", "3d", "--cluster", "c"), "and why"),
         (

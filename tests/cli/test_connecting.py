@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.cli.command import CommandError
-from kelpie.cli.connecting import BOOTSTRAP, COMMAND_CONFIG, add_connection_options, settings_from
+from kelpie.cli.command import CommandError, CommandParser
+from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.environment import BOOTSTRAP, COMMAND_CONFIG
 from kelpie.client.address import Address
 from kelpie.client.settings import Settings
 
@@ -17,7 +18,7 @@ def _settings(*words: str) -> Settings:
 
 def _parsed(*words: str) -> argparse.Namespace:
     """As `kelpie` does it."""
-    parser = argparse.ArgumentParser()
+    parser = CommandParser(prog="kelpie")
     parser.add_argument("--evidence", nargs="+", default=[])
     add_connection_options(parser, instead=("evidence",))
     arguments = parser.parse_args(words)

@@ -209,7 +209,7 @@ def test_groups_of_a_cluster_that_is_all_dead_are_known_from_before(
         ([], "-b HOST:PORT"),
         (["-b", "nonsense"], "the port is missing"),
         (["-b", "a:1", ""], "An empty name is no name"),
-        (["-b", "a:1", "--code", "KLP999"], "There is no finding KLP999"),
+        (["-b", "a:1", "--code", "KLP999"], "There is no finding 'KLP999'"),
         (["-b", "a:1", "--bogus"], "--bogus"),
         (["-b", "a:1", "--history", "much"], "512K"),
         (["-b", "a:1", "--watch", "0"], "seconds"),

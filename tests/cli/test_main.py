@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.cli import COMMANDS, main
+from kelpie.cli import main
+from kelpie.cli.catalogue import COMMANDS
 
 _KELPIE = [sys.executable, "-m", "kelpie"]
 _SLOW_IMPORT = """

@@ -16,6 +16,7 @@ import pytest
 
 from kelpie.cli import lab
 from kelpie.cli.command import CommandError
+from kelpie.cli.terminal import folded
 
 _PROGRAM = """
 import argparse, sys
@@ -128,7 +129,7 @@ MISTAKES = [
     (["up", "--port", "0"], "Port 0 does not exist"),
     (["up", "--port", "65535", "--brokers", "3"], "Port 65536 does not exist"),
     (["up", "--control-port", "99999"], "Port 99999 does not exist"),
-    (["run", "nothing"], "There is no scenario 'nothing'. There are: "),
+    (["run", "nothing"], "There is no scenario 'nothing'. kelpie lab list shows all "),
     (["run", "slow-poll", "--hold", "0"], "--hold 0: give the seconds to wait at most, more than 0."),
     (["up", "--log", "/proc/nowhere"], "The logs cannot be written to /proc/nowhere"),
     (["run", "coordinator-outage", "--persona", "1.0"], "cannot be played with persona '1.0'"),
@@ -136,13 +137,16 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES)
-def test_mistakes_get_one_clear_sentence(arguments: list[str], message: str) -> None:
+def test_mistakes_get_one_clear_sentence(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Which fits the terminal, and no traceback."""
     with pytest.raises(CommandError) as refused:
         _run(*arguments)
     text = str(refused.value)
     assert message in " ".join(text.split())
-    assert max(map(len, f"kelpie lab: {text}".splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, folded(text, "kelpie lab: ").splitlines())) <= 80
 
 
 def test_a_taken_port_is_named(capsys: pytest.CaptureFixture[str]) -> None:

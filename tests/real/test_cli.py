@@ -28,7 +28,7 @@ def kelpie(state: Path) -> Kelpie:
     def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "kelpie", "real", *arguments],
-            env={**os.environ, "KELPIE_STATE": str(state), **environment},
+            env={**os.environ, "KELPIE_STATE": str(state), "COLUMNS": "80", **environment},
             input=stdin,
             capture_output=True,
             text=True,
@@ -201,6 +201,7 @@ def test_mistakes_are_explained(
     from kelpie.cli import main
 
     monkeypatch.setenv("KELPIE_STATE", str(state))
+    monkeypatch.setenv("COLUMNS", "80")
 
     assert main(["real", *arguments]) == status
 

@@ -29,7 +29,8 @@ class Said:
 
 
 @pytest.fixture
-def said(cluster: SyncCluster, capsys: pytest.CaptureFixture[str]) -> Said:
+def said(cluster: SyncCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Said:
+    monkeypatch.setenv("COLUMNS", "80")  # As on a terminal of that width.
     return Said(cluster, capsys)
 
 

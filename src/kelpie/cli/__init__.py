@@ -2,11 +2,13 @@
 
 A command returns its exit status. It raises `CommandError` for what a user can mend; any other exception is
 a defect and keeps its traceback. Only the module of the given command is imported: all of them take a second.
+`catalogue` knows them by name, `overview` is the help of `kelpie` itself.
 
 What every command has in common is here: a name that is not UTF-8, an output that cannot be written and
 Ctrl-C are told in one line, whenever they come.
 """
 
+import argparse
 import errno
 import importlib
 import io
@@ -14,46 +16,22 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from kelpie.cli.command import (
-    CANNOT_WRITE,
-    INTERRUPTED,
-    PIPE_CLOSED,
-    USAGE,
-    CommandError,
-    CommandParser,
-    folded,
-)
+from kelpie.cli.catalogue import COMMANDS, SUMMARIES
+from kelpie.cli.command import CommandError, CommandParser
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.overview import OverviewParser, add_version
+from kelpie.cli.terminal import folded
 from kelpie.model.quoting import harmless
 
-COMMANDS = (
-    "doctor",
-    "groups",
-    "serve",
-    "ack",
-    "explain",
-    "probe",
-    "consume",
-    "peek",
-    "where",
-    "names",
-    "lab",
-    "real",
-    "rehome",
-    "reset",
-    "reassign-offsets-topic",
-    "elect",
-    "undo",
-    "migrate-offsets",
-    "guard",
-    "mappings",
-    "offsets",
-    "collect",
-    "pipeline",
-    "simulate",
-)
-"""In the order in which help lists them. Each is a module of that name, with _ for -."""
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+if TYPE_CHECKING:
+    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    _SubParsers = argparse._SubParsersAction
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,16 +46,16 @@ def main(argv: Sequence[str] | None = None) -> int:
                 sys.stdout.flush()
     except KeyboardInterrupt:
         _tell(command, "interrupted.")
-        return INTERRUPTED
+        return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         _discard_output()
-        return PIPE_CLOSED
+        return ExitStatus.PIPE_CLOSED
     except OSError as error:
         if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
         _tell(command, f"Writing failed: {error.strerror}.")
         _discard_output()
-        return CANNOT_WRITE
+        return ExitStatus.CANNOT_WRITE
 
 
 def parser(command: str = "") -> CommandParser:
@@ -85,10 +63,20 @@ def parser(command: str = "") -> CommandParser:
     whole = CommandParser(
         prog="kelpie", description="Finds out which Kafka consumer groups are not consuming, and why."
     )
-    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    add_version(whole)
+    commands = whole.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, title="commands", action=_Commands
+    )
     for name in [command] if command else COMMANDS:
         importlib.import_module(f"{__name__}.{name.replace('-', '_')}").register(commands)
     return whole
+
+
+class _Commands(_SubParsers):
+    """Takes the line about each command from the catalogue."""
+
+    def add_parser(self, name: str, **named: Any) -> Any:
+        return super().add_parser(name, **{**named, "help": SUMMARIES[name]})
 
 
 def _run(words: Sequence[str], command: str) -> int:
@@ -96,18 +84,18 @@ def _run(words: Sequence[str], command: str) -> int:
     if unreadable is not None:
         _tell(
             command,
-            f"'{harmless(unreadable)}' is not UTF-8, and names no file. Kafka keeps names as UTF-8; a group "
+            f"'{unreadable}' is not UTF-8, and names no file. Kafka keeps names as UTF-8; a group "
             "whose client sent other bytes is listed with U+FFFD in their place. Give the name as kelpie "
             "doctor shows it.",
         )
-        return USAGE
-    arguments = parser(command).parse_args(words)
+        return ExitStatus.USAGE
+    arguments = (parser(command) if command else OverviewParser()).parse_args(words)
     try:
         if complete := getattr(arguments, "complete", None):
             complete(arguments)
         status: int = arguments.run(arguments)
     except CommandError as error:
-        print(f"kelpie {arguments.command}: {_shown(str(error))}", file=sys.stderr)
+        _tell(arguments.command, str(error))
         return error.status
     return status
 
@@ -127,9 +115,9 @@ def _show_what_cannot_be_encoded() -> None:
 
 
 def _tell(command: str, text: str) -> None:
-    name = f"kelpie {command}".rstrip()
+    label = f"{f'kelpie {command}'.rstrip()}: "
     with suppress(OSError):  # The same full disk may hold standard error.
-        print(f"{name}: {_shown(folded(text, command))}", file=sys.stderr, flush=True)
+        print(folded(_shown(text), label), file=sys.stderr, flush=True)
 
 
 def _shown(text: str) -> str:

@@ -1,7 +1,4 @@
-"""kelpie ack: what people know about no longer sets the exit status of `kelpie doctor`, for a while.
-
-Exit status: 0 done; 1 nothing to remove; 64 the command was not understood.
-"""
+"""kelpie ack: what people know about no longer sets the exit status of `kelpie doctor`, for a while."""
 
 import argparse
 import getpass
@@ -12,11 +9,13 @@ from pathlib import Path
 
 from kelpie.acknowledgements import SEVERITIES, Acknowledgements, UnreadableAcknowledgements, parsed, written
 from kelpie.cli.amounts import duration
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, describe, option, reads
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.environment import STATE
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.text_table import text_table
 from kelpie.doctor.finding import Severity, names_group
-from kelpie.doctor.rules import rules
 from kelpie.model.quoting import harmless
 from kelpie.model.time import Instant
 from kelpie.model.words import moment
@@ -27,12 +26,28 @@ from kelpie.store import Store
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "ack",
-        help="acknowledge a finding, so that it no longer sets the doctor's exit status",
         description="Acknowledges a finding of kelpie doctor for a while. It is then told in one line, and "
         "no longer sets the exit status, until the time is over or it gets worse. Without GROUP: a finding "
         "about the cluster as a whole.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie ack billing KLP309 --until 3d --why 'moves to the new cluster'
+                for three days
+            kelpie ack --list
+                what is acknowledged
+            kelpie ack billing KLP309 --remove
+                take it back
+            kelpie ack --json
+                all of them, for --import on another machine
+        """,
+        statuses={
+            ExitStatus.OK: "done",
+            ExitStatus.NO: "there is nothing to remove",
+        },
+    )
     parser.add_argument(
         "what", nargs="*", metavar="[GROUP] CODE", help="a group, by name or pattern ('batch-*'), and a code"
     )
@@ -52,6 +67,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(parser, "--json", "list as JSON, for --import")
     option(parser, "--cluster NAME", "the cluster, as --list names it; else -b, or the only one known")
     option(parser, "--store DIR", "where they are kept; ~/.local/state/kelpie if left out", type=Path)
+    reads(parser, STATE)
     add_connection_options(parser)
 
 
@@ -105,12 +121,9 @@ def _named(words: Sequence[str]) -> tuple[str | None, str]:
     if len(words) > 2:
         raise CommandError("Give one group, or a pattern in quotes, and one code.")
     group, code = words if len(words) == 2 else (None, words[0])
-    code = code.upper()
-    if code not in rules():
-        raise CommandError(f"There is no finding {code}; kelpie explain lists them all.")
     if group == "":
         raise CommandError("An empty name is no name for a group.")
-    return group, code
+    return group, rule_code(code)
 
 
 def _cluster(arguments: argparse.Namespace, store: Store) -> str:
@@ -157,7 +170,9 @@ def _remove(kept: Acknowledgements, cluster: str, group: str | None, code: str, 
     if kept.remove(cluster, group, code, now):
         print(f"{code} {group or 'of the cluster'} is no longer acknowledged.")
         return 0
-    raise CommandError(f"{code} {group or 'of the cluster'} is not acknowledged; kelpie ack --list.", 1)
+    raise CommandError(
+        f"{code} {group or 'of the cluster'} is not acknowledged; kelpie ack --list.", ExitStatus.NO
+    )
 
 
 def _import(kept: Acknowledgements, file: Path, now: Instant) -> int:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.cli.amounts import duration, size
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.client.client_errors import BadSettings
 from kelpie.collect.collecting import Collector, CollectPlan, Round
 from kelpie.collect.landing import LandingRefused, instant_of
@@ -27,13 +28,22 @@ _HEAD = "TIME (UTC)           GROUPS  PARTITIONS  UNASKED      BYTES     TOOK"
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "collect",
-        help="look at a cluster again and again, and keep each look in a folder",
         description="Takes a survey of the cluster every so often and writes it as one file into a folder: "
         "metadata as every broker tells it, groups, committed offsets, ends of logs, settings, and what "
         "could not be asked. kelpie doctor --evidence and kelpie pipeline run --from read the folder. It "
         "changes nothing in the cluster. Ctrl-C ends it after the round that is under way.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie collect -b kafka-1:9092 --into landing
+                a look every 30 s, until Ctrl-C
+            kelpie collect -b kafka-1:9092 --into landing --every 10s --for 2h --most-disk 500MB
+                for two hours
+        """,
+        statuses={ExitStatus.OK: "it ended as asked"},
+    )
     option(parser, "--into DIR", "where the files go", required=True, type=Path)
     option(
         parser,
@@ -100,7 +110,7 @@ async def _collect(plan: CollectPlan, page: "_Page") -> int:
     try:
         await task
     except asyncio.CancelledError:
-        return 130
+        return ExitStatus.INTERRUPTED
     return 0
 
 

@@ -2,43 +2,74 @@
 
 import argparse
 import sys
-import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.manual import Manual, ManualFormatter
+from kelpie.cli.suggestions import did_you_mean
+from kelpie.cli.terminal import folded
 from kelpie.model.quoting import harmless
-
-USAGE = 64
-"""Exit status of every command that was asked for wrongly: EX_USAGE of sysexits.h. 2 means other things."""
-CANNOT_WRITE = 74
-"""Exit status of a command whose output could not be written: EX_IOERR."""
-INTERRUPTED = 130
-PIPE_CLOSED = 141
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Explains a mistake with the usage of the command in which it was made."""
+    """Explains a mistake with the usage of the command in which it was made, and what was meant perhaps."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**{"formatter_class": ManualFormatter, **named})
+        self._positionals.title = "arguments"
+        self.manual = Manual()
+
+    def add_subparsers(self, **named: Any) -> Any:
+        return super().add_subparsers(**{"title": "actions", **named})
+
+    def format_help(self) -> str:
+        return super().format_help() + self.manual.text()
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(USAGE, f"{self.prog}: error: {harmless(message)}\n")
+        self.exit(ExitStatus.USAGE, folded(harmless(message), f"{self.prog}: error: ") + "\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """argparse would swallow that help cannot be written."""
         if message:
             print(message, end="", file=file or sys.stderr)
 
-    def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """argparse has the outermost parser complain of unknown options, with the usage of that parser."""
-        parsed, unknown = super().parse_known_args(*arguments, **named)
+        words: Sequence[str] = sys.argv[1:] if args is None else list(args)
+        self._check_options(words)
+        parsed, unknown = super().parse_known_args(words, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return parsed, unknown
+
+    def _check_options(self, words: Sequence[str]) -> None:
+        """Before argparse misses a required option whose name was mistyped."""
+        takes_others = (argparse.PARSER, argparse.REMAINDER)
+        if any(action.nargs in takes_others for action in self._actions):
+            return
+        for word in words:
+            if word == "--":
+                return
+            name = word.partition("=")[0]
+            known = self._option_string_actions
+            if word.startswith("--") and not any(option.startswith(name) for option in known):
+                hint = did_you_mean(name, known) or f"{self.prog} --help lists them."
+                self.error(f"there is no option {name}. {hint}".rstrip())
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        text = f"there is no {value!r}. {did_you_mean(str(value), known)}Choose {', '.join(known)}."
+        raise argparse.ArgumentError(action, text)
 
 
 class CommandError(Exception):
     """Something a user can mend. Its text says what happened, where, and what to do next."""
 
-    def __init__(self, message: str, status: int = USAGE) -> None:
+    def __init__(self, message: str, status: int = ExitStatus.USAGE) -> None:
         super().__init__(message)
         self.status = status
 
@@ -55,12 +86,26 @@ def option(parser: "argparse._ActionsContainer", usage: str, text: str, **named:
         parser.add_argument(*flags, metavar=last, help=text, **named)
 
 
-def folded(text: str, command: str) -> str:
-    """An error's text, folded to the width of a terminal. Its first line follows the command's name."""
-    label = " " * len(f"kelpie {command}: ")
-    return textwrap.fill(
-        text, 79, initial_indent=label, break_long_words=False, break_on_hyphens=False
-    ).lstrip()
+def describe(
+    parser: argparse.ArgumentParser,
+    *,
+    examples: str = "",
+    statuses: Mapping[ExitStatus, str] | None = None,
+) -> None:
+    """Adds to a command's help: examples, and what an exit status means there.
+
+    `examples`: command lines; below each, what it is for. A parser of argparse itself has no place for it.
+    """
+    if isinstance(parser, CommandParser):
+        lines = filter(None, map(str.strip, examples.splitlines()))
+        parser.manual.examples |= dict(zip(lines, lines, strict=True))
+        parser.manual.statuses |= statuses or {}
+
+
+def reads(parser: argparse.ArgumentParser, *variables: str) -> None:
+    """Adds to a command's help that these environment variables count."""
+    if isinstance(parser, CommandParser):
+        parser.manual.variables |= dict.fromkeys(variables)
 
 
 def setting(text: str) -> tuple[str, str]:

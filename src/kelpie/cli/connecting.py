@@ -12,18 +12,18 @@ from dataclasses import replace
 from functools import partial
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, option, reads
+from kelpie.cli.environment import BOOTSTRAP, COMMAND_CONFIG, CONFIG
 from kelpie.cli.profiles import read_profile
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
 
-BOOTSTRAP, COMMAND_CONFIG = "KELPIE_BOOTSTRAP", "KELPIE_COMMAND_CONFIG"
-
 
 def add_connection_options(parser: argparse.ArgumentParser, *, instead: Sequence[str] = ()) -> None:
     """`instead`: options that name something else to look at, by the names of their values."""
     parser.set_defaults(complete=partial(complete, instead=instead))
+    reads(parser, BOOTSTRAP, COMMAND_CONFIG, CONFIG)
     options = parser.add_argument_group("connection")
     option(
         options,

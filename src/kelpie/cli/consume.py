@@ -1,8 +1,4 @@
-"""kelpie consume: reads topics as a member of a group, and says at each rebalance what it does and why.
-
-Exit status: 0 it ended as asked; 1 it failed, or --idle ended it before --max-messages; 3 nothing answered;
-64 the command was not understood; 130 after Ctrl-C, 143 after SIGTERM.
-"""
+"""kelpie consume: reads topics as a member of a group, and says at each rebalance what it does and why."""
 
 import argparse
 import asyncio
@@ -13,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import USAGE, CommandError, folded, option
+from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.consume_output import Narrator, RecordCounter, RecordPrinter
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.client.client_errors import ClientError
 from kelpie.client.consumer import ConsumerError
 from kelpie.client.consumer.group_reading import GroupReading
@@ -25,7 +22,6 @@ from kelpie.client.zookeeper_consumer import ZookeeperGroupConsumer
 from kelpie.consumer.config import BadConfig
 from kelpie.consumer.effects import ConsumedRecord
 from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
-from kelpie.model.quoting import harmless
 from kelpie.model.words import counted
 from kelpie.zookeeper.config import BadConfig as BadZookeeperConfig
 from kelpie.zookeeper.config import Subscription, ZookeeperConsumerConfig
@@ -33,7 +29,6 @@ from kelpie.zookeeper.nodes import UnreadableNode
 
 _POLL_S = 0.5
 _MOST_RECORDS = 500
-_NOBODY_ANSWERED = 3
 _ZOOKEEPER_LIMIT_S = 10.0
 _EARLIEST = ResetPolicy.parse("earliest")
 
@@ -41,15 +36,30 @@ _EARLIEST = ResetPolicy.parse("earliest")
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "consume",
-        help="read a topic as a member of a group, by today's protocol or that of Kafka 0.8",
         description="Reads topics as a member of a group and prints the values of records. With -b the group "
         "is coordinated by Kafka; with --zookeeper by its members, as in Kafka 0.8 to 1.1, whose consumers "
         "can be in the same group. Says on standard error, at each rebalance, what it does and why. It joins "
-        "the group, takes partitions from other members and commits offsets. Exit status: 0 it ended as "
-        "asked, 1 it failed, or --idle ended it before --max-messages, 3 nothing answered, 64 the command "
-        "was not understood, 130 after Ctrl-C.",
+        "the group, takes partitions from other members and commits offsets.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie consume -b kafka-1:9092 --group test --topic orders --from-beginning
+                records as they come, until Ctrl-C
+            kelpie consume -b kafka-1:9092 --group test --topic orders --max-messages 10 --idle 30
+                ten records, or as many as there are
+            kelpie consume --zookeeper zk-1:2181 --group test --topic orders --count
+                as a consumer of Kafka 0.8; numbers only
+        """,
+        statuses={
+            ExitStatus.OK: "it ended as asked",
+            ExitStatus.NO: "it failed, or --idle ended it before --max-messages",
+            ExitStatus.NOT_KNOWN: "nothing answered",
+            ExitStatus.INTERRUPTED: "after Ctrl-C",
+            ExitStatus.TERMINATED: "after SIGTERM",
+        },
+    )
     option(parser, "--group G", "the group to be a member of", required=True)
     option(parser, "--topic T", "a topic to read; may be given again", action="append", required=True)
     option(
@@ -78,10 +88,6 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _error(reason: object, status: int = USAGE) -> CommandError:
-    return CommandError(folded(harmless(str(reason)), "consume"), status)
-
-
 class _Consumer(Protocol):
     async def poll(self, limit_s: float, most: int) -> Sequence[ConsumedRecord]: ...
 
@@ -93,7 +99,7 @@ class _Consumer(Protocol):
 def _run(arguments: argparse.Namespace) -> int:
     has_brokers = arguments.bootstrap_server is not None or arguments.command_config is not None
     if has_brokers == (arguments.zookeeper is not None):
-        raise _error(
+        raise CommandError(
             "Name one of the two: brokers with -b HOST:PORT, for groups of today, or --zookeeper HOST:PORT, "
             "for groups of Kafka 0.8."
         )
@@ -104,7 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         return asyncio.run(_Run(arguments, narrator).until_the_end(opening))
     except (BadConfig, BadZookeeperConfig) as error:
-        raise _error(error) from None
+        raise CommandError(str(error)) from None
 
 
 async def _of_kafka_0_8(arguments: argparse.Namespace, narrator: Narrator) -> _Consumer:
@@ -148,11 +154,11 @@ class _Run:
             try:
                 consumer = await opening
             except (ZooKeeperError, ClientError) as error:
-                raise _error(error, status=_NOBODY_ANSWERED) from None
+                raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
             async with consumer:
                 is_complete = await self._read(consumer, output)
         except (ZooKeeperError, UnreadableNode, ConsumerError) as error:
-            raise _error(error, status=1) from None
+            raise CommandError(str(error), ExitStatus.NO) from None
         except asyncio.CancelledError:
             if self.signal is None:
                 raise
@@ -160,7 +166,7 @@ class _Run:
             return 128 + self.signal
         output.end()
         self.narrator.say(f"Read {counted(output.count, 'record')}.")
-        return 0 if is_complete else 1
+        return ExitStatus.OK if is_complete else ExitStatus.NO
 
     async def _read(self, consumer: _Consumer, output: RecordCounter | RecordPrinter) -> bool:
         """Whether as many records came as were asked for."""

@@ -1,9 +1,4 @@
-"""kelpie doctor: which groups do not consume, why, whom it hits, and what to do now.
-
-Exit status: 0 nothing, or notices; 1 a warning; 2 something critical; 3 not all is known: neither
-a broker nor ZooKeeper answered, no file could be read, or a group could not be judged; 64 the command was not
-understood.
-"""
+"""kelpie doctor: which groups do not consume, why, whom it hits, and what to do now."""
 
 import argparse
 import asyncio
@@ -16,10 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options
 from kelpie.cli.examining import (
-    NOTHING_TO_SEE,
     add_examination_options,
     examination_from,
     is_online,
@@ -28,33 +22,55 @@ from kelpie.cli.examining import (
     severity,
     store_for,
 )
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.text_table import terminal_width
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
 from kelpie.doctor.rendering import terminal
 from kelpie.doctor.report import is_judged, verdict
-from kelpie.doctor.rules import rules
 from kelpie.examination import Examination, changes
 from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
 from kelpie.model.words import moment
 
-_STATUS = {None: 0, Severity.NOTICE: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
+_STATUS = {
+    None: ExitStatus.OK,
+    Severity.NOTICE: ExitStatus.OK,
+    Severity.WARNING: ExitStatus.NO,
+    Severity.CRITICAL: ExitStatus.CRITICAL,
+}
 _WATCH_S = 10.0
+_EXAMPLES = """
+    kelpie doctor -b kafka-1:9092
+        all groups of a cluster
+    kelpie doctor -b kafka-1:9092 billing 'orders-*' --full
+        some groups, with all evidence
+    kelpie doctor -b kafka-1:9092 --watch 30
+        every 30 s, and what has changed
+    kelpie doctor --evidence incident/ broker-2.log.gz
+        files alone: logs, outputs of Kafka's tools, disks
+    kelpie doctor --tables tables/ --json
+        what the pipeline found, for programs
+"""
+_STATUSES = {
+    ExitStatus.OK: "nothing is wrong, or notices only",
+    ExitStatus.NO: "a warning",
+    ExitStatus.CRITICAL: "something critical",
+    ExitStatus.NOT_KNOWN: "not all is known: neither a broker nor ZooKeeper answered, no file could "
+    "be read, or a group could not be judged",
+}
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "doctor",
-        help="which groups do not consume, why, and what to do now",
         description="Looks at a cluster, also at one that is half dead, or at files of an incident, and "
         "tells which groups do not consume, why, whom it hits, and what to do. It changes nothing.",
-        epilog="Exit status: 0 nothing wrong, or notices; 1 a warning; 2 something critical; 3 not all "
-        "is known: neither a broker nor ZooKeeper answered, no file could be read, or a group could not be "
-        "judged; 64 the command was not understood.",
     )
     parser.set_defaults(run=_run)
+    describe(parser, examples=_EXAMPLES, statuses=_STATUSES)
     add_examination_options(parser)
     option(
         parser,
@@ -103,12 +119,12 @@ def _run(arguments: argparse.Namespace) -> int:
         diagnosis, saw_anything, _ = asyncio.run(examination.examine())
     diagnosis = pasteable(choice(diagnosis), arguments, examination)
     _print(arguments, diagnosis)
-    return _status(diagnosis) if saw_anything else NOTHING_TO_SEE
+    return _status(diagnosis) if saw_anything else ExitStatus.NOT_KNOWN
 
 
 def _status(diagnosis: Diagnosis) -> int:
     """No finding means 0 only if every group was judged."""
-    return _STATUS[diagnosis.worst] or (0 if is_judged(diagnosis) else NOTHING_TO_SEE)
+    return _STATUS[diagnosis.worst] or (ExitStatus.OK if is_judged(diagnosis) else ExitStatus.NOT_KNOWN)
 
 
 def _of_tables(arguments: argparse.Namespace, selection: Selection) -> Diagnosis:
@@ -142,12 +158,12 @@ async def _watch(
 ) -> int:
     """Until Ctrl-C: prints the first diagnosis in full, then a line for each and what has changed."""
     before: Diagnosis | None = None
-    status = NOTHING_TO_SEE
+    status: int = ExitStatus.NOT_KNOWN
     with contextlib.suppress(asyncio.CancelledError):
         while True:
             diagnosis, saw_anything, _ = await examination.examine()
             diagnosis = pasteable(choice(diagnosis), arguments, examination)
-            status = _status(diagnosis) if saw_anything else NOTHING_TO_SEE
+            status = _status(diagnosis) if saw_anything else ExitStatus.NOT_KNOWN
             if arguments.json:
                 print(json.dumps(as_json.as_data(diagnosis)), flush=True)
             elif before is None:
@@ -170,10 +186,4 @@ def _print_changes(before: Diagnosis, diagnosis: Diagnosis) -> None:
 
 
 def _codes(given: list[str]) -> set[str]:
-    codes = {code.strip().upper() for text in given for code in text.split(",")}
-    unknown = codes - rules().keys()
-    if unknown:
-        raise CommandError(
-            f"There is no finding {', '.join(sorted(unknown))}; kelpie explain lists them all."
-        )
-    return codes
+    return {rule_code(code.strip()) for text in given for code in text.split(",")}

@@ -2,7 +2,7 @@
 
 import argparse
 
-from kelpie.cli.command import option
+from kelpie.cli.command import describe, option
 from kelpie.cli.repairing import add_repair_options, existing, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.evidence import read_evidence
@@ -14,12 +14,20 @@ from kelpie.repair.elect import elect
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "elect",
-        help="elect leaders of partitions; an unclean one as a last resort, saying what would be lost",
         description="Elects the preferred leader of partitions, or, with --unclean, any replica that lives, "
         "for partitions that have no leader. Prints the plan, with what would be lost as far as that can be "
         "known; --apply does it.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie elect -b kafka-1:9092 orders-3 orders-4
+                the plan: their preferred leaders
+            kelpie elect -b kafka-1:9092 __consumer_offsets-45 --unclean --evidence /mnt/broker-2/data
+                what an unclean election would lose
+        """,
+    )
     parser.add_argument(
         "partitions", nargs="+", type=_partition, metavar="PARTITION", help="as Kafka writes it: orders-3"
     )

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, option, reads
 from kelpie.cli.connecting import settings_from
+from kelpie.cli.environment import STATE
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.node_path import node_path
 from kelpie.client.history import BYTES_PER_PARTITION
@@ -25,13 +26,12 @@ from kelpie.model.quoting import quoted
 from kelpie.model.selection import Selection
 from kelpie.store import Store
 
-NOTHING_TO_SEE = 3
-
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 
 
 def add_examination_options(parser: argparse.ArgumentParser) -> None:
     """Which groups, and where to look besides the brokers. The options of a connection are not among them."""
+    reads(parser, STATE)
     parser.add_argument(
         "groups",
         nargs="*",

@@ -1,22 +1,33 @@
 """kelpie explain: what a finding means, how it is decided, what to do, and how to see it for yourself."""
 
 import argparse
-import difflib
-import textwrap
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import describe
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.rule_codes import rule_code
+from kelpie.cli.terminal import text_width
 from kelpie.doctor.rules import rules
-
-_WIDTH = 80
+from kelpie.model.cells import fill
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "explain",
-        help="what a finding means: its code, its rule, what to do",
         description="Explains a finding of the doctor. Without a code, lists all that it can find.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie explain
+                all that the doctor can find
+            kelpie explain KLP101
+                one of them, by its code
+            kelpie explain rebalance-storm
+                or by its name
+        """,
+        statuses={ExitStatus.OK: "it is explained"},
+    )
     parser.add_argument("codes", nargs="*", metavar="CODE", help="KLP101, or its name")
 
 
@@ -26,33 +37,19 @@ def _run(arguments: argparse.Namespace) -> int:
         for rule in known.values():
             print(f"{rule.code}  {rule.name}")
         print("\nkelpie explain CODE tells more about one of them.")
-        return 0
-    by_name = {rule.name: code for code, rule in known.items()}
+        return ExitStatus.OK
     for number, asked in enumerate(arguments.codes):
-        code = by_name.get(asked.lower(), asked.upper())
-        if code not in known:
-            near = _near(asked, list(known), list(by_name))
-            hint = f"Did you mean {', '.join(near)}? " if near else ""
-            raise CommandError(f"There is no finding {asked!r}. {hint}kelpie explain lists them all.")
-        print(("\n" if number else "") + _wrapped(known[code].page))
-    return 0
-
-
-def _near(asked: str, codes: list[str], names: list[str]) -> list[str]:
-    """The nearest numbers, or names that are spelt alike."""
-    number = asked.upper().removeprefix("KLP")
-    if number.isdecimal():
-        return sorted(codes, key=lambda code: abs(int(code[3:]) - int(number)))[:3]
-    return difflib.get_close_matches(asked.lower(), names, 3)
+        print(("\n" if number else "") + _wrapped(known[rule_code(asked)].page))
+    return ExitStatus.OK
 
 
 def _wrapped(page: str) -> str:
-    return "\n\n".join(
-        textwrap.fill(text, _WIDTH, break_on_hyphens=False) if _is_too_wide(text) else text
-        for text in page.split("\n\n")
-    )
+    width = text_width()
+    return "\n\n".join(_paragraph(text, width) for text in page.split("\n\n"))
 
 
-def _is_too_wide(paragraph: str) -> bool:
-    """Lists are left as they are."""
-    return "\n- " not in paragraph and any(len(line) > _WIDTH for line in paragraph.splitlines())
+def _paragraph(text: str, width: int) -> str:
+    """Items of a list begin with "- " and hang."""
+    first, *items = f"\n{text}".split("\n- ")
+    lines = [fill(first, width)] if first else []
+    return "\n".join([*lines, *(fill(item, width, "- ", "  ") for item in items)])

@@ -1,7 +1,6 @@
 """kelpie groups: all groups at a glance, healthy ones too; or one of them, by member and partition.
 
-Exit status: 0 the groups are shown; 3 neither a broker nor ZooKeeper answered and no file could be read, or a
-group that was named is not known; 64 the command was not understood. `kelpie doctor` judges, this shows.
+`kelpie doctor` judges, this shows.
 """
 
 import argparse
@@ -10,16 +9,16 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 
-from kelpie.cli.command import option
+from kelpie.cli.command import describe, option
 from kelpie.cli.connecting import add_connection_options
 from kelpie.cli.examining import (
-    NOTHING_TO_SEE,
     add_examination_options,
     examination_from,
     selection_of,
     severity,
     store_for,
 )
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.text_table import fitting, terminal_width
 from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
@@ -71,13 +70,25 @@ _DISPENSABLE_OF_PARTITIONS = ("GROUP", "LAST-COMMIT", "CLIENT-ID", "HOST", "LAG-
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "groups",
-        help="all groups at a glance: state, coordinator, lag and where it goes, worst finding",
         description="Shows all groups, healthy ones too, a line each. With the name of a group: its members "
-        "and partitions. It changes nothing.",
-        epilog="Exit status: 0 the groups are shown; 3 nothing answered, or a group that was named is not "
-        "known; 64 the command was not understood. kelpie doctor says what is wrong, and what to do.",
+        "and partitions. It changes nothing. kelpie doctor says what is wrong, and what to do.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie groups -b kafka-1:9092
+                all groups, a line each, the worst first
+            kelpie groups -b kafka-1:9092 --only-with-lag --sort lag
+                those that have records left to read
+            kelpie groups -b kafka-1:9092 billing
+                one group, by member and partition
+        """,
+        statuses={
+            ExitStatus.OK: "the groups are shown",
+            ExitStatus.NOT_KNOWN: "nothing answered, or a group that was named is not known",
+        },
+    )
     add_examination_options(parser)
     option(parser, "--only-with-lag", "only groups with records left to read")
     option(
@@ -110,7 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
     show = _print_json if arguments.json else _print_text
     show(diagnosis, known, rows, in_full=_names_groups(selection, known))
     _print_what_is_missing(diagnosis, saw_anything)
-    return 0 if saw_anything and not diagnosis.unheard_of else NOTHING_TO_SEE
+    return ExitStatus.OK if saw_anything and not diagnosis.unheard_of else ExitStatus.NOT_KNOWN
 
 
 def _chosen(rows: Iterable[GroupOverview], arguments: argparse.Namespace) -> list[GroupOverview]:

@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 from kelpie.cli.amounts import duration
-from kelpie.cli.command import CommandError, folded, option
+from kelpie.cli.command import CommandError, describe, option
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.guard.budget import BackOff
 from kelpie.guard.guard_errors import GuardFailed
 from kelpie.guard.judgement import Limits, Sign
@@ -16,17 +17,28 @@ from kelpie.guard.supervision import Policy
 _CHOOSABLE = tuple(sign for sign in Sign if sign not in (Sign.PATTERN, Sign.START_FAILED))
 _STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 _MOST_PORTS = 65_535
+_EXAMPLES = """
+    kelpie guard -- java -jar billing.jar
+        restart it when its standard error says that it has failed for good
+    kelpie guard --watch billing.log --metrics-port 9400 -- ./billing
+        its log is a file; metrics on 127.0.0.1:9400
+"""
+_STATUSES = {
+    ExitStatus.OK: "the program ended with 0; in general, its own exit status",
+    ExitStatus.CANNOT_RUN: "the program may not be run",
+    ExitStatus.NO_SUCH_PROGRAM: "the program is not there",
+}
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "guard",
         usage="kelpie guard [options] -- COMMAND …",
-        help="run a consumer, and restart it when it has failed for good",
         description="Runs a consumer and reads its log. When a line says that the consumer will not recover "
         "by itself, ends the process and starts it again. Passes signals on, and ends as the process ends.",
     )
     parser.set_defaults(run=_run)
+    describe(parser, examples=_EXAMPLES, statuses=_STATUSES)
     seeing = parser.add_argument_group("what to see")
     option(
         seeing,
@@ -99,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         ending = Guard(options).run()
     except GuardFailed as error:
-        raise CommandError(folded(str(error), arguments.command), status=error.status) from None
+        raise CommandError(str(error), error.status) from None
     return end_like(ending)
 
 

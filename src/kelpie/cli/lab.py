@@ -14,7 +14,10 @@ from pathlib import Path
 
 from kelpie.attribution.plans import PLANS
 from kelpie.broker.personas import RELEASES
-from kelpie.cli.command import CommandError, folded, option, setting
+from kelpie.cli.command import CommandError, describe, option, reads, setting
+from kelpie.cli.environment import CACHE, JAVA_HOME, REPOSITORY
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.suggestions import did_you_mean
 from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
@@ -28,18 +31,32 @@ _HOLD_S = 600.0
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "lab",
-        help="a Kafka-compatible cluster in one process, and faults to break it with",
         description="Starts a Kafka-compatible cluster in this process, without Java, and plays scenarios "
         "on such clusters.",
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_up(actions)
+    _add_list(actions)
+    _add_run(actions)
 
+
+def _add_up(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     up = actions.add_parser(
         "up",
         help="start a cluster; it runs until Ctrl-C",
         description="Starts a cluster on loopback. It runs until Ctrl-C, and keeps nothing.",
     )
     up.set_defaults(run=_explained(_up))
+    describe(
+        up,
+        examples="""
+            kelpie lab up
+                three brokers of Kafka 4.3's kind
+            kelpie lab up --brokers 5 --port 19092 --persona 2.8 --config offsets.topic.num.partitions=5
+                five of 2.8's kind, on known ports
+        """,
+        statuses={ExitStatus.OK: "it ended as asked"},
+    )
     option(up, "--brokers N", "how many brokers; %(default)s if left out", type=int, default=3)
     option(up, "--port P", "port of the first broker; the others follow it", type=int)
     _add_persona(up, "4.3")
@@ -64,18 +81,42 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     _add_verbose(up)
 
+
+def _add_list(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     listing = actions.add_parser(
         "list", help="show the scenarios", description="Shows the scenarios that can be run."
     )
     listing.set_defaults(run=_list)
+    describe(
+        listing,
+        examples="""
+            kelpie lab list
+                all scenarios, with what happens in each
+        """,
+        statuses={ExitStatus.OK: "they are listed"},
+    )
 
+
+def _add_run(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     run = actions.add_parser(
         "run",
         help="play a scenario",
-        description="Plays a scenario on a cluster of its own, and says step by step what happens. The exit "
-        "status is 1 when something did not happen that should have.",
+        description="Plays a scenario on a cluster of its own, and says step by step what happens.",
     )
     run.set_defaults(run=_explained(_run))
+    describe(
+        run,
+        examples="""
+            kelpie lab run coordinator-outage
+                watch it
+            kelpie lab run slow-poll --hold 120
+                keep the fault for two minutes, to look at it with kelpie doctor
+        """,
+        statuses={
+            ExitStatus.OK: "all happened that should",
+            ExitStatus.NO: "something did not happen that should have",
+        },
+    )
     run.add_argument("scenario", metavar="SCENARIO", help="its name: see kelpie lab list")
     _add_persona(run, None)
     option(
@@ -89,6 +130,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     option(run, "--log DIR", "keep the logs of the brokers in this folder, in Kafka's words", type=Path)
     _add_verbose(run)
+    reads(run, JAVA_HOME, CACHE, REPOSITORY)  # Some scenarios have a real ZooKeeper.
 
 
 def _add_persona(parser: argparse.ArgumentParser, default: str | None) -> None:
@@ -166,7 +208,10 @@ def _run(arguments: argparse.Namespace) -> int:
     known = scenarios()
     scenario = known.get(arguments.scenario)
     if scenario is None:
-        raise CommandError(f"There is no scenario {arguments.scenario!r}. There are: {', '.join(known)}.")
+        hint = did_you_mean(arguments.scenario, known)
+        raise CommandError(
+            f"There is no scenario {arguments.scenario!r}. {hint}kelpie lab list shows all {len(known)}."
+        )
     persona = arguments.persona or scenario.personas[0]
     if persona not in scenario.personas:
         raise CommandError(
@@ -201,7 +246,7 @@ async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Pa
             await scenario.run(stage)
     if stage.failures:
         print(f"\n{len(stage.failures)} of the things that should happen did not.", file=sys.stderr)
-        return 1
+        return ExitStatus.NO
     print("\nAll as expected.")
     return 0
 
@@ -258,12 +303,12 @@ def _log(verbose: int) -> None:
 
 
 def _explained(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """The command, with its errors folded to the width of a terminal."""
+    """The command, with errors of labs as errors that a user can mend."""
 
     def command(arguments: argparse.Namespace) -> int:
         try:
             return run(arguments)
-        except (CommandError, LabError, RealError, ZooKeeperError) as error:
-            raise CommandError(folded(str(error), "lab")) from None
+        except (LabError, RealError, ZooKeeperError) as error:
+            raise CommandError(str(error)) from None
 
     return command

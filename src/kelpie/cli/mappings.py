@@ -6,8 +6,9 @@ import json
 
 from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import duration, seconds
-from kelpie.cli.command import CommandError, folded
+from kelpie.cli.command import CommandError, describe
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.node_path import node_path
 from kelpie.cli.repairing import add_repair_options, export, run_repair
 from kelpie.client.client_errors import ClientError
@@ -17,33 +18,50 @@ from kelpie.repair.applying import Repair
 from kelpie.repair.mapping_survey import MappingTree, survey_mappings
 from kelpie.repair.mappings import GRACE_S, MappingOptions, check, repair
 from kelpie.repair.plan import CannotRepair, Plan
-from kelpie.repair.rendering import printable, render
-
-_DIFFERS = 1
-_NOT_ASKED = 3
+from kelpie.repair.rendering import render
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "mappings",
-        help="check and mend the nodes from which KoP takes the group of a fetch",
         description="KoP (Kafka on Pulsar) keeps in ZooKeeper which client belongs to which group, to count "
         "what each group reads. Compares that tree with the members of all groups.",
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_check(actions)
+    _add_repair(actions)
+
+
+def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     checking = actions.add_parser(
         "check",
         help="what is missing, wrong, ambiguous or leaked",
-        description="Compares the members of all groups with the tree. Changes nothing. Exit status: 0 when "
-        "they agree, 1 when they differ, 3 when brokers or ZooKeeper could not be asked.",
+        description="Compares the members of all groups with the tree. Changes nothing.",
     )
     checking.set_defaults(run=_check)
+    describe(
+        checking,
+        examples="""
+            kelpie mappings check -b kop-1:9092 --zookeeper zk-1:2181
+                compare
+            kelpie mappings check -b kop-1:9092 --zookeeper zk-1:2181 --dump tree.txt
+                and keep the tree for kelpie doctor --evidence
+        """,
+        statuses={
+            ExitStatus.OK: "tree and members agree",
+            ExitStatus.NO: "they differ",
+            ExitStatus.NOT_KNOWN: "brokers or ZooKeeper could not be asked",
+        },
+    )
     _add_tree_options(checking)
     checking.add_argument(
         "--dump", metavar="FILE", help="write the tree to a file, for kelpie doctor --evidence"
     )
     checking.add_argument("--json", action="store_true", help="print JSON")
     add_connection_options(checking)
+
+
+def _add_repair(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     repairing = actions.add_parser(
         "repair",
         help="write missing and wrong nodes, delete leaked ones",
@@ -51,6 +69,15 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "ones stay. Prints the plan; --apply does it.",
     )
     repairing.set_defaults(run=_repair)
+    describe(
+        repairing,
+        examples="""
+            kelpie mappings repair -b kop-1:9092 --zookeeper zk-1:2181
+                the plan
+            kelpie mappings repair -b kop-1:9092 --zookeeper zk-1:2181 --grace 5m --apply
+                do it
+        """,
+    )
     _add_tree_options(repairing)
     repairing.add_argument(
         "--grace",
@@ -104,12 +131,12 @@ def _check(arguments: argparse.Namespace) -> int:
     try:
         plan = asyncio.run(run())
     except (CannotRepair, ClientError) as error:
-        raise CommandError(folded(printable(str(error)), arguments.command), status=_NOT_ASKED) from None
+        raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if arguments.json:
         print(json.dumps({"title": plan.title, **plan.details}, indent=2))
     else:
         print(render(plan))
-    return _DIFFERS if plan.details["differs"] else 0
+    return ExitStatus.NO if plan.details["differs"] else ExitStatus.OK
 
 
 def _repair(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import option
+from kelpie.cli.command import describe, option
 from kelpie.cli.repairing import add_repair_options, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
@@ -14,12 +14,20 @@ from kelpie.repair.zookeeper_group import LIMIT_S
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "migrate-offsets",
-        help="move a group's offsets from ZooKeeper to Kafka",
         description="Commits the offsets that a group of Kafka 0.8's kind keeps in ZooKeeper for a group of "
         "Kafka's own. Refuses while consumers are registered in either. ZooKeeper stays as it is. Prints the "
         "plan; --apply does it.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie migrate-offsets -b kafka-1:9092 --zookeeper zk-1:2181 --group billing
+                the plan
+            kelpie migrate-offsets -b kafka-1:9092 --zookeeper zk-1:2181 --group billing --as new --apply
+                do it, for a group of another name
+        """,
+    )
     option(
         parser,
         "--zookeeper HOST:PORT[,…][/PATH]",

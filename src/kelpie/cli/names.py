@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from string import ascii_lowercase
 
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, describe, option
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.offsets_topic import USUAL_PARTITIONS, add_topic_options, topic_of
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC
@@ -22,10 +23,22 @@ _MOST = 1_000_000
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "names",
-        help="names of groups that live on a partition of the offsets topic",
         description="Prints names that hash to a partition of __consumer_offsets, one a line.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie names --partition 43
+                ten names on partition 43 of 50
+            kelpie names --partition 3 --partitions 10 -n 1 --prefix test-
+                one, in a topic of ten partitions
+        """,
+        statuses={
+            ExitStatus.OK: "the names are printed",
+            ExitStatus.NOT_KNOWN: "no broker answered",
+        },
+    )
     option(parser, "--partition P", "the partition", type=int, required=True)
     option(parser, "-n --number N", "how many; %(default)s if left out", type=int, default=10)
     option(parser, "--prefix TEXT", "how they begin; %(default)s if left out", default=_PREFIX)

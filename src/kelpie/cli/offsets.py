@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, describe, option
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.text_table import text_table
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.model.names import TopicPartition
@@ -19,7 +20,6 @@ from kelpie.repair.plan import CannotRepair
 from kelpie.repair.recovery import RemovedOffset, recover, removed
 from kelpie.repair.reset_targets import parse_time
 
-_NOTHING = 1
 _SHOWN = 5
 _HEAD = ("GROUP", "TOPIC", "PARTITION", "OFFSET", "COMMITTED", "CERTAINTY", "SOURCE")
 
@@ -27,7 +27,6 @@ _HEAD = ("GROUP", "TOPIC", "PARTITION", "OFFSET", "COMMITTED", "CERTAINTY", "SOU
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "offsets",
-        help="committed offsets, recovered from disks of brokers, also dead ones",
         description="Works with the committed offsets that files and tables still know.",
     )
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
@@ -39,6 +38,21 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "kelpie reset GROUP --from-file CSV, or Kafka's own tool, puts offsets back.",
     )
     recovering.set_defaults(run=_run)
+    describe(
+        recovering,
+        examples="""
+            kelpie offsets recover /mnt/broker-1/data /mnt/broker-2/data
+                all groups, from disks of two brokers
+            kelpie offsets recover tables/ --group billing --at 2026-11-16T02:18:03
+                as it was then, from tables
+            kelpie offsets recover tables/ --group billing --csv
+                for kafka-consumer-groups --reset-offsets --from-file
+        """,
+        statuses={
+            ExitStatus.OK: "offsets are known",
+            ExitStatus.NO: "none are",
+        },
+    )
     recovering.add_argument(
         "folders", nargs="+", type=Path, metavar="DIR", help="disks of brokers, evidence, archives, tables"
     )
@@ -76,7 +90,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(line, file=sys.stderr)
     if not rows:
         whose = f" of {', '.join(arguments.group)}" if arguments.group else ""
-        raise CommandError(f"No committed offsets{whose} are known there.", _NOTHING)
+        raise CommandError(f"No committed offsets{whose} are known there.", ExitStatus.NO)
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kelpie.cli.command import CommandError, option
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -66,9 +67,11 @@ async def _looked_at(settings: Settings) -> ClusterView:
         async with await Nodes.open(settings) as nodes:
             cluster = await survey_cluster(nodes)
     except ClientError as error:
-        raise CommandError(str(error), status=3) from None
+        raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if cluster.offsets_partitions is None:
-        raise CommandError(f"No broker would describe {OFFSETS_TOPIC}.", status=3)
+        raise CommandError(f"No broker would describe {OFFSETS_TOPIC}.", ExitStatus.NOT_KNOWN)
     if cluster.offsets_partitions == 0:
-        raise CommandError(f"This cluster has no {OFFSETS_TOPIC} yet; see kelpie explain KLP104.", status=3)
+        raise CommandError(
+            f"This cluster has no {OFFSETS_TOPIC} yet; see kelpie explain KLP104.", ExitStatus.NOT_KNOWN
+        )
     return cluster

@@ -7,8 +7,9 @@ import json
 import textwrap
 from collections.abc import Iterator
 
-from kelpie.cli.command import CommandError, folded, option
+from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.peek import Batch, CannotPeek, Peek, PeekedRecord, peek
@@ -18,21 +19,30 @@ from kelpie.model.words import counted, moment
 
 _PREVIEW = 256
 _MOST = 100
-_NOT_THERE = 1
-_NOT_ASKED = 3
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "peek",
-        help="look at a record: its place, size, key, headers and the beginning of its value",
         description="Shows records of one partition as they lie in the log: place, batch, compression, time, "
         "key, headers and the beginning of the value; what a terminal would obey is written out. Joins no "
-        "group and commits nothing. Look here before a stalled group is made to skip a record. Exit status: "
-        "0 if the record is there, 1 if it is not, 3 if it could not be asked for, 64 the command was not "
-        "understood.",
+        "group and commits nothing. Look here before a stalled group is made to skip a record.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie peek -b kafka-1:9092 orders 3 1042
+                the record at offset 1042 of orders-3
+            kelpie peek -b kafka-1:9092 orders 3 1042 --count 5 --bytes 1000
+                five records, and more of each
+        """,
+        statuses={
+            ExitStatus.OK: "the record is there",
+            ExitStatus.NO: "it is not: out of range, or compacted away",
+            ExitStatus.NOT_KNOWN: "it could not be asked for",
+        },
+    )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("partition", type=_number, metavar="PARTITION")
     parser.add_argument("offset", type=_number, metavar="OFFSET")
@@ -59,12 +69,12 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         found = asyncio.run(ask())
     except (CannotPeek, ClientError) as error:
-        raise CommandError(folded(harmless(str(error)), arguments.command), status=_NOT_ASKED) from None
+        raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if arguments.json:
         print(json.dumps(_data(found, arguments.bytes), indent=2))
     else:
         print("\n".join(_lines(found, arguments.bytes)))
-    return 0 if found.records and found.next_there is None else _NOT_THERE
+    return ExitStatus.OK if found.records and found.next_there is None else ExitStatus.NO
 
 
 def _lines(found: Peek, most: int) -> Iterator[str]:

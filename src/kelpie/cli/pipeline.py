@@ -10,7 +10,6 @@ from kelpie.cli.pipeline_submit import add_submit
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "pipeline",
-        help="logs, segments, outputs of tools and metrics as tables, with what follows from them",
         description="Reads evidence of any kind and any size with Spark, and keeps it as Delta tables: "
         "commits, generations, rebalances, lag, outages, losses, findings.",
     )

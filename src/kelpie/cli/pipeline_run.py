@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, describe
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
 
 _SMALL_INPUT = 64_000_000
-_NOTHING_OF_USE = 1
-_INTERRUPTED = 130
 _LAYERS = ("bronze", "silver", "gold")
 
 
@@ -27,10 +26,23 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="take in files, and make all tables that follow",
         description="Recognises each file below the folders, takes in those that are new, and makes all "
         "tables that follow. It says which files it could not use and why. Run it again when there is more: "
-        "a file counts once. Exit status: 0 if done, 1 if no file was of any use, 64 for options that cannot "
-        "be, 3 if Spark could not do it.",
+        "a file counts once.",
     )
     parser.set_defaults(run=run)
+    describe(
+        parser,
+        examples="""
+            kelpie pipeline run --from /mnt/broker-1/data logs.tar.xz --into tables
+                disks, logs and all that an archive holds
+            kelpie pipeline run --from landing --into tables --master spark://spark-1:7077
+                on a cluster
+        """,
+        statuses={
+            ExitStatus.OK: "done",
+            ExitStatus.NO: "no file was of any use",
+            ExitStatus.NOT_KNOWN: "Spark could not do it",
+        },
+    )
     parser.add_argument(
         "--from",
         dest="sources",
@@ -98,12 +110,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{error.filename or into}: {error.strerror or error}.") from None
     except KeyboardInterrupt:
         print("kelpie pipeline: interrupted; the next run goes on where this one was.", file=sys.stderr)
-        return _INTERRUPTED
+        return ExitStatus.INTERRUPTED
     print(render(summary, arguments.into))
     if summary.files == 0 or (summary.new_files and not summary.by_kind):
         print("kelpie pipeline: no file was of any use.", file=sys.stderr)
-        return _NOTHING_OF_USE
-    return 0
+        return ExitStatus.NO
+    return ExitStatus.OK
 
 
 def prepare_tables(into: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.cli.amounts import duration
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, describe
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_run import is_small, prepare_tables
 from kelpie.cli.pipeline_summary import render
@@ -33,6 +34,19 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "ends it after the round that is under way, with tables of all that has come; a second one, at once.",
     )
     parser.set_defaults(run=run)
+    describe(
+        parser,
+        examples="""
+            kelpie pipeline stream --from landing -b kafka-1:9092 --into tables
+                the live offsets topic, and what kelpie collect writes
+            kelpie pipeline stream --from landing --into tables --once
+                what is there now
+        """,
+        statuses={
+            ExitStatus.OK: "it ended as asked",
+            ExitStatus.NOT_KNOWN: "Spark could not do it",
+        },
+    )
     parser.add_argument(
         "--from",
         dest="sources",

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, CommandParser, describe, reads
+from kelpie.cli.environment import JAVA_HOME, PYSPARK_PYTHON, SPARK_HOME
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.pipeline_run import add_run
 from kelpie.cli.pipeline_stream import add_stream
-from kelpie.cli.spark_session import FAILED, MISSING, setting
+from kelpie.cli.spark_session import MISSING, setting
 
 _ACTIONS = ("run", "stream")
 _CLIENT, _CLUSTER = "client", "cluster"
@@ -25,6 +27,19 @@ def add_submit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "What comes after -- are options of kelpie pipeline run, or of stream after that word.",
     )
     parser.set_defaults(run=submit)
+    describe(
+        parser,
+        examples="""
+            kelpie pipeline submit --master yarn --deploy-mode cluster -- --from /mnt/in --into /mnt/tables
+                on YARN, the driver too
+            kelpie pipeline submit --master spark://spark-1:7077 --print -- --from landing --into tables
+                only print the command
+        """,
+        statuses={
+            ExitStatus.OK: "done; else the exit status of spark-submit",
+            ExitStatus.NOT_KNOWN: "the cluster cannot be reached",
+        },
+    )
     parser.add_argument(
         "--master", required=True, metavar="MASTER", help="spark://HOST:7077, yarn, k8s://https://HOST:6443"
     )
@@ -46,6 +61,7 @@ def add_submit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "options", nargs="*", metavar="OPTIONS", help="after --: options of run, or of stream"
     )
+    reads(parser, SPARK_HOME, JAVA_HOME, PYSPARK_PYTHON)
 
 
 def submit(arguments: argparse.Namespace) -> int:
@@ -63,7 +79,7 @@ def submit(arguments: argparse.Namespace) -> int:
 def _checked(options: Sequence[str]) -> list[str]:
     """The arguments for the driver. Parses them now, so that a mistake is reported here and not there."""
     words = list(options) if options and options[0] in _ACTIONS else ["run", *options]
-    parser = argparse.ArgumentParser(prog="kelpie pipeline submit … --")
+    parser = CommandParser(prog="kelpie pipeline submit … --")
     actions = parser.add_subparsers(dest="action")
     add_run(actions)
     add_stream(actions)
@@ -95,7 +111,7 @@ def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
     except Unavailable as error:
         raise CommandError(str(error)) from None
     except spark_errors.ClusterFault as error:
-        raise CommandError(str(error), FAILED) from None
+        raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     python = os.environ.get("PYSPARK_PYTHON")
     if on_cluster and not arguments.archives:
         python = python or "python3"  # The path of this machine's Python means nothing there.

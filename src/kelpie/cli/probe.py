@@ -1,7 +1,4 @@
-"""kelpie probe: the way of a consumer to its next record, step by step, and the step that fails.
-
-Exit status: 0 the way is free; 1 a step fails; 64 the command was not understood.
-"""
+"""kelpie probe: the way of a consumer to its next record, step by step, and the step that fails."""
 
 import argparse
 import asyncio
@@ -11,8 +8,9 @@ import textwrap
 from dataclasses import asdict, replace
 from typing import Any
 
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.client.probe import ChapterStatus, Probe, ProbeChapter, ProbeReport, ProbeTarget
 from kelpie.consumer.config import GroupProtocol
 from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
@@ -26,13 +24,26 @@ _MARKS = {ChapterStatus.OK: "ok", ChapterStatus.FAILED: "FAILED", ChapterStatus.
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "probe",
-        help="walk a consumer's way to its next record, and say where it ends",
         description="Walks the way of a consumer, from the bootstrap address to the record it would read "
         "next, and tells each step. The group is only read, never joined: joining is tried with a scratch "
-        "group on the same partition of __consumer_offsets, which is left and deleted again. Exit status: 0 "
-        "the way is free, 1 a step fails, 64 the command was not understood.",
+        "group on the same partition of __consumer_offsets, which is left and deleted again.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie probe -b kafka-1:9092 billing
+                the way of a consumer of this group; the group is only read
+            kelpie probe -b kafka-1:9092 --topic orders --reset earliest
+                the way of a new consumer of this topic
+            kelpie probe -b kafka-1:9092 billing --no-join -v
+                without a scratch group, with every request
+        """,
+        statuses={
+            ExitStatus.OK: "the way is free",
+            ExitStatus.NO: "a step fails",
+        },
+    )
     parser.add_argument("group", nargs="?", metavar="GROUP", help="the group whose way is walked")
     option(
         parser, "--topic T", "read this topic: needed without a GROUP, or where nothing tells what it reads"
@@ -85,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
         printer.end(report)
     else:
         print(json.dumps(_as_data(report), indent=2))
-    return 0 if report.reached else 1
+    return ExitStatus.OK if report.reached else ExitStatus.NO
 
 
 def _policy(text: str) -> ResetPolicy:

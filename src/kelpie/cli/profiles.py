@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kelpie import folders
 from kelpie.cli.command import CommandError
+from kelpie.cli.suggestions import did_you_mean
 from kelpie.model.words import listed
 
 _KEYS = ("bootstrap", "command-config")
@@ -42,7 +43,9 @@ def read_profile(name: str) -> Profile:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CommandError(f"--profile {name}: {path} cannot be read: {error}") from None
     if name not in profiles:
-        raise CommandError(f"{path} has no profile {name!r}. It has: {listed(sorted(profiles)) or 'none'}.")
+        hint = did_you_mean(name, profiles)
+        known = listed(sorted(profiles)) or "none"
+        raise CommandError(f"{path} has no profile {name!r}. {hint}It has: {known}.")
     return _checked(profiles[name], f"{path}, profile {name}", path.parent)
 
 

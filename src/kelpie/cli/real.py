@@ -7,19 +7,60 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from kelpie.cli.command import USAGE, CommandError, folded, option, setting
+from kelpie.cli.command import CommandError, describe, option, reads, setting
+from kelpie.cli.environment import CACHE, JAVA_HOME, REPOSITORY, STATE
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.real import java, state
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import ClusterRefused, RealError
 from kelpie.real.releases import RELEASES
 
 _KIND_ORDER = ("zookeeper", "controller", "broker")
+_EXAMPLES = {
+    "up": """
+        kelpie real up --brokers 3
+            three brokers of the newest release
+        kelpie real up --version 0.9.0.1 --name old --config offsets.topic.num.partitions=5
+            one of the release of 2016, beside it
+    """,
+    "list": """
+        kelpie real list
+            clusters, with addresses, processes and logs of their nodes
+    """,
+    "kill": """
+        kelpie real kill 2
+            broker 2 crashes
+    """,
+    "stop": """
+        kelpie real stop 2 --name old
+            broker 2 of the cluster "old" is shut down
+    """,
+    "start": """
+        kelpie real start 2
+            broker 2 is back, with what it has on its disk
+    """,
+    "down": """
+        kelpie real down
+            end all nodes, and remove their data
+    """,
+    "tool": """
+        kelpie real tool kafka-topics --create --topic orders --partitions 3
+            a topic
+        seq 10 | kelpie real tool kafka-console-producer --topic orders
+            ten records
+        kelpie real tool kafka-consumer-groups --describe --all-groups
+            what Kafka itself says of its groups
+    """,
+}
+_STATUSES = {
+    ExitStatus.OK: "done",
+    ExitStatus.NO: "a node could not be started or ended, or a tool failed; a tool's own status is kept",
+}
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "real",
-        help="start real Kafka clusters on this machine, and break them",
         description="Starts real Kafka clusters on loopback, ends and restarts their nodes, and runs Kafka's "
         "own tools against them. The jars are fetched when a version is first used.",
     )
@@ -61,6 +102,8 @@ def _action(
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     parser.set_defaults(run=_mending(run))
+    describe(parser, examples=_EXAMPLES[name], statuses=_STATUSES)
+    reads(parser, STATE, CACHE, REPOSITORY, JAVA_HOME)
     if named:
         parser.add_argument(
             "--name", default=state.DEFAULT, help="the cluster's name; %(default)r if left out"
@@ -78,16 +121,15 @@ def _mending(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Nam
     def command(arguments: argparse.Namespace) -> int:
         try:
             return run(arguments)
-        except CommandError as error:
-            text, status = str(error), error.status
         except RealError as error:
-            text, status = str(error), USAGE if isinstance(error, ClusterRefused) else 1
+            text = str(error)
+            status = ExitStatus.USAGE if isinstance(error, ClusterRefused) else ExitStatus.NO
         except BrokenPipeError:
             raise
         except OSError as error:
             text = f"{error.strerror}: {error.filename}. KELPIE_STATE and KELPIE_CACHE choose other folders."
-            status = 1
-        raise CommandError(_wrapped(text), status)
+            status = ExitStatus.NO
+        raise CommandError(text, status)
 
     return command
 
@@ -203,14 +245,6 @@ def _describe(name: str, cluster: RealCluster) -> None:
         pid = node.process.pid if node.process and node.up else "-"
         data, log = (path.relative_to(cluster.root) for path in (node.data, node.log))
         print(f"  {node.name:<12}{'up' if node.up else 'down':<8}{pid:>8}{node.port:>8}  {data!s:<18}{log}")
-
-
-def _wrapped(text: str) -> str:
-    """Sentences fit the terminal; lines of logs stay as they are."""
-    lines = text.splitlines()
-    prose = [line for line in lines if not line.startswith("  |")]
-    logs = [line for line in lines if line.startswith("  |")]
-    return "\n".join([folded(" ".join(prose), "real"), *logs])
 
 
 def _capital(cluster: RealCluster, name: str) -> str:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from kelpie.cli.command import option
+from kelpie.cli.command import describe, option
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, export, run_repair
 from kelpie.client.nodes import Nodes
 from kelpie.repair.applying import Repair
@@ -14,12 +14,22 @@ from kelpie.repair.reassignment_plan import COMMAND
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         COMMAND,
-        help="give __consumer_offsets replicas enough to survive the loss of a broker",
         description="Plans which replicas of __consumer_offsets to add or move so that every partition "
         "survives the loss of a broker, in several racks where there are some, with leaders kept. Prints "
         "the plan, and the JSON that kafka-reassign-partitions takes; --apply does it.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie reassign-offsets-topic -b kafka-1:9092
+                the plan: three replicas of each partition
+            kelpie reassign-offsets-topic -b kafka-1:9092 --throttle 10000000 --apply
+                do it, at 10 MB a second at most
+            kelpie reassign-offsets-topic -b kafka-1:9092 --cancel --apply
+                cancel the moves that are under way
+        """,
+    )
     option(
         parser,
         "--replication N",

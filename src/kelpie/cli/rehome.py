@@ -2,7 +2,7 @@
 
 import argparse
 
-from kelpie.cli.command import option
+from kelpie.cli.command import describe, option
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
@@ -14,12 +14,22 @@ from kelpie.repair.rehome import rehome
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "rehome",
-        help="move a group, offsets and all, to a name on a healthy coordinator",
         description="A group lives on the partition of __consumer_offsets that its name hashes to. When that "
         "is lost, this finds a name on a healthy one and commits the group's offsets there, from wherever "
         "they can still be had. Prints the plan; --apply does it.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie rehome -b kafka-1:9092 billing
+                the plan
+            kelpie rehome -b kafka-1:9092 billing --as billing-b --apply
+                do it, under this name
+            kelpie rehome -b kafka-1:9092 billing --offsets-from history /mnt/broker-2/data
+                offsets of copies and of a dead broker's disk
+        """,
+    )
     parser.add_argument("group", metavar="GROUP", help="the group to move")
     option(parser, "--as NAME", "the name to move to; the first free one of GROUP-2 …", dest="new_name")
     option(

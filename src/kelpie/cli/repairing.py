@@ -9,25 +9,22 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from kelpie.cli.command import CommandError, folded, option
+from kelpie.cli.command import CommandError, describe, option, reads
 from kelpie.cli.connecting import add_connection_options, settings_from
+from kelpie.cli.environment import STATE
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.terminal import folded
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
 from kelpie.examination.memory import Recollection
+from kelpie.model.quoting import harmless
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair.applying import Repair, apply
 from kelpie.repair.picture import survey_brokers
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.rendering import (
-    printable,
-    render,
-    render_end,
-    render_failure,
-    render_refusal,
-    render_report,
-)
+from kelpie.repair.rendering import render, render_end, render_failure, render_refusal, render_report
 from kelpie.repair.shown_plans import ShownPlans, exclusive, why_not
 from kelpie.repair.undo_files import write_whole
 from kelpie.store import Store
@@ -38,6 +35,14 @@ _NOT_OF_PLAN = ("apply", "json", "plan", "run")
 
 
 def add_repair_options(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        statuses={
+            ExitStatus.OK: "the plan is printed; with --apply: it is done",
+            ExitStatus.NO: "it cannot be done now, the plan is not the one that was shown, or a step failed",
+        },
+    )
+    reads(parser, STATE)
     option(parser, "--apply", "do it, if the plan is the one that was last printed; else it is printed only")
     option(parser, "--plan ID", "with --apply: do it only if it is the plan with this id")
     option(parser, "--json", "print the plan, and what came of it, as JSON")
@@ -49,7 +54,7 @@ async def earlier_surveys(nodes: Nodes) -> Observations:
     store = Store()
     memory = Recollection.of(nodes, store, wall_clock()).settled(await survey_brokers(nodes))
     for word in store.words:
-        print(f"kelpie: {folded(printable(word), 'kelpie')}", file=sys.stderr)
+        print(folded(harmless(word), "kelpie: "), file=sys.stderr)
     return memory.rows
 
 
@@ -67,7 +72,7 @@ def export(file: str, text: str) -> None:
     try:
         write_whole(Path(file), text)
     except OSError as error:
-        raise CommandError(f"{file} cannot be written: {error.strerror}.", status=1) from None
+        raise CommandError(f"{file} cannot be written: {error.strerror}.", ExitStatus.NO) from None
 
 
 def run_repair(arguments: argparse.Namespace, make: Making, subject: str = OFFSETS_TOPIC) -> int:
@@ -79,7 +84,7 @@ def run_repair(arguments: argparse.Namespace, make: Making, subject: str = OFFSE
     try:
         return asyncio.run(_run(arguments, settings, make, subject))
     except (CannotRepair, ClientError) as error:
-        raise CommandError(folded(printable(str(error)), arguments.command), status=1) from None
+        raise CommandError(str(error), ExitStatus.NO) from None
 
 
 async def _run(arguments: argparse.Namespace, settings: Settings, make: Making, subject: str) -> int:
@@ -105,7 +110,7 @@ async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making
             print(render_end(plan))
         if plan.applicable:
             plans.keep(plan, now)
-        return 1 if plan.obstacles else 0
+        return ExitStatus.NO if plan.obstacles else ExitStatus.OK
     refusal = why_not(plan, plans.last(now), arguments.plan)
     if refusal is not None:
         plans.keep(plan, now)
@@ -114,7 +119,7 @@ async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making
         else:
             sys.stdout.flush()
             print(render_refusal(refusal), file=sys.stderr)
-        return 1
+        return ExitStatus.NO
     status = await _apply(arguments, repair)
     plans.forget()
     return status
@@ -135,7 +140,7 @@ async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:
     else:
         sys.stdout.flush()
         print(render_failure(result), file=sys.stderr)
-    return 0 if result.failure is None else 1
+    return ExitStatus.OK if result.failure is None else ExitStatus.NO
 
 
 def _print_json(data: dict[str, object]) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from kelpie.cli.command import option
+from kelpie.cli.command import describe, option
 from kelpie.cli.repairing import add_repair_options, earlier_surveys, existing, export, run_repair
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.client.nodes import Nodes
@@ -25,11 +25,21 @@ from kelpie.repair.reset_targets import (
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "reset",
-        help="set the committed offsets of a group that nobody uses",
         description="Sets the committed offsets of a group without members. What was committed before is "
         "saved in a file from which it can be put back. Prints the plan; --apply does it.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie reset -b kafka-1:9092 billing --to-datetime 2026-11-16T02:18:03
+                the plan, for the time before the incident
+            kelpie reset -b kafka-1:9092 billing --to-last-known /mnt/broker-2/data --apply
+                the newest commit that anything still holds
+            kelpie reset -b kafka-1:9092 billing --topic orders:3 --shift-by 1 --apply
+                skip one record of orders-3
+        """,
+    )
     parser.add_argument("group", metavar="GROUP")
     targets = parser.add_argument_group("where to").add_mutually_exclusive_group(required=True)
     option(

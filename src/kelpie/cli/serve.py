@@ -1,7 +1,4 @@
-"""kelpie serve: pages about a cluster for a browser, and their numbers for Prometheus.
-
-Exit status: 0 it was ended; 64 the command was not understood; 74 it cannot listen there.
-"""
+"""kelpie serve: pages about a cluster for a browser, and their numbers for Prometheus."""
 
 import argparse
 import ipaddress
@@ -9,7 +6,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 
 from kelpie.cli.amounts import seconds
-from kelpie.cli.command import CANNOT_WRITE, CommandError, option
+from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options
 from kelpie.cli.examining import (
     add_examination_options,
@@ -18,6 +15,7 @@ from kelpie.cli.examining import (
     selection_of,
     store_for,
 )
+from kelpie.cli.exit_status import ExitStatus
 
 _PORT = 8088
 _EVERY_S = 30.0
@@ -28,14 +26,24 @@ _NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "serve",
-        help="pages about a cluster for a browser, and metrics for Prometheus",
         description="Looks at a cluster again and again, and shows it at a local address: what is wrong and "
         "what to do, all groups, brokers, the offsets topic. Numbers for Prometheus are at /metrics. It "
         "changes nothing, and only this machine can reach it.",
-        epilog="Exit status: 0 it was ended with Ctrl-C; 64 the command was not understood; 74 it cannot "
-        "listen at this address.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie serve -b kafka-1:9092
+                pages at http://127.0.0.1:8088, until Ctrl-C
+            kelpie serve -b kafka-1:9092 --listen 127.0.0.1:9000 --metrics kelpie,kminion
+                at another port, with metrics under the names of two exporters
+        """,
+        statuses={
+            ExitStatus.OK: "it was ended with Ctrl-C",
+            ExitStatus.CANNOT_WRITE: "it cannot listen at this address",
+        },
+    )
     add_examination_options(parser)
     option(
         parser,
@@ -85,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
             with suppress(KeyboardInterrupt):  # That is how it ends.
                 server.run()
         except SystemExit:
-            raise CommandError(f"It cannot listen at {arguments.listen}.", CANNOT_WRITE) from None
+            raise CommandError(f"It cannot listen at {arguments.listen}.", ExitStatus.CANNOT_WRITE) from None
     return 0
 
 

@@ -9,7 +9,6 @@ from kelpie.cli.simulate_zookeeper_rebalance import add_zookeeper_rebalance
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "simulate",
-        help="run machines on a virtual clock, many times, with faults",
         description="Runs Kelpie's machines on a virtual clock, under faults that come from seeds.",
     )
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)

@@ -12,7 +12,8 @@ from typing import Any
 from kelpie.attribution.plans import PLANS
 from kelpie.attribution.simulation.scenarios import SCENARIOS
 from kelpie.attribution.simulation.trials import Trials, run_trials
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, describe
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.pictures import add_picture_option, check_pictures, write_pictures
 from kelpie.cli.share_text import share_text
 from kelpie.cli.text_table import text_table
@@ -32,6 +33,16 @@ def add_attribution(subjects: "argparse._SubParsersAction[argparse.ArgumentParse
         "and in which a mapping leaked, each with its 95 % confidence interval.",
     )
     attribution.set_defaults(run=_run)
+    describe(
+        attribution,
+        examples="""
+            kelpie simulate attribution
+                all plans in all scenarios
+            kelpie simulate attribution --plan connection --seeds 1000 --picture plans.svg
+                one plan, more runs, and a picture
+        """,
+        statuses={ExitStatus.OK: "done"},
+    )
     attribution.add_argument(
         "--plan", action="append", choices=list(PLANS), metavar="NAME", help=f"of {', '.join(PLANS)}; or all"
     )

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kelpie.cli.command import CommandError, option
+from kelpie.cli.command import CommandError, describe, option
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.pictures import add_picture_option, check_pictures, write_pictures
 from kelpie.cli.share_text import share_text
 from kelpie.cli.text_table import text_table
@@ -36,6 +37,16 @@ def add_zookeeper_rebalance(subjects: "argparse._SubParsersAction[argparse.Argum
         "partitions were read by nobody.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie simulate zookeeper-rebalance
+                groups of 2, 4 and 8 members with default settings
+            kelpie simulate zookeeper-rebalance --properties consumer.properties --members 6 --advise
+                which of these settings to change
+        """,
+        statuses={ExitStatus.OK: "done"},
+    )
     events = ", ".join(EVENTS)
     option(parser, "--members N", "sizes of the group; 2, 4 and 8 if left out", type=int, nargs="+")
     option(parser, "--threads N", "of each member, and topic; 1 if left out", type=int, default=1)

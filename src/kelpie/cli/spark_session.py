@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from kelpie.cli.amounts import duration
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, reads
+from kelpie.cli.environment import CACHE, JAVA_HOME, PYSPARK_PYTHON, REPOSITORY
+from kelpie.cli.exit_status import ExitStatus
 
 MISSING = "The pipeline needs Spark: pip install 'kelpie-kafka[pipeline]'."
-FAILED = 3
-"""The status of a command that Spark could not do."""
 _PATIENCE_S = 120.0
 _LAST_WORDS = 5
 
 
 def add_spark_options(parser: argparse.ArgumentParser) -> None:
+    reads(parser, JAVA_HOME, PYSPARK_PYTHON, CACHE, REPOSITORY)
     parser.add_argument(
         "--master",
         metavar="MASTER",
@@ -99,16 +100,18 @@ def spark_for(
         except (Unavailable, spark_errors.SeveralClusters) as error:
             raise CommandError(str(error)) from None
         except spark_errors.ClusterFault as error:
-            raise CommandError(str(error), FAILED) from None
+            raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
         except spark_errors.TABLES as error:
             if arguments.debug:
                 raise
-            raise CommandError(f"The tables in {into}: {spark_errors.brief(error)}", FAILED) from None
+            raise CommandError(
+                f"The tables in {into}: {spark_errors.brief(error)}", ExitStatus.NOT_KNOWN
+            ) from None
         except spark_errors.SPARK as error:
             if arguments.debug:
                 raise
             text = f"{spark_errors.explain(error)}{_last_words(log)} --debug shows all of it."
-            raise CommandError(text, FAILED) from None
+            raise CommandError(text, ExitStatus.NOT_KNOWN) from None
         finally:
             if spark is not None:
                 with suppress(*spark_errors.SPARK, OSError):  # It may be dead.

@@ -5,8 +5,9 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping
 
-from kelpie.cli.command import CommandError, folded, option
+from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import settings_from
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.repairing import add_repair_options, run_repair
 from kelpie.cli.text_table import text_table
 from kelpie.client.client_errors import ClientError
@@ -26,12 +27,22 @@ _HEAD = ("ID", "WHEN (UTC)", "COMMAND", "OF", "STATE")
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "undo",
-        help="list what Kelpie has changed, and take it back",
         description="Every repair writes a record before it changes anything. This lists the records of this "
         "machine's user, and takes one change back, if all is still as the repair left it. Prints the plan; "
         "--apply does it.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie undo --list
+                what was changed
+            kelpie undo 7f3a
+                the plan to take one change back
+            kelpie undo 7f3a --apply
+                do it
+        """,
+    )
     parser.add_argument("id", nargs="?", metavar="ID", help="of the change; its first letters are enough")
     option(
         parser,
@@ -51,7 +62,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         record = find(known, arguments.id)
     except CannotRepair as error:
-        raise CommandError(folded(harmless(str(error)), arguments.command), status=1) from None
+        raise CommandError(str(error), ExitStatus.NO) from None
     if not is_named:
         arguments.bootstrap_server = record.bootstrap
 
@@ -75,7 +86,7 @@ def _list(arguments: argparse.Namespace, known: list[ChangeRecord], *, is_named:
         try:
             cluster, asked = asyncio.run(_asked(arguments, known, states))
         except ClientError as error:
-            raise CommandError(folded(harmless(str(error)), arguments.command), status=1) from None
+            raise CommandError(str(error), ExitStatus.NO) from None
         known = [record for record in known if record.cluster == cluster]
         states |= asked
     if arguments.json:

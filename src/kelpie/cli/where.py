@@ -3,7 +3,8 @@
 import argparse
 from collections.abc import Sequence
 
-from kelpie.cli.command import CommandError
+from kelpie.cli.command import CommandError, describe
+from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.offsets_topic import add_topic_options, topic_of
 from kelpie.cli.text_table import text_table
 from kelpie.cluster import ClusterView
@@ -18,12 +19,26 @@ _HEAD = ("GROUP", "HASH", "PARTITION", "LEADER", "REPLICAS", "ISR", "HEALTHY")
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "where",
-        help="which partition of the offsets topic a group lives on, and who leads it",
         description="Shows hash, partition of __consumer_offsets, leader and ISR of groups. The partition is "
-        "computed, so that nobody need be asked who may be down. Exit status: 0 if all have a healthy "
-        "coordinator, 1 if one has not, 3 if no broker answered.",
+        "computed, so that nobody need be asked who may be down.",
     )
     parser.set_defaults(run=_run)
+    describe(
+        parser,
+        examples="""
+            kelpie where billing orders -b kafka-1:9092
+                where two groups live, and whether that is healthy
+            kelpie where billing --partitions 50
+                the partition alone, without asking anybody
+            kelpie where billing --describe topics.txt
+                from what kafka-topics --describe has printed
+        """,
+        statuses={
+            ExitStatus.OK: "all have a healthy coordinator, as far as was asked",
+            ExitStatus.NO: "one has not",
+            ExitStatus.NOT_KNOWN: "no broker answered",
+        },
+    )
     parser.add_argument(
         "groups", nargs="+", metavar="GROUP", help="names of groups, whether they exist or not"
     )
@@ -45,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(text_table([_HEAD, *rows]))
     else:
         print(text_table([_HEAD[:3], *(row[:3] for row in rows)]))
-    return 0 if healthy else 1
+    return ExitStatus.OK if healthy else ExitStatus.NO
 
 
 def _row(cluster: ClusterView, name: TopicPartition) -> tuple[tuple[str, ...], bool]:

@@ -1,0 +1,107 @@
+"""Scripts of `kelpie completion`, read by the shells themselves where they are installed."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kelpie.cli import main
+from kelpie.cli.catalogue import COMMANDS
+from kelpie.cli.completion import SHELLS
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One file for each shell."""
+    import contextlib
+    import io
+
+    folder = tmp_path_factory.mktemp("completion")
+    made = {}
+    for shell in SHELLS:
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            assert main(["completion", shell]) == 0
+        made[shell] = folder / f"kelpie.{shell}"
+        made[shell].write_text(text.getvalue(), encoding="utf-8")
+    return made
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_reads_the_script(shell: str, scripts: dict[str, Path]) -> None:
+    """Without complaint: help texts hold quotes, brackets, colons and signs beyond ASCII."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    done = subprocess.run(
+        [shell, "-n", scripts[shell]], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_command_is_in_the_script(shell: str, scripts: dict[str, Path]) -> None:
+    """And options of commands below commands."""
+    text = scripts[shell].read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if name not in text] == []
+    assert "bootstrap-server" in text
+    assert "no-wait" in text
+
+
+def _completed(script: Path, *words: str, folder: Path) -> list[str]:
+    """What bash offers for the last of these words."""
+    program = f"""
+    source {script}
+    COMP_WORDS=({" ".join(f"'{word}'" for word in words)})
+    COMP_CWORD={len(words) - 1}
+    COMP_LINE="{" ".join(words)}"
+    COMP_POINT=${{#COMP_LINE}}
+    compopt() {{ :; }}
+    $(complete -p kelpie | sed 's/.*-F \\([^ ]*\\) .*/\\1/') kelpie '{words[-1]}' '{words[-2]}'
+    printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "--norc", "-c", program], capture_output=True, text=True, timeout=60, check=False, cwd=folder
+    )
+    assert done.stderr == ""
+    return sorted(word.rstrip() for word in done.stdout.splitlines() if word.strip())
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["kelpie", "gr"], ["groups"]),
+        (["kelpie", "re"], ["real", "reassign-offsets-topic", "rehome", "reset"]),
+        (["kelpie", "doctor", "--ev"], ["--evidence"]),
+        (["kelpie", "groups", "--sort", "lag-"], ["lag-per-min", "lag-time"]),
+        (["kelpie", "lab", "r"], ["run"]),
+        (["kelpie", "lab", "run", "slow"], ["slow-poll"]),
+        (["kelpie", "explain", "KLP40"], [f"KLP40{number}" for number in range(1, 8)]),
+        (["kelpie", "doctor", "--evidence", "inc"], ["incident"]),
+        (["kelpie", "completion", "f"], ["fish"]),
+    ],
+)
+def test_bash_completes(
+    words: list[str], offered: list[str], scripts: dict[str, Path], tmp_path: Path
+) -> None:
+    """Commands, options, their words, folders."""
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    (tmp_path / "incident").mkdir()
+    assert _completed(scripts["bash"], *words, folder=tmp_path) == offered
+
+
+def test_fish_completes(scripts: dict[str, Path], tmp_path: Path) -> None:
+    """Fish tells without a terminal what it would offer."""
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    program = f"source {scripts['fish']}; complete -C 'kelpie gr'; complete -C 'kelpie lab run slow'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["groups", "slow-poll"]
