@@ -26,7 +26,7 @@ def test_without_a_code_all_are_listed(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_what_does_not_exist_is_told_with_what_does(capsys: pytest.CaptureFixture[str]) -> None:
     """A digit is soon mistyped."""
-    assert main(["explain", "KLP109"]) == 64
-    assert "There is no finding 'KLP109'. Did you mean KLP107, KLP106 or KLP105?" in capsys.readouterr().err
+    assert main(["explain", "KLP198"]) == 64
+    assert "There is no finding 'KLP198'. Did you mean KLP201, KLP202 or KLP203?" in capsys.readouterr().err
     assert main(["explain", "rebalance-strom"]) == 64
     assert "Did you mean rebalance-storm" in capsys.readouterr().err
