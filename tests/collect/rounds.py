@@ -16,7 +16,7 @@ LIMIT_S = 60.0
 
 
 def settings_of(bootstrap: str) -> Settings:
-    return Settings.of(bootstrap, request_timeout_s=5.0, connect_timeout_s=2.0)
+    return Settings.of(bootstrap, request_timeout_s=30.0, connect_timeout_s=30.0)
 
 
 def collect(

@@ -10,7 +10,7 @@ from kelpie.wire.api.heartbeat import HeartbeatRequest
 from kelpie.wire.framing import RequestHeader, decode_response, encode_request
 from kelpie.wire.schema import declaration_of
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 def heartbeat(group: str) -> HeartbeatRequest:

@@ -51,7 +51,7 @@ def _coordinator(client: Client, group: str, wait_until: WaitUntil) -> int:
         found[:] = [client.ask(FindCoordinatorRequest(key=group))]
         return bool(found[0].error_code == 0)
 
-    wait_until(look, limit_s=10)
+    wait_until(look)
     node: int = found[0].node_id
     return node
 
@@ -130,7 +130,7 @@ def test_an_isr_shrinks_and_grows_again(
     leader = _topic(clients[1], "orders").partitions[0].leader_id
     with cluster.shrink_isr("orders", 0, [leader]):
         assert _topic(clients[1], "orders").partitions[0].isr_nodes == [leader]
-    wait_until(lambda: len(_topic(clients[1], "orders").partitions[0].isr_nodes) == 3, limit_s=10)
+    wait_until(lambda: len(_topic(clients[1], "orders").partitions[0].isr_nodes) == 3)
 
 
 def test_a_lost_broker_hands_over_what_it_led(
@@ -142,7 +142,7 @@ def test_a_lost_broker_hands_over_what_it_led(
         return any(own.leader_id == node for own in _topic(clients[asked], "orders").partitions)
 
     cluster.kill(2)
-    wait_until(lambda: not leads(1, 2), limit_s=10)
+    wait_until(lambda: not leads(1, 2))
     assert leads(1, 3)
     cluster.stop(3)
     assert not leads(1, 3)
@@ -153,14 +153,10 @@ def test_a_lost_broker_hands_over_what_it_led(
     with Client(cluster, isolated - 1) as cut_off, Client(cluster, other - 1) as neighbour:
         with cluster.isolate(isolated):
             wait_until(
-                lambda: isolated not in [own.leader_id for own in _topic(neighbour, "orders").partitions],
-                limit_s=10,
+                lambda: isolated not in [own.leader_id for own in _topic(neighbour, "orders").partitions]
             )
             assert isolated in [own.leader_id for own in _topic(cut_off, "orders").partitions]
-        wait_until(
-            lambda: isolated not in [own.leader_id for own in _topic(cut_off, "orders").partitions],
-            limit_s=10,
-        )
+        wait_until(lambda: isolated not in [own.leader_id for own in _topic(cut_off, "orders").partitions])
 
 
 def test_a_coordinator_that_loads_slowly_says_that_it_loads(
@@ -175,7 +171,7 @@ def test_a_coordinator_that_loads_slowly_says_that_it_loads(
     node = _coordinator(clients[survivor], "g", wait_until)
     assert _commit(clients[node], "g", 8) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert fault.hits == 1
-    wait_until(lambda: _offset(clients[node], "g") == 7, limit_s=10)
+    wait_until(lambda: _offset(clients[node], "g") == 7)
     fault.lift()
 
 

@@ -252,11 +252,11 @@ def test_waiting_for_a_group() -> None:
         client.send(
             SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id, assignments=[])
         )
-        assert cluster.wait_for_group("g", members=1, limit_s=5)["members"] == 1
+        assert cluster.wait_for_group("g", members=1)["members"] == 1
 
 
 def _wait_for_coordinator(client: Client, group: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while client.ask(FindCoordinatorRequest(key=group)).error_code:
         assert time.monotonic() < deadline
 

@@ -91,7 +91,7 @@ def test_a_filter_matches(
     fault = cluster.observe(**wanted)
     client.send(message, version)
     if matches:
-        fault.wait(limit_s=5)
+        fault.wait()
         (seen,) = fault.requests
         assert (seen.node_id, seen.header.client_id, seen.request) == (1, "test", message)
     else:
@@ -130,7 +130,7 @@ def test_lifting_a_delay_lets_its_requests_go(cluster: SyncStubCluster, client: 
     """Also those that would have been held for ever."""
     fault = cluster.delay(None, api="Heartbeat", count=1)
     client.send(heartbeat("g"))
-    fault.wait(limit_s=5)
+    fault.wait()
     assert client.says_nothing()
     assert not cluster.stub.handled
     fault.lift()
@@ -205,7 +205,7 @@ def test_waiting_ends_with_the_hit(cluster: SyncStubCluster, client: Client) -> 
     fault = cluster.observe(api="Heartbeat")
     for _ in range(3):
         client.ask(heartbeat("g"))
-    fault.wait(hits=3, limit_s=5)
+    fault.wait(hits=3)
     assert fault.hits == 3
 
 
@@ -232,7 +232,7 @@ def test_a_stall_ends_by_itself(cluster: SyncStubCluster, client: Client, wait_u
     began = time.monotonic()
     assert client.ask(heartbeat("g")).error_code == 0
     assert time.monotonic() - began >= 0.09
-    wait_until(lambda: not stall.active, limit_s=5)
+    wait_until(lambda: not stall.active)
     stall.lift()
 
 
@@ -294,7 +294,7 @@ def test_a_killed_broker_refuses_connections_until_it_is_started(cluster: SyncSt
         cluster.start(2)
     with cluster.kill(2):
         assert not cluster.is_alive(2)
-    cluster.wait_until(lambda state: state["brokers"][1]["alive"], limit_s=5)
+    cluster.wait_until(lambda state: state["brokers"][1]["alive"])
     with Client(cluster, node=1) as client:
         assert client.is_served()
 

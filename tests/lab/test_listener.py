@@ -166,7 +166,7 @@ def test_what_cannot_be_understood_closes_the_connection(
         assert bystander.is_served()
     assert not [record for record in caplog.records if record.levelno > logging.INFO]
     if sent is not HOSTILE["garbage"] and sent is not HOSTILE["TLS hello"]:
-        wait_until(lambda: any("closes the connection" in line for line in caplog.messages), limit_s=5)
+        wait_until(lambda: any("closes the connection" in line for line in caplog.messages))
 
 
 def test_half_a_frame_holds_up_nobody_else(cluster: SyncStubCluster) -> None:
@@ -187,10 +187,10 @@ def test_a_connection_reset_while_its_request_waits_is_forgotten(
     with Client(cluster) as waker:
         client = Client(cluster)
         client.send(heartbeat("slow"))
-        wait_until(lambda: cluster.stub.parked, limit_s=5)
+        wait_until(lambda: cluster.stub.parked)
         client.socket.setsockopt(1, 13, struct.pack("ii", 1, 0))  # SO_LINGER: close with a reset
         client.socket.close()
-        wait_until(lambda: 'connections{node="1"} 1' in cluster.metrics(), limit_s=5)
+        wait_until(lambda: 'connections{node="1"} 1' in cluster.metrics())
         assert waker.ask(heartbeat("wake")).error_code == 0
         assert waker.is_served()
 

@@ -61,7 +61,7 @@ def with_nodes(cluster: Any, work: Callable[[Nodes], Awaitable[T]]) -> T:
 
     async def limited() -> T:
         async with asyncio.timeout(LIMIT_S):
-            settings = Settings.of(cluster.bootstrap_servers, request_timeout_s=5.0, connect_timeout_s=2.0)
+            settings = Settings.of(cluster.bootstrap_servers, request_timeout_s=30.0, connect_timeout_s=30.0)
             memory = _MEMORIES.setdefault(cluster, Memory())
             async with await Nodes.open(settings, memory=memory) as nodes:
                 return await work(nodes)
