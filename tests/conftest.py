@@ -49,7 +49,7 @@ _SHARED = (
         "tests/pipeline/transforms/",
         "tests/lab/spark_kafka/",
     ),
-    ("tests/lab/clients/", "tests/lab/java/"),
+    ("tests/lab/clients/", "tests/lab/java/", "tests/real/test_killed_broker.py"),
     (
         "tests/lab/personas/",
         "tests/cli/test_consume.py",
@@ -105,13 +105,23 @@ def _order(items: Sequence[pytest.Item]) -> tuple[int, bool, bool, int]:
     return place, not is_real, not is_random, -len(items)
 
 
+_KILLING = ("/test_failover.py", "/test_killed_broker.py")
+
+
+def _within_group(item: pytest.Item) -> bool:
+    """Tests that kill brokers of a shared cluster come first: a broker that starts again reads the logs of
+    all topics, and every test makes some.
+    """
+    return not item.nodeid.partition("::")[0].endswith(_KILLING)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         groups.setdefault(_group(item.nodeid), []).append(item)
     in_order = sorted(groups.values(), key=_order)
-    items[:] = chain.from_iterable(in_order)
+    items[:] = chain.from_iterable(sorted(group, key=_within_group) for group in in_order)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -235,6 +245,10 @@ def spark(
 
     folder = tmp_path_factory.mktemp("spark")
     settings = {
+        # Of Delta, for MERGE; a tenth of the time in which Spark plans the queries of tests.
+        "spark.sql.optimizer.excludedRules": (
+            "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric"
+        ),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
