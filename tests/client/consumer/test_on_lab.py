@@ -24,7 +24,7 @@ QUICK: dict[str, Any] = {
     "auto_offset_reset": "earliest",
     "fetch_max_wait_ms": 50,
     "heartbeat_interval_ms": 50,
-    "session_timeout_ms": 10_000,
+    "session_timeout_ms": 30_000,
     "retry_backoff_ms": 20,
     "retry_backoff_max_ms": 100,
 }

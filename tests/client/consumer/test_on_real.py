@@ -27,7 +27,7 @@ QUICK: dict[str, Any] = {
     "auto_offset_reset": "earliest",
     "fetch_max_wait_ms": 50,
     "heartbeat_interval_ms": 100,
-    "session_timeout_ms": 6_000,
+    "session_timeout_ms": 20_000,
     "max_poll_interval_ms": 20_000,
 }
 
@@ -117,7 +117,7 @@ def test_two_of_ours_and_one_of_librdkafka_share_a_group(
 ) -> None:
     """Whoever leads, all come to the same; and what one leaves, the others take over, where it stood."""
     if "group.protocol" not in theirs:
-        theirs |= {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 100}
+        theirs |= {"session.timeout.ms": 20_000, "heartbeat.interval.ms": 100}
     settings = _settings(real_kafka())
 
     async def play() -> None:

@@ -36,7 +36,7 @@ class Clients:
             "enable.auto.commit": False,
             "fetch.max.wait.ms": 50,
             "heartbeat.interval.ms": 100,
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": 30_000,
         }
         if group is not None:
             config["group.id"] = group

@@ -9,7 +9,7 @@ from kelpie.wire.framing import RequestHeader, decode_response, encode_request
 from kelpie.wire.schema import declaration_of
 from tests.lab.personas.transcript import Transcript
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,11 @@ def test_librdkafka_produces_consumes_and_commits(cluster: Cluster, topic: str) 
     producer = Producer(librdkafka(cluster))
     for value in VALUES:
         producer.produce(topic, value, key=b"k")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     settings = librdkafka(
         cluster,
         **{"group.id": cluster.group, "auto.offset.reset": "earliest", "enable.auto.commit": False},
-        **{"session.timeout.ms": 6000, "heartbeat.interval.ms": 500},
+        **{"session.timeout.ms": 30_000, "heartbeat.interval.ms": 500},
     )
     first = Consumer(settings)
     first.subscribe([topic])
@@ -65,7 +65,7 @@ def test_librdkafka_produces_consumes_and_commits(cluster: Cluster, topic: str) 
     second = Consumer(settings)
     second.subscribe([topic])
     assert [message.value() for message in read(second, cluster, 1)] == [b"c"]
-    (committed,) = second.committed([TopicPartition(topic, 0)], timeout=20)
+    (committed,) = second.committed([TopicPartition(topic, 0)], timeout=60)
     assert committed.offset == 2
     second.close()
 
@@ -76,7 +76,7 @@ def test_librdkafka_shares_partitions_between_two_members(cluster: Cluster, topi
     settings = librdkafka(
         cluster,
         **{"group.id": cluster.group, "auto.offset.reset": "earliest", "enable.auto.commit": False},
-        **{"session.timeout.ms": 6000, "heartbeat.interval.ms": 300},
+        **{"session.timeout.ms": 30_000, "heartbeat.interval.ms": 300},
     )
     members = [Consumer(settings), Consumer(settings)]
     try:
@@ -107,15 +107,15 @@ def test_kafka_python_produces_consumes_and_commits(cluster: Cluster, topic: str
     }
     with closing(KafkaProducer(**common)) as producer:
         for value in VALUES:
-            producer.send(topic, value, partition=0).get(timeout=20)
+            producer.send(topic, value, partition=0).get(timeout=60)
     place = PythonPartition(topic, 0)
     consumer = {
         **common,
         "group_id": cluster.group,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
-        "consumer_timeout_ms": 20_000,
-        "session_timeout_ms": 6000,
+        "consumer_timeout_ms": 60_000,
+        "session_timeout_ms": 30_000,
     }
     with closing(KafkaConsumer(topic, **consumer)) as first:
         assert [next(first).value for _ in VALUES] == VALUES
