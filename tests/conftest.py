@@ -5,6 +5,7 @@ What is missing on a machine skips the test with one line that says so; KELPIE_R
 
 import gc
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -108,11 +109,16 @@ def _order(items: Sequence[pytest.Item]) -> tuple[int, bool, bool, int]:
 _KILLING = ("/test_failover.py", "/test_killed_broker.py")
 
 
-def _within_group(item: pytest.Item) -> bool:
+_RELEASE = re.compile(r"\b(0\.[89]|2\.8|3\.9|4\.3)\b")
+
+
+def _within_group(item: pytest.Item) -> tuple[bool, str]:
     """Tests that kill brokers of a shared cluster come first: a broker that starts again reads the logs of
-    all topics, and every test makes some.
+    all topics, and every test makes some. Then one release after the other, so that few clusters are open.
     """
-    return not item.nodeid.partition("::")[0].endswith(_KILLING)
+    file, _, test = item.nodeid.partition("::")
+    release = _RELEASE.search(test.partition("[")[2])
+    return not file.endswith(_KILLING), release[1] if release and _group(file) in _FIRST else "4.3"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -134,14 +140,22 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 _ON_REAL = pytest.StashKey[set[str]]()
 """The groups with tests on real Kafka or ZooKeeper."""
 _POOL = pytest.StashKey[Pool]()
+_IDLE_S = 45.0
+"""What the JVMs of a cluster take in so long a time, another start takes, too."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Those tests run first. After them, idle servers would take a tenth of a core from the others."""
+    """Those tests run first. After them, idle servers would take a tenth of a core from the others. A cluster
+    that has been idle for long is closed; between two files, since fixtures of a file may hold it.
+    """
     pool = item.session.stash.get(_POOL, None)
-    if pool and nextitem and _group(nextitem.nodeid) not in item.session.stash[_ON_REAL]:
+    if not pool or not nextitem:
+        return
+    if _group(nextitem.nodeid) not in item.session.stash[_ON_REAL]:
         pool.close()
+    elif nextitem.path != item.path:
+        pool.close_idle(_IDLE_S)
 
 
 def _missing(what: str) -> NoReturn:
@@ -166,7 +180,7 @@ def available() -> Callable[[], AbstractContextManager[None]]:
 
 @pytest.fixture(scope="session")
 def _pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
-    pool = request.session.stash[_POOL] = Pool(often=["4.3.1", "0.9.0.1"])
+    pool = request.session.stash[_POOL] = Pool(often=["4.3.1", "0.9.0.1", "0.8.2.2"])
     yield pool
     pool.close()
 

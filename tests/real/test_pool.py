@@ -63,6 +63,21 @@ def test_a_cluster_of_several_brokers_makes_room_for_the_next_one(clusters: Pool
     assert clusters.shared("4.3.1", 3) is not large
 
 
+def test_a_cluster_that_nobody_asks_for_is_closed(clusters: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle JVM takes a twentieth of a core; after a while that is more than another start."""
+    seconds = [0.0]
+    monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    old: Any = clusters.shared("0.9.0.1")
+    used: Any = clusters.shared("2.8.2")
+    seconds[0] = 10.0
+    clusters.shared("2.8.2")
+    seconds[0] = 40.0
+    clusters.close_idle(40.0)
+    assert (old.is_open, used.is_open) == (False, True)
+    again: Any = clusters.shared("0.9.0.1")
+    assert (again is not old, again.is_open) == (True, True)
+
+
 def test_classes_are_archived_for_releases_that_are_started_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive takes as long as some starts, which one cluster alone would never save."""
     monkeypatch.setattr(pool, "RealCluster", Pretended)

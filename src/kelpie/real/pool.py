@@ -1,3 +1,4 @@
+import time
 from collections.abc import Collection, Mapping
 
 from kelpie.real.cluster import RealCluster
@@ -17,6 +18,8 @@ class Pool:
     def __init__(self, often: Collection[str] = ()) -> None:
         self._often = often
         self._shared: dict[tuple[object, ...], RealCluster] = {}
+        self._asked: dict[tuple[object, ...], float] = {}
+        """When each of them was last asked for."""
         self._fresh: list[RealCluster] = []
         self._zookeeper: RealZooKeeper | None = None
         self._missing: dict[str, Unavailable] = {}
@@ -24,6 +27,7 @@ class Pool:
     def shared(self, version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
         """For tests that leave a cluster as whole as they found it. A broken one is replaced."""
         key = (version, brokers, *sorted((name, str(value)) for name, value in config.items()))
+        self._asked[key] = time.monotonic()
         cluster = self._shared.get(key)
         if cluster is not None and all(node.up for node in cluster.nodes.values()):
             return cluster
@@ -46,6 +50,12 @@ class Pool:
             self._close_zookeeper()
             server = self._zookeeper = RealZooKeeper().open()
         return server
+
+    def close_idle(self, idle_s: float) -> None:
+        """Closes shared clusters that nobody has asked for in so many seconds."""
+        asked_by = time.monotonic() - idle_s
+        for key in [key for key in self._shared if self._asked[key] <= asked_by]:
+            self._shared.pop(key).close()
 
     def close_fresh(self) -> None:
         while self._fresh:

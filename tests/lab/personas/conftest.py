@@ -25,7 +25,7 @@ def labs() -> Iterator[dict[str, SyncCluster]]:
 
 
 @pytest.fixture(scope="session")
-def warm() -> set[tuple[str, str]]:
+def warm() -> set[RealCluster | SyncCluster]:
     """The clusters that are known to be ready."""
     return set()
 
@@ -41,7 +41,7 @@ def cluster(
     request: pytest.FixtureRequest,
     real_kafka: Callable[..., RealCluster],
     labs: dict[str, SyncCluster],
-    warm: set[tuple[str, str]],
+    warm: set[RealCluster | SyncCluster],
     said: dict[str, tuple[str, list[str]]],
 ) -> Iterator[Cluster]:
     """One broker, shared by all tests of a persona. At the end, what it said is held against its twin."""
@@ -63,9 +63,9 @@ def cluster(
     test = f"{request.node.parent.name}::{request.node.name}".replace(f"-{kind}", "")
     group = re.sub(r"\W+", "-", request.node.name.replace(f"-{kind}", "")).strip("-")
     cluster = Cluster(persona, kind, brokers, group, newest(persona))
-    if (persona, kind) not in warm:
+    if brokers not in warm:
         cluster.warm_up()
-        warm.add((persona, kind))
+        warm.add(brokers)
     yield cluster
     cluster.close()
     compare(said, test, kind, cluster.transcript.lines)
