@@ -228,8 +228,8 @@ def test_a_stalled_connection_is_neither_read_nor_written(cluster: SyncStubClust
 
 def test_a_stall_ends_by_itself(cluster: SyncStubCluster, client: Client, wait_until: WaitUntil) -> None:
     """After its duration, and lifting it then is harmless."""
-    stall = cluster.stall(duration_s=0.1)
     began = time.monotonic()
+    stall = cluster.stall(duration_s=0.1)
     assert client.ask(heartbeat("g")).error_code == 0
     assert time.monotonic() - began >= 0.09
     wait_until(lambda: not stall.active)
