@@ -159,3 +159,32 @@ def test_the_truth_names_the_groups_that_the_disks_name() -> None:
         line.split()[0] for line in (truth(NEW) / "groups.txt").read_text().splitlines() if line[0] != "#"
     }
     assert set(read_evidence([unpacked(NEW) / "segments"]).known_groups) == named
+
+
+def _other(record_type: int, group: str, *more: str) -> bytes:
+    """The key of a record of a share or Streams group: its type, the group, and perhaps a member."""
+    parts = (len(text.encode()).to_bytes(2) + text.encode() for text in (group, *more))
+    return record_type.to_bytes(2) + b"".join(parts)
+
+
+def test_share_and_streams_groups_on_disk_are_named_with_their_kind(tmp_path: Path) -> None:
+    """Kafka 4.1 to 4.3: their records are not read further, and nothing is called unreadable for them."""
+    epoch, member = b"\x00\x00\x00\x00\x00\x03\x00", b"\x00\x00\x01"
+    rows = [
+        (_other(11, "share-app"), epoch),
+        (_other(10, "share-app", "m-1"), member),
+        (_other(17, "streams-app"), epoch),
+        (_other(19, "streams-app", "m-2"), member),
+        (_other(11, "gone"), epoch),
+        (_other(11, "gone"), None),
+        commit("billing", 7),
+    ]
+    _disk(tmp_path, batch(rows), "anything.bin")
+    seen = read_evidence([tmp_path])
+    assert seen.unasked == []
+    assert {row.group: (row.kind, row.state) for row in seen.states} == {
+        "share-app": ("share", "Unknown"),
+        "streams-app": ("streams", "Unknown"),
+    }
+    assert {"share-app", "streams-app", "billing"} <= seen.known_groups.keys()
+    assert [row.group for row in seen.removals] == ["gone"]

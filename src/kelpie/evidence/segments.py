@@ -20,7 +20,17 @@ from kelpie.evidence.files import EvidenceFile
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import plausible
-from kelpie.observations import OFFSETS_TOPIC, BrokerView, Commit, Generation, LogEnds, Observations, Unasked
+from kelpie.observations import (
+    OFFSETS_TOPIC,
+    BrokerView,
+    Commit,
+    Generation,
+    GroupState,
+    LogEnds,
+    Observations,
+    Unasked,
+)
+from kelpie.observations.groups import UNTOLD
 from kelpie.observations.offsets_topic import OffsetsPartition, Placed, add_row
 from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import OtherKey, decode_key
@@ -149,6 +159,9 @@ def _read_offsets_partition(
                 if isinstance(placed.row, Commit) and placed.row.at is not None:
                     last_written = max(last_written, placed.row.at)
             read.append(segment)
+        for group, (kind, source) in partition.other_groups.items():
+            observations.known_groups.setdefault(group, source)
+            observations.states.append(GroupState(group, UNTOLD, kind, source=source))
         if partition.next_offset is not None and name.partition >= 0:
             observations.ends.append(_ends(name, replica, partition.next_offset, last_written))
 
@@ -242,7 +255,7 @@ def _holds_offsets(head: bytes) -> bool:
         keys = [decode_key(record.key) for record in islice(batch.records(), 10)] if batch is not None else []
     except Malformed:
         return False
-    return bool(keys) and not any(isinstance(key, OtherKey) for _, key in keys)
+    return bool(keys) and not any(isinstance(key, OtherKey) and not key.group_id for _, key in keys)
 
 
 def _broker_of(file: EvidenceFile, disks: Mapping[str, int]) -> int | None:

@@ -12,6 +12,8 @@ CONSUMER = "consumer"
 SHARE = "share"
 STREAMS = "streams"
 OTHER_KINDS = (SHARE, STREAMS)
+UNTOLD = "Unknown"
+"""The state of a group of which it is known that there is one, and no more; Kafka's own word."""
 """Kinds of groups since Kafka 4.1. Brokers that only list them do not tell their members."""
 CONNECT = "connect"
 """The protocol type of the workers of Kafka Connect: their assignments are connectors and tasks."""

@@ -22,12 +22,12 @@ from kelpie.observations.cluster import Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import add, kind_of
 from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord, topic_id_text
-from kelpie.observations.groups import Generation, GroupRemoved, Member
+from kelpie.observations.groups import SHARE, STREAMS, Generation, GroupRemoved, Member
 from kelpie.observations.open_transactions import OpenTransactions, Place
 from kelpie.observations.positions import NO_OFFSET, Commit, PendingCommit
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_subscription, partitions_in
 from kelpie.wire.malformed import Malformed
-from kelpie.wire.offsets_topic import RecordType, decode_key, decode_value
+from kelpie.wire.offsets_topic import OtherKey, RecordType, decode_key, decode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitValue
 from kelpie.wire.offsets_topic.plain_commit import PlainCommit, read_plain_commit
@@ -40,6 +40,21 @@ Partitions = tuple[TopicPartition, ...]
 
 _COMMITS = (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
 _LARGEST_INFLATED = 256 * 1024 * 1024
+
+
+_EPOCHS_OF_OTHERS = (RecordType.SHARE_GROUP_METADATA, RecordType.STREAMS_GROUP_METADATA)
+_OTHER_KINDS: dict[int, str] = {
+    record_type.value: kind
+    for record_type in RecordType
+    for name, kind in (("SHARE_GROUP_", SHARE), ("STREAMS_GROUP_", STREAMS))
+    if record_type.name.startswith(name)
+}
+
+
+class OtherGroup(NamedTuple):
+    kind: str
+    """SHARE or STREAMS."""
+    source: str
 
 
 class Placed(NamedTuple):
@@ -66,6 +81,8 @@ class OffsetsPartition:
         self._newest: Instant | None = None
         self._id_texts = {NO_UUID: ""}
         """Ids of topics as text: most commits have one of a few."""
+        self.other_groups: dict[str, OtherGroup] = {}
+        """Share groups and groups of the Streams protocol that have records here; no more is read of them."""
         self.next_offset: int | None = None
         """Behind the last batch that was read."""
 
@@ -153,7 +170,21 @@ class OffsetsPartition:
             if value is None:
                 return GroupRemoved(key.group, at, where)
             return _generation(key.group, value, at, where)
+        if isinstance(key, OtherKey):
+            return self._other_group(key, value, at, where)
         return self._epochs.record(OffsetsRecord(record_type, key, value, record.offset, at, where))
+
+    def _other_group(self, key: OtherKey, value: Any, at: Instant | None, where: str) -> GroupRemoved | None:
+        """The group is gone when the record of its epoch is removed."""
+        kind = _OTHER_KINDS.get(key.record_type, "")
+        if not kind or not key.group_id:
+            return None
+        if value is not None:
+            self.other_groups.setdefault(key.group_id, OtherGroup(kind, where))
+        elif key.record_type in _EPOCHS_OF_OTHERS:
+            self.other_groups.pop(key.group_id, None)
+            return GroupRemoved(key.group_id, at, where)
+        return None
 
     def _time(self, record: Record, value: Any) -> Instant | None:
         if isinstance(value, OffsetCommitValue):

@@ -7,11 +7,9 @@ from datetime import UTC, datetime
 
 from kelpie.model.time import Instant
 from kelpie.observations import GroupState, Observations, ZooKeeperGroup
-from kelpie.observations.groups import OTHER_KINDS
+from kelpie.observations.groups import OTHER_KINDS, UNTOLD
 from kelpie.observations.zookeeper_groups import StoredOffset
 
-UNTOLD = "Unknown"
-"""The state of a group that an output names without its state; Kafka's own word."""
 _MOMENT = re.compile(r"\b(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?) ?(?:UTC|Z)\b")
 _IN_NAME = re.compile(r"(?i)group[-_.= ]+")
 _OF_OTHER_GROUPS = re.compile(r"(?i)(share|streams)[-_. ]?groups?")

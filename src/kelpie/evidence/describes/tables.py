@@ -23,10 +23,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from kelpie.evidence.describes.output import UNTOLD, Context
+from kelpie.evidence.describes.output import Context
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed, GroupState, Listing, LogEnds, Member
-from kelpie.observations.groups import CLASSIC, CONSUMER, SHARE, STREAMS, SharePosition
+from kelpie.observations.groups import CLASSIC, CONSUMER, SHARE, STREAMS, UNTOLD, SharePosition
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.observations.zookeeper_groups import StoredOffset
 

@@ -14,9 +14,10 @@ import re
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.describes.output import UNTOLD, Context
+from kelpie.evidence.describes.output import Context
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import CoordinatorAnswer, GroupRemoved, GroupState, Unasked
+from kelpie.observations.groups import UNTOLD
 
 _FAILED = re.compile(
     r"^\s*(?:Error: )?(?:Error while e|E)xecuting (?:consumer|share|streams) group command"
