@@ -2,12 +2,15 @@
 
 An archive may come from anyone, so nothing in it is trusted. Its members are written into a temporary folder
 under numbers, without links and devices. A budget limits what all archives together may yield, whatever their
-headers say.
+headers say: every member counts, also folders and links, and every byte that comes out of a stream, also
+headers, padding and what is skipped. What a tar archive says about its members is not kept.
 """
 
 import bz2
 import gzip
 import lzma
+import os
+import re
 import tarfile
 import zipfile
 import zlib
@@ -23,7 +26,13 @@ from kelpie.observations import Unasked
 
 _PIECE = 1 << 20
 _LARGEST_TAR_HEADER = 1 << 20
+_LARGEST_ZIP_DIRECTORY = 1 << 25
 _TAR_MAGIC_AT = 257
+_LONG_NUMBER = re.compile(rb"\d{400}")
+_LONGEST_NAME = 1000
+_MOST_GLOBAL_HEADERS = 1000
+_SHOWN_LINKS = 20
+_ZIP_END, _ZIP_END_SIZE, _LONGEST_ZIP_COMMENT = b"PK\x05\x06", 22, 1 << 16
 _EXTENDED_HEADERS = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -75,10 +84,16 @@ class Budget:
 
     bytes_left: int = 4 * 1024**3
     files_left: int = 100_000
+    """Members of any kind."""
 
     def take(self, size: int) -> None:
         self.bytes_left -= size
         if self.bytes_left < 0:
+            raise Exhausted("what archives hold is larger than is unpacked")
+
+    def check(self, size: int) -> None:
+        """Before something is unpacked that says how large it is."""
+        if size > self.bytes_left:
             raise Exhausted("what archives hold is larger than is unpacked")
 
     def take_file(self) -> None:
@@ -146,6 +161,33 @@ def _compressed(
     yield Packed(name if inside == name else inside, kept, kept.stat().st_size, None)
 
 
+class _Counted:
+    """A stream whose bytes count, whoever reads them for whatever."""
+
+    def __init__(self, stream: IO[bytes], budget: Budget) -> None:
+        self._stream, self._budget = stream, budget
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._stream.read(size)
+        self._budget.take(len(piece))
+        return piece
+
+
+class _Replayed:
+    """A stream of which one piece was read already."""
+
+    def __init__(self, piece: bytes, stream: Any) -> None:
+        self._piece: bytes | None = piece
+        self._stream = stream
+
+    def read(self, size: int | None = None) -> bytes:
+        piece, self._piece = self._piece, None
+        return bytes(self._stream.read(size)) if piece is None else piece
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class _Member(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
@@ -154,36 +196,77 @@ class _Member(tarfile.TarInfo):
             raise _BadHeader(f"a header of {member.size} bytes")  # It would be read into memory as a whole.
         return member
 
+    def _proc_pax(self, archive: Any) -> Any:
+        """Up to Python 3.11.9, tarfile takes hours for a header of many digits (CVE-2024-6232)."""
+        stream = archive.fileobj
+        header = stream.read(self._block(self.size))  # type: ignore[attr-defined]
+        if _LONG_NUMBER.search(header):
+            raise _BadHeader("a number of hundreds of digits in a header")
+        archive.fileobj = _Replayed(header, stream)
+        try:
+            return super()._proc_pax(archive)  # type: ignore[misc]
+        finally:
+            archive.fileobj = stream
+            if len(archive.pax_headers) > _MOST_GLOBAL_HEADERS:
+                raise _BadHeader("more headers for all members than any tar program writes")
+
 
 def _tar(stream: IO[bytes], name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
-    with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member, errors="replace") as archive:
-        for member in archive:
-            if not member.isreg() and not member.isdir():
-                inside = _joined(name, member.name)
-                kind = "link" if member.issym() or member.islnk() else "device or pipe"
-                yield Unasked(
-                    "file", inside, f"It is a {kind} in an archive, and is not read.", source=inside
-                )
-            if member.isreg():
-                content = archive.extractfile(member)
-                if content is not None:
-                    kept = _keep(content, folder, budget)
-                    modified = plausible(int(member.mtime * 1000)) if 0 < member.mtime < 2**40 else None
-                    yield Packed(_joined(name, member.name), kept, kept.stat().st_size, modified)
+    links = 0
+    counted: Any = _Counted(stream, budget)
+    with tarfile.open(fileobj=counted, mode="r|", tarinfo=_Member, errors="replace") as archive:
+        while (member := archive.next()) is not None:
+            archive.members.clear()  # type: ignore[attr-defined]  # Otherwise it keeps all it has seen.
+            content = archive.extractfile(member) if member.isreg() else None
+            if content is not None:
+                budget.check(member.size)
+                # Holes of a sparse file are not in the stream.
+                kept = _keep(content, folder, budget, is_counted=not member.issparse())
+                modified = plausible(int(member.mtime * 1000)) if 0 < member.mtime < 2**40 else None
+                yield Packed(_joined(name, member.name), kept, kept.stat().st_size, modified)
+                continue
+            budget.take_file()
+            if not member.isdir():
+                links += 1
+                if links <= _SHOWN_LINKS:
+                    yield _not_read(member, _joined(name, member.name))
+    if links > _SHOWN_LINKS:
+        reason = f"{links - _SHOWN_LINKS} further links, devices and pipes in it are not read."
+        yield Unasked("file", name, reason, source=name)
+
+
+def _not_read(member: tarfile.TarInfo, inside: str) -> Unasked:
+    kind = "link" if member.issym() or member.islnk() else "device or pipe"
+    return Unasked("file", inside, f"It is a {kind} in an archive, and is not read.", source=inside)
 
 
 def _zip(path: Path, name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
+    _check_zip_directory(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            if not member.is_dir():
-                try:
-                    with archive.open(member) as content:
-                        kept = _keep(content, folder, budget)
-                except _BROKEN as error:
-                    inside = _joined(name, member.filename)
-                    yield Unasked("file", inside, f"It cannot be unpacked: {error}.", source=inside)
-                    continue
-                yield Packed(_joined(name, member.filename), kept, kept.stat().st_size, _zip_time(member))
+            if member.is_dir():
+                budget.take_file()
+                continue
+            try:
+                with archive.open(member) as content:
+                    kept = _keep(content, folder, budget)
+            except _BROKEN as error:
+                inside = _joined(name, member.filename)
+                yield Unasked("file", inside, f"It cannot be unpacked: {error}.", source=inside)
+                continue
+            yield Packed(_joined(name, member.filename), kept, kept.stat().st_size, _zip_time(member))
+
+
+def _check_zip_directory(path: Path) -> None:
+    """zipfile reads the list of all members into memory, about ten times as large as it is in the file."""
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - _LONGEST_ZIP_COMMENT - _ZIP_END_SIZE))
+        end = file.read()
+    place = end.rfind(_ZIP_END)
+    size = int.from_bytes(end[place + 12 : place + 16], "little") if place >= 0 else 0
+    if size > _LARGEST_ZIP_DIRECTORY:
+        raise Exhausted("its list of files is larger than is read")
 
 
 def _zip_time(member: zipfile.ZipInfo) -> Instant | None:
@@ -193,12 +276,14 @@ def _zip_time(member: zipfile.ZipInfo) -> Instant | None:
     return timegm((*member.date_time, 0, 0, 0)) * 1000
 
 
-def _keep(content: IO[bytes], folder: Path, budget: Budget) -> Path:
+def _keep(content: IO[bytes], folder: Path, budget: Budget, *, is_counted: bool = False) -> Path:
+    """Writes a member to a file. `is_counted`: its bytes are, as those of the stream."""
     budget.take_file()
     path = folder / f"{budget.files_left:08d}"
     with path.open("wb") as file:
         while piece := content.read(_PIECE):
-            budget.take(len(piece))
+            if not is_counted:
+                budget.take(len(piece))
             file.write(piece)
     return path
 
@@ -206,5 +291,5 @@ def _keep(content: IO[bytes], folder: Path, budget: Budget) -> Path:
 def _joined(archive: str, member: str) -> str:
     """A name to show only. Parts that would lead out of the archive are removed."""
     parts = [part for part in member.replace("\\", "/").split("/") if part not in ("", ".", "..")]
-    shown = "/".join(parts).encode("utf-8", "replace").decode()
+    shown = "/".join(parts)[:_LONGEST_NAME].encode("utf-8", "replace").decode()
     return f"{archive}/{''.join(sign if sign.isprintable() else '?' for sign in shown)}"

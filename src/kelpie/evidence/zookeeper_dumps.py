@@ -31,6 +31,8 @@ FORMAT = "kelpie zookeeper"
 VERSION = 1
 ENDING = ".json.gz"
 LARGEST = 1 << 28
+MOST_VALUES = 5_000_000
+"""A node of a few characters costs some hundred bytes of memory, so values are counted first."""
 _LOOKED_AT = 400
 """Lines: the beginning of a text shows what it is."""
 _GZIP = b"\x1f\x8b"
@@ -111,6 +113,8 @@ def read_dump(path: Path) -> Dump:
         raise NoDump(f"It is damaged: {error}.") from None
     if len(data) > LARGEST:
         raise NoDump(f"A dump of ZooKeeper of more than {LARGEST >> 20} MB is not read.")
+    if sum(map(data.count, (b",", b"[", b"{", b"\n"))) > MOST_VALUES:
+        raise NoDump(f"A dump of ZooKeeper with more than {MOST_VALUES:,} values is not read.")
     text = data.decode("utf-8", "replace")
     if text.lstrip()[:1] not in ("{", "["):
         lines = text.splitlines()
