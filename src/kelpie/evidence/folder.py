@@ -4,8 +4,6 @@ The content of a file says what it is, hardly ever its name. A file that cannot 
 not know, becomes an `Unasked` row with the reason; all other files are read.
 """
 
-import shutil
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +24,7 @@ from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.segments import describe_segment, read_segments
 from kelpie.evidence.snapshot_files import Torn, header_of
 from kelpie.evidence.snapshots import Snapshot, read_snapshots
+from kelpie.evidence.unpacking_room import unpacking_room
 from kelpie.evidence.unreadable import unreadable
 from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.model.time import Instant
@@ -59,17 +58,14 @@ def read_evidence(
     Without a time zone among the hints, the log's own zone counts where it is known, else UTC. The budget
     limits how much is unpacked from archives.
     """
-    unpacking_folder = Path(tempfile.mkdtemp(prefix="kelpie-evidence-"))
-    try:
-        search = Search(unpacking_folder, unpacked or Budget())
+    with unpacking_room() as room:
+        search = Search(room, unpacked or Budget())
         gathered = _Gathered()
         for file in search.files(Path(path) for path in paths):
             _take(file, gathered, hints)
         observations = _together(gathered)
         observations.unasked[:0] = search.unasked
         return observations
-    finally:
-        shutil.rmtree(unpacking_folder, ignore_errors=True)
 
 
 def _take(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> None:

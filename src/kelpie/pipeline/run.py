@@ -3,8 +3,6 @@
 summary = run(spark, Lake(tables), [folder], cluster="payments", announce=print)
 """
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.evidence.recognition import Kind
+from kelpie.evidence.unpacking_room import unpacking_room
 from kelpie.pipeline.derived import make_derived
 from kelpie.pipeline.intake import Intake
 from kelpie.pipeline.sources.file_states import forget_earlier_states
@@ -43,8 +42,7 @@ def run(
     `summary`: an empty one, for callers that watch it grow. `only_bronze`: makes no derived tables.
     """
     summary = Summary() if summary is None else summary
-    room = Path(tempfile.mkdtemp(prefix="kelpie-evidence-", dir=_place_to_unpack(spark, lake)))
-    try:
+    with unpacking_room(_place_to_unpack(spark, lake)) as room:
         with summary.stage("files", announce):
             inventory = take_inventory(paths, Search(room, Budget()), room)
             configurations = Configurations(inventory.of(Kind.CONFIGURATION))
@@ -61,8 +59,6 @@ def run(
                     configurations, inventory
                 )
                 forget_earlier_states(lake, batch, summary.cluster)
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
     if only_bronze or not summary.files:
         return summary
     if make_derived(ClusterTables(spark, lake, summary.cluster), summary, announce):
