@@ -195,6 +195,25 @@ def test_archives_within_archives_end_somewhere(tmp_path: Path) -> None:
     assert "more than 3 deep" in next(iter(_unasked(seen).values()))
 
 
+def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    """Whoever packs a folder must not choose what else of the operator's machine is read, and shown."""
+    inside, outside = tmp_path / "case", tmp_path / "private"
+    inside.mkdir()
+    outside.mkdir()
+    line = "[2026-11-15 20:56:40,123] INFO [Consumer clientId=c, groupId={}] (Re-)joining group (o.a.k.C)\n"
+    (outside / "secret.log").write_text(line.format("secret"))
+    (inside / "b.log").write_text(line.format("open"))
+    (inside / "c.log").symlink_to(inside / "b.log")
+    (inside / "folder").symlink_to(outside)
+    (inside / "file.log").symlink_to("../private/secret.log")
+    seen = read_evidence([inside])
+    assert set(seen.known_groups) == {"open"}
+    reason = "It is a link out of the folder, and is not followed. To read it, name its target."
+    assert [(row.name, row.reason) for row in seen.unasked] == [("file.log", reason), ("folder", reason)]
+    (tmp_path / "named").symlink_to(outside)
+    assert set(read_evidence([tmp_path / "named"]).known_groups) == {"secret"}
+
+
 def test_loops_of_links_and_files_that_are_none_cost_nothing(tmp_path: Path) -> None:
     """A pipe would be waited for until somebody writes into it."""
     (tmp_path / "a").mkdir()

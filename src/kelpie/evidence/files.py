@@ -54,6 +54,7 @@ class Search:
         self._folder = folder
         self._budget = budget
         self._seen: set[tuple[int, int]] = set()
+        self._root = Path()
         self.unasked: list[Unasked] = []
 
     def files(self, paths: Iterable[Path]) -> Iterator[EvidenceFile]:
@@ -61,9 +62,15 @@ class Search:
         roots = list(paths)
         for root, name in zip(roots, _names(roots), strict=True):
             alone = len(roots) == 1 and root.is_dir()
+            self._root = Path(os.path.realpath(root))
             yield from self._visit(root, "" if alone else name, 0)
 
     def _visit(self, path: Path, name: str, depth: int) -> Iterator[EvidenceFile]:
+        if depth and path.is_symlink() and not _leads_into(path, self._root):
+            self._skip(
+                name, "It is a link out of the folder, and is not followed. To read it, name its target."
+            )
+            return
         try:
             status = path.stat()
         except OSError as error:
@@ -121,6 +128,11 @@ class Search:
 
     def _skip(self, name: str, reason: str) -> None:
         self.unasked.append(Unasked("file", name, reason, source=name))
+
+
+def _leads_into(link: Path, folder: Path) -> bool:
+    """Whether a link ends within the folder. What others have packed must not choose what else is read."""
+    return Path(os.path.realpath(link)).is_relative_to(folder)
 
 
 def _milliseconds(seconds: float) -> Instant | None:
