@@ -119,7 +119,7 @@ def parsed(text: str, place: str) -> ByCluster:
                 f"{place} has format {document['version']}, and this release reads {VERSION}"
             )
         return {str(name): [_row(row) for row in rows] for name, rows in document["clusters"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise UnreadableAcknowledgements(f"{place} is no file of acknowledgements ({error!r})") from None
 
 

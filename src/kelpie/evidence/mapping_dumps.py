@@ -25,8 +25,9 @@ from kelpie.model.time import Instant, plausible, utc
 from kelpie.observations import Observations
 from kelpie.observations.mapping_tree import StoredValue, mapping_rows
 
-_NODE = re.compile(
-    r"(?P<path>/[^\t]*)\tvalue=(?P<value>b'(?:[^'\\]|\\.)*'|b\"(?:[^\"\\]|\\.)*\")"
+_ESCAPE = r"\\(?:[\\'\"tnr]|x[0-9a-fA-F]{2})"
+_NODE = re.compile(  # The value as Python writes bytes, so that it can be read as such.
+    rf"(?P<path>/[^\t]*)\tvalue=(?P<value>b'(?:[ -&(-\[\]-~]|{_ESCAPE})*'|b\"(?:[ !#-\[\]-~]|{_ESCAPE})*\")"
     r"(?:\tversion=(?P<version>\d{1,9}))?(?:\t.*)?"
 )
 _ABSENT = re.compile(r"(?P<path>/[^\t ]+) does not exist")

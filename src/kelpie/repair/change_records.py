@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import quoted
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, utc
 from kelpie.repair.claims import Claim, ClaimKind
 from kelpie.repair.mapping_undo import NodeChange
 from kelpie.repair.plan import NOTHING_CHANGES, ManualStep, Step
@@ -26,6 +25,16 @@ from kelpie.repair.undo_files import create, undo_folder
 
 _FORMAT = "kelpie change 1"
 _LONGEST_NAME = 60
+_NO_RECORD = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    StopIteration,
+    RecursionError,  # JSON that is nested thousands of times,
+    OverflowError,  # and 1e400, which is infinite.
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +183,7 @@ class ChangeRecord:
 
     @property
     def file(self) -> Path:
-        when = datetime.fromtimestamp(self.at / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+        when = utc(self.at).strftime("%Y%m%dT%H%M%SZ")
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", self.subject)[:_LONGEST_NAME] or "_"
         return undo_folder() / f"{when}-{self.command.replace(' ', '-')}-{plain}-{self.id}.json"
 
@@ -252,7 +261,7 @@ def _read(file: Path) -> ChangeRecord | None:
         record = ChangeRecord(cluster, bootstrap, command, subject, at, what, read_change(data), undoes)
         is_whole = document["id"] == record.id and document.get("sum", record.checksum) == record.checksum
         return record if is_whole else None  # Records of the first release have no sum.
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, StopIteration):
+    except _NO_RECORD:
         return None
 
 

@@ -59,8 +59,8 @@ def _computed(meaning: Meaning, message: Message) -> Sequence[Meaning]:
 
 def _claimed(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     details = dict(meaning.details)
-    topic, number, thread = details.pop("zk_topic"), details.pop("number"), details["thread"]
-    if not _NUMBER.fullmatch(number):
+    topic, number, thread = details.pop("zk_topic", ""), details.pop("number", ""), details.get("thread", "")
+    if not _NUMBER.fullmatch(number) or not thread:
         return []
     fields: Fields = {**about(consumer_of(thread)), "topic": topic, "partition": int(number)}
     return [replace(meaning, fields=fields, details=details)]
@@ -69,7 +69,7 @@ def _claimed(meaning: Meaning, _: Message) -> Sequence[Meaning]:
 def _conflict(meaning: Meaning, _: Message) -> Sequence[Meaning]:
     details = dict(meaning.details)
     place = _owner_place(details.pop("path", ""))
-    if place is None:
+    if place is None or not details.get("thread"):
         return []
     member = consumer_of(details["thread"])
     return [replace(meaning, fields={**meaning.fields, **place, "member": member}, details=details)]
