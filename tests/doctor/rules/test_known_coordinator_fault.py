@@ -44,7 +44,7 @@ def test_a_symptom_on_a_release_that_has_the_fault_names_both() -> None:
     finding = found(judge(_stuck("3.3.1")))
     assert finding.severity is Severity.NOTICE
     assert finding.summary.startswith(
-        "Group billing: what KLP202 tells. That is known of the release of its coordinator, 3.3.1, which has "
+        "Group billing: what KLP202 tells is known of the release of its coordinator, 3.3.1, which has "
         "KAFKA-14422"
     )
     assert "corrected in 3.4, 3.3.2 and later" in finding.remedies[0].text

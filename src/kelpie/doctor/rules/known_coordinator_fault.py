@@ -112,7 +112,7 @@ def _symptom(case: Case, code: str) -> _Symptom | None:
     if code == LISTED_TWICE:
         brokers = listed_by(case)
         text = f"brokers {listed(brokers)} list it as theirs at the same time"
-        return _Symptom(text, Evidence(text)) if len(brokers) > 1 else None
+        return _Symptom(f"that {text}", Evidence(text)) if len(brokers) > 1 else None
     judgement = _SYMPTOMS[code](case)
     if not isinstance(judgement, Finding) or judgement.severity < Severity.WARNING:
         return None
@@ -128,7 +128,7 @@ def _found(
     return RULE.finding(
         Severity.NOTICE,
         case.group,
-        f"Group {case.group}: {symptom.text}. That is known of the release of its coordinator, "
+        f"Group {case.group}: {symptom.text} is known of the release of its coordinator, "
         f"{broker.release}, which {verb} {fault.issue}: {fault.what}.",
         why="It is one possible cause among others. Nothing that was seen proves that it is this one.",
         evidence=[
