@@ -1,9 +1,12 @@
 """Topics, settings and reassignments as admin clients ask for them, and the errors they get."""
 
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import pytest
 
+from kelpie.broker import topic_names
+from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
 from kelpie.wire.api.alter_configs import AlterableConfig as PlainConfig
 from kelpie.wire.api.alter_configs import AlterConfigsRequest
@@ -122,6 +125,73 @@ def test_topic_named_twice_in_one_request() -> None:
     assert "orders" not in cluster.fabric.controller.image.topics
 
 
+@pytest.mark.parametrize(
+    "topics",
+    [
+        [wanted(partitions=10_001)],
+        [wanted(partitions=2**31 - 1)],
+        [wanted("a", 5_000), wanted("b", 5_000), wanted("c", -1)],
+        [wanted("a", 9_999), wanted("b", -1, -1, assignment={0: [1], 1: [2]})],
+    ],
+)
+def test_more_partitions_than_kafka_makes_at_a_time_are_refused_together(
+    topics: list[CreatableTopic],
+) -> None:
+    """One request could take all memory. The words are those of Kafka 4."""
+    cluster = Cluster()
+    answers = create(cluster, *topics)
+    assert {it.error_code for it in answers} == {ErrorCode.POLICY_VIOLATION}
+    assert {it.error_message for it in answers} == {"Excessively large number of partitions per request."}
+    assert not {topic.name for topic in topics} & set(cluster.fabric.controller.image.topics)
+
+
+def test_as_many_partitions_as_kafka_makes_at_a_time_can_be_had() -> None:
+    """A topic that is named twice is not created, and does not count."""
+    answers = create(Cluster(), wanted("a", 10_000), wanted("b", 1), wanted("b", 1), dry_run=True)
+    assert [it.error_code for it in answers] == [0, *[ErrorCode.INVALID_REQUEST] * 2]
+
+
+class _Names(Collection[str]):
+    """Counts how many names are looked at."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = set(names)
+        self.looks = 0
+
+    def __contains__(self, name: object) -> bool:
+        self.looks += 1
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        for name in self._names:
+            self.looks += 1
+            yield name
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+@pytest.mark.parametrize(
+    ("name", "collides"), [("a.b_c", "a_b.c"), ("a_b_c", "a_b.c"), ("a", ""), ("a.b", "")]
+)
+def test_a_name_is_compared_with_few_of_many(name: str, collides: str) -> None:
+    """10,000 topics in one request would else be 50 million comparisons."""
+    existing = _Names(["a_b.c", *(f"topic.{at}" for at in range(10_000))])
+    if collides:
+        with pytest.raises(Declined, match=f"collides with existing topic: {collides}"):
+            topic_names.check(name, existing)
+    else:
+        topic_names.check(name, existing)
+    assert existing.looks <= 6
+
+
+def test_a_name_of_many_parts_is_compared_with_all() -> None:
+    """There are more names that would meet it than names that exist."""
+    many = "_".join("x" * 60)
+    with pytest.raises(Declined, match="collides"):
+        topic_names.check(many, [many.replace("_", ".")])
+
+
 def test_validation_creates_nothing() -> None:
     """validate_only: the same answers, and no topic."""
     cluster = Cluster()
@@ -191,6 +261,7 @@ def test_topics_grow_and_never_shrink() -> None:
     assert grow(cluster, 6, [[1, 2, 3]]) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert grow(cluster, 5, [[9, 8, 7]]) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert grow(cluster, 5, [[3, 2, 1]]) == ErrorCode.NONE
+    assert grow(cluster, 10_006) == ErrorCode.POLICY_VIOLATION
     assert grow(cluster, 2, name="none") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 

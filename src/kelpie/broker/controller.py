@@ -221,6 +221,8 @@ class Controller:
                 ErrorCode.INVALID_PARTITIONS,
                 f"The topic {name} currently has {count} partition(s); {total} would not be an increase.",
             )
+        if total - count > placement.MOST_NEW_PARTITIONS:
+            raise Declined(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
         if assignments is not None and len(assignments) != total - count:
             raise Declined(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -7,6 +7,9 @@ from kelpie.broker.declined import Declined
 from kelpie.broker.image import Image
 from kelpie.errors import ErrorCode
 
+MOST_NEW_PARTITIONS = 10_000
+"""Of one request: Kafka's controller writes no more records at a time (MAX_RECORDS_PER_USER_OP)."""
+
 
 def spread(image: Image, partitions: int, copies: int, *, first: int) -> list[tuple[int, ...]]:
     """Round the brokers, each partition beginning one further; racks take turns where they are known.

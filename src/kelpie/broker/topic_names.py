@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from itertools import product
 
 from kelpie.broker.declined import Declined
 from kelpie.errors import ErrorCode
@@ -34,10 +35,25 @@ def check(name: str, existing: Collection[str]) -> None:
         raise Declined(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
     if name in existing:
         raise Declined(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    # Metrics replace dots by underscores, so two names that differ only in these would meet.
+    other = _colliding(name, existing)
+    if other is not None:
+        raise Declined(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
+        )
+
+
+def _colliding(name: str, existing: Collection[str]) -> str | None:
+    """Metrics replace dots by underscores, so two names that differ only in these would meet.
+
+    Either all names are tried that would meet this one, or all that exist, whichever are fewer: a request may
+    create 10,000 topics.
+    """
     flat = name.replace(".", "_")
-    for other in existing:
-        if other.replace(".", "_") == flat:
-            raise Declined(
-                ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
-            )
+    parts = flat.split("_")
+    if 2 ** (len(parts) - 1) > len(existing):
+        return next((other for other in existing if other.replace(".", "_") == flat), None)
+    for signs in product("._", repeat=len(parts) - 1):
+        other = parts[0] + "".join(sign + part for sign, part in zip(signs, parts[1:], strict=True))
+        if other in existing:
+            return other
+    return None

@@ -1,27 +1,48 @@
-"""CreateTopics: only the controller grants them, so a broker that cannot reach it answers NOT_CONTROLLER."""
+"""CreateTopics: only the controller grants them, so a broker that cannot reach it answers NOT_CONTROLLER.
+
+One request makes at most 10,000 partitions, as in Kafka 4 (ReplicationControlManager): what asks for more is
+refused as a whole.
+"""
+
+from collections import Counter
 
 from kelpie.broker.broker import Broker
 from kelpie.broker.call import Call
 from kelpie.broker.declined import Declined
 from kelpie.broker.image import TopicImage
+from kelpie.broker.placement import MOST_NEW_PARTITIONS
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.wire.api import create_topics as wire
 
 TOPIC_CONFIG, DEFAULT_CONFIG = 1, 5
+_TOO_MANY = "Excessively large number of partitions per request."
 
 
 def handle(broker: Broker, call: Call, now: Instant) -> None:
     request: wire.CreateTopicsRequest = call.message
-    names = [topic.name for topic in request.topics]
+    times = Counter(topic.name for topic in request.topics)
+    default = broker.settings.number("num.partitions")
+    asked = sum(_partitions(topic, default) for topic in request.topics if times[topic.name] == 1)
+    if asked > MOST_NEW_PARTITIONS:
+        results = [_refused(topic.name, ErrorCode.POLICY_VIOLATION, _TOO_MANY) for topic in request.topics]
+        call.answer(wire.CreateTopicsResponse(topics=results))
+        return
     results = [
         _refused(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        if names.count(topic.name) > 1
+        if times[topic.name] > 1
         else _create(broker, topic, dry_run=request.validate_only)
         for topic in request.topics
     ]
     broker.links.publish(now)
     call.answer(wire.CreateTopicsResponse(topics=results))
+
+
+def _partitions(topic: wire.CreatableTopic, default: int) -> int:
+    """How many partitions a topic asks for."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return default if topic.num_partitions == -1 else max(0, topic.num_partitions)
 
 
 def _create(broker: Broker, topic: wire.CreatableTopic, *, dry_run: bool) -> wire.CreatableTopicResult:
