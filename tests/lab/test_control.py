@@ -181,17 +181,38 @@ def test_bad_input_gets_a_clear_refusal(
     assert ask("GET", "/state")[0] == 200
 
 
+LOCAL = b" HTTP/1.1\r\nHost: localhost\r\n"
 HOSTILE = {
     "garbage": (b"\x00\x01\x02\x03\r\n\r\n", b"400"),
     "a Kafka request": (b"\x00\x00\x00\x10\x00\x12\x00\x00\x00\x00\x00\x01\x00\x04test\r\n\r\n", b"400"),
     "another protocol": (b"GET /state HTTP/3\r\n\r\n", b"505"),
-    "endless headers": (b"GET /state HTTP/1.1\r\n" + b"X: y\r\n" * 20_000, b"431"),
-    "many headers": (b"GET /state HTTP/1.1\r\n" + b"X: y\r\n" * 150 + b"\r\n", b"431"),
-    "a header without a colon": (b"GET /state HTTP/1.1\r\nnonsense\r\n\r\n", b"400"),
-    "a huge body": (b"POST /faults HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", b"413"),
-    "a negative body": (b"POST /faults HTTP/1.1\r\nContent-Length: -5\r\n\r\n", b"400"),
-    "chunks": (b"POST /faults HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"411"),
-    "a web page": (b"POST /brokers/1/kill HTTP/1.1\r\nOrigin: http://evil\r\n\r\n", b"403"),
+    "endless headers": (b"GET /state" + LOCAL + b"X: y\r\n" * 20_000, b"431"),
+    "many headers": (b"GET /state" + LOCAL + b"X: y\r\n" * 150 + b"\r\n", b"431"),
+    "a header without a colon": (b"GET /state" + LOCAL + b"nonsense\r\n\r\n", b"400"),
+    "a huge body": (b"POST /faults" + LOCAL + b"Content-Length: 99999999\r\n\r\n", b"413"),
+    "a negative body": (b"POST /faults" + LOCAL + b"Content-Length: -5\r\n\r\n", b"400"),
+    "chunks": (
+        b"POST /faults" + LOCAL + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"411",
+    ),
+    "two lengths": (
+        b"POST /faults" + LOCAL + b"Content-Length: 2\r\nContent-Length: 60\r\n\r\n{}",
+        b"400",
+    ),
+    "a length and chunks": (
+        b"POST /faults" + LOCAL + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+        b"411",
+    ),
+    "no host": (b"GET /state HTTP/1.1\r\n\r\n", b"400"),
+    "two hosts": (b"GET /state HTTP/1.1\r\nHost: evil.example\r\nHost: localhost\r\n\r\n", b"400"),
+    "a name that means loopback": (b"GET /state HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"403"),
+    "the same with a port": (b"GET /state HTTP/1.1\r\nHost: evil.example:9\r\n\r\n", b"403"),
+    "a name that begins alike": (b"GET /state HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", b"403"),
+    "an address of the network": (b"GET /state HTTP/1.0\r\nHost: 192.168.1.7:9\r\n\r\n", b"403"),
+    "a web page": (
+        b"POST /brokers/1/kill" + LOCAL + b"Origin: http://evil\r\n\r\n",
+        b"403",
+    ),
 }
 
 
@@ -205,12 +226,20 @@ def test_hostile_requests_are_refused(cluster: SyncStubCluster, ask: Ask, sent: 
     assert not cluster.stub.done
 
 
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:35999", "[::1]:1", "[::1]"])
+def test_names_of_loopback_are_answered(cluster: SyncStubCluster, host: str) -> None:
+    """As curl and browsers send them."""
+    sent = f"GET /state HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+    assert _raw(cluster, sent).startswith(b"HTTP/1.1 200")
+
+
 def test_half_a_request_ends_in_time(
     cluster: SyncStubCluster, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that stops in the middle is not waited for long, and holds up nobody."""
     monkeypatch.setattr(lab_http, "REQUEST_LIMIT_S", 0.1)
-    assert _raw(cluster, b"POST /faults HTTP/1.1\r\nContent-Length: 10\r\n\r\n{").startswith(b"HTTP/1.1 408")
+    assert _raw(cluster, b"POST /faults" + LOCAL + b"Content-Length: 10\r\n\r\n{").startswith(b"HTTP/1.1 408")
+    assert _raw(cluster, b"GET /state HTTP/1.1\r\nHost: local").startswith(b"HTTP/1.1 408")
     monkeypatch.setattr(lab_http, "IDLE_LIMIT_S", 0.1)
     assert _raw(cluster, b"") == b""
     assert ask("GET", "/state")[0] == 200
@@ -223,13 +252,13 @@ def test_too_many_connections_are_refused(cluster: SyncStubCluster) -> None:
         assert others[-1].recv(100).startswith(b"HTTP/1.1 503")
         for other in others:
             other.close()
-        first.sendall(b"GET /state HTTP/1.1\r\nConnection: close\r\n\r\n")
+        first.sendall(b"GET /state" + LOCAL + b"Connection: close\r\n\r\n")
         assert first.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_head_and_old_http_work(cluster: SyncStubCluster) -> None:
     """A HEAD has no body; HTTP/1.0 closes."""
-    head = _raw(cluster, b"HEAD /state HTTP/1.1\r\nConnection: close\r\n\r\n")
+    head = _raw(cluster, b"HEAD /state" + LOCAL + b"Connection: close\r\n\r\n")
     assert head.endswith(b"\r\n\r\n")
     assert b"200 OK" in head
     assert b"Connection: close" in _raw(cluster, b"GET /state HTTP/1.0\r\n\r\n")
@@ -237,6 +266,6 @@ def test_head_and_old_http_work(cluster: SyncStubCluster) -> None:
 
 def test_metrics_are_served(cluster: SyncStubCluster) -> None:
     """In the format that Prometheus asks for."""
-    received = _raw(cluster, b"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n").decode()
+    received = _raw(cluster, b"GET /metrics" + LOCAL + b"Connection: close\r\n\r\n").decode()
     assert "Content-Type: text/plain; version=0.0.4" in received
     assert 'kelpie_lab_broker_up{node="3"} 1' in received

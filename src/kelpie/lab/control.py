@@ -22,7 +22,8 @@ A new fault is an object with a filter and one action:
     {"lose_offsets": "group"}, {"expire_offsets": "group"}    null: of all groups
 
 Names in paths are percent-encoded. A refusal is {"error": "what is wrong"} with a status of 4xx. The API has
-no password: it listens on loopback only, and refuses what a web page in a browser would send.
+no password: it listens on loopback only, and refuses what a web page in a browser would send: an Origin, or a
+Host that is no name of loopback.
 """
 
 import asyncio

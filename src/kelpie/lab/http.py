@@ -5,6 +5,7 @@ Everything has a limit, in bytes and in time, so that a bad client harms only it
 
 import asyncio
 import http
+import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -13,6 +14,10 @@ MOST_BODY_BYTES = 64 * 1024
 REQUEST_LIMIT_S = 10.0
 IDLE_LIMIT_S = 60.0
 _MOST_HEADERS = 100
+_ONCE = frozenset({"host", "content-length", "transfer-encoding", "origin", "connection"})
+"""Headers whose second value would be another opinion."""
+_OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_PORT = re.compile(r":[0-9]{1,5}$")
 
 
 class RequestRefused(Exception):
@@ -75,6 +80,7 @@ async def _rest(first: bytes, reader: asyncio.StreamReader) -> Request:
     line, *header_lines = head[:-4].split("\r\n")
     method, target, version = _request_line(line)
     headers = _headers(header_lines)
+    _check_host(headers, version)
     if "origin" in headers:
         raise RequestRefused(403, "Web pages may not control the lab.")
     if "transfer-encoding" in headers:
@@ -102,8 +108,22 @@ def _headers(lines: list[str]) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if not colon or not name or name != name.strip():
             raise RequestRefused(400, "A header cannot be read.")
-        headers[name.lower()] = value.strip()
+        name = name.lower()
+        if name in _ONCE and name in headers:
+            raise RequestRefused(400, f"{name} is there twice.")
+        headers[name] = value.strip()
     return headers
+
+
+def _check_host(headers: dict[str, str], version: str) -> None:
+    """A page in a browser can make a name of its own mean 127.0.0.1 (DNS rebinding), but not change Host."""
+    host = headers.get("host")
+    if host is None:
+        if version == "HTTP/1.0":
+            return  # No browser speaks it.
+        raise RequestRefused(400, "The Host header is missing.")
+    if _PORT.sub("", host).lower() not in _OWN_NAMES:
+        raise RequestRefused(403, "The lab answers to localhost and addresses of loopback only.")
 
 
 def _length(headers: dict[str, str]) -> int:
