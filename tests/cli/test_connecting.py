@@ -53,6 +53,17 @@ def test_properties_file_serves_too_and_options_win(tmp_path: Path) -> None:
     assert _settings("--command-config", str(file), "--timeout", "2").request_timeout_s == 2.0
 
 
+def test_settings_that_have_no_effect_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On stderr: what a person forbids must not be offered without a word."""
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\nssl.enabled.protocols=TLSv1.1,TLSv1.3\nretries=3\n")
+    _settings("--command-config", str(file), "-b", "one:9092")
+    assert capsys.readouterr() == ("", f"{file}: not used here: retries, ssl.enabled.protocols: TLSv1.1.\n")
+    file.write_text("security.protocol=SSL\nssl.enabled.protocols=TLSv1.3\n")
+    _settings("--command-config", str(file), "-b", "one:9092")
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [

@@ -7,6 +7,7 @@ does not look at the environment's cluster as well: the two may have nothing to 
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from kelpie.cli.profiles import read_profile
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
+from kelpie.model.quoting import harmless
 
 
 def add_connection_options(parser: argparse.ArgumentParser, *, instead: Sequence[str] = ()) -> None:
@@ -66,6 +68,9 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
         missing = arguments.bootstrap_server is None and arguments.command_config is None
         hint = f" Give its address with -b HOST:PORT, or in ${BOOTSTRAP}." if missing else ""
         raise CommandError(f"{'No broker is named.' if missing else error}{hint}") from None
+    if settings.ignored:
+        unused = ", ".join(map(harmless, settings.ignored))
+        print(f"{arguments.command_config}: not used here: {unused}.", file=sys.stderr)
     limit = arguments.timeout
     if limit is None:
         return settings

@@ -6,7 +6,7 @@ Latin-1.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.security import Secret
@@ -25,6 +25,7 @@ class Properties:
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties
         self._taken: set[str] = set()
+        self._unused: tuple[str, ...] = ()
 
     def take(self, key: str) -> str | None:
         self._taken.add(key)
@@ -40,9 +41,14 @@ class Properties:
         value = self.take(key)
         return None if value is None else Secret(value)
 
+    def note_unused(self, unused: Iterable[str]) -> None:
+        """Parts of values that were taken and have no effect."""
+        self._unused += tuple(unused)
+
     @property
     def rest(self) -> tuple[str, ...]:
-        return tuple(sorted(set(self._properties) - self._taken))
+        """What was not taken, and what of the rest has no effect."""
+        return (*sorted(set(self._properties) - self._taken), *self._unused)
 
 
 def parse(raw: bytes, where: str = "the properties") -> dict[str, str]:

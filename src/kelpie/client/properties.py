@@ -1,6 +1,7 @@
 """Client settings from a properties file, as Kafka's own tools take it with --command-config.
 
-Keys that mean nothing to a client like this are ignored, as Kafka does, and listed in `Settings.ignored`.
+Keys that mean nothing to a client like this are ignored, as Kafka does, and listed in `Settings.ignored`, as
+are values that cannot be had.
 Where Kafka has a default, it is Kafka's, save the time limits: a doctor does not wait half a minute for one
 answer.
 """
@@ -17,6 +18,7 @@ from kelpie.client.login import parse_jaas, sasl_of
 from kelpie.client.security import Protocol, Security, Tls
 from kelpie.client.settings import Settings
 from kelpie.client.stores import OwnKey, own_key, own_key_of_pem, trusted_certificates
+from kelpie.client.tls_offer import PROTOCOLS, SUITES, offer_of
 
 
 def read_settings(path: str | Path | None = None, bootstrap: str | None = None) -> Settings:
@@ -75,12 +77,16 @@ def _tls(left: Properties) -> Tls:
     key_password = left.secret("ssl.key.password")
     if store is not None and store.encrypted and key_password is None:
         raise BadSettings("The key in ssl.keystore is encrypted: set ssl.key.password.")
+    offer = offer_of(left.take(PROTOCOLS), left.take(SUITES))
+    left.note_unused(offer.unused)
     return Tls(
         authorities=_authorities(left),
         certificates=store.certificates if store is not None else None,
         key=store.key if store is not None else None,
         key_password=key_password if store is not None and store.encrypted else None,
         check_host=check is None or bool(check.strip()),
+        versions=offer.versions,
+        ciphers=offer.ciphers,
     )
 
 

@@ -47,6 +47,10 @@ class Tls:
     key: bytes | None = field(default=None, repr=False)
     key_password: Secret | None = None
     check_host: bool = True
+    versions: tuple[str, ...] = ()
+    """Of "TLSv1.2" and "TLSv1.3", the versions to offer; empty for both."""
+    ciphers: tuple[str, ...] = ()
+    """Suites of TLSv1.2 to offer, by OpenSSL's names; empty for OpenSSL's choice."""
 
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")

@@ -25,7 +25,7 @@ class Settings:
     connect_timeout_s: float = 3.0
     """How long a connection may take to come about, encryption included."""
     ignored: tuple[str, ...] = ()
-    """Keys of the properties file that mean nothing here."""
+    """Keys of the properties file that mean nothing here, and values of others that cannot be had."""
     network: InProcessNetwork | None = field(default=None, compare=False)
     """Instead of sockets: a network inside this process."""
 

@@ -1,13 +1,13 @@
 """TLS: from certificates to a context, and from OpenSSL's errors to plain words."""
 
-import os
 import ssl
-import tempfile
 
 from kelpie.client.address import Address
 from kelpie.client.client_errors import BadSettings, ClientError, TlsFailed
+from kelpie.client.key_file import key_file
 from kelpie.client.memory import Memory
 from kelpie.client.security import Security, Tls
+from kelpie.client.tls_offer import restrict
 from kelpie.observations import Trouble
 
 _HOST_MISMATCH = 62
@@ -47,26 +47,23 @@ def make_context(tls: Tls) -> ssl.SSLContext:
             context.load_verify_locations(cadata=tls.authorities.decode("ascii", "replace"))
         except ssl.SSLError as error:
             raise BadSettings(f"The trusted certificates cannot be read as PEM: {_said(error)}.") from None
+    restrict(context, tls.versions, tls.ciphers)
     if tls.certificates is not None:
         _load_own(context, tls)
     return context
 
 
 def _load_own(context: ssl.SSLContext, tls: Tls) -> None:
-    """OpenSSL takes our own certificate and key from a file only. This one is ours alone, and soon gone."""
     password = tls.key_password.reveal() if tls.key_password is not None else ""
-    handle, path = tempfile.mkstemp(prefix="kelpie-")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write((tls.key or b"") + b"\n" + (tls.certificates or b""))
-        context.load_cert_chain(path, password=password)
-    except ssl.SSLError as error:
+        with key_file(tls.key or b"", tls.certificates or b"", password) as (path, opens_with):
+            context.load_cert_chain(path, password=opens_with)
+    except (ssl.SSLError, ValueError, TypeError) as error:
+        said = _said(error) if isinstance(error, ssl.SSLError) else str(error)
         raise BadSettings(
-            f"The client's own certificate and key cannot be used: {_said(error)}. Is ssl.key.password "
+            f"The client's own certificate and key cannot be used: {said}. Is ssl.key.password "
             "right, and do key and certificate belong together?"
         ) from None
-    finally:
-        os.unlink(path)
 
 
 def explain(error: Exception, address: Address) -> ClientError | None:
