@@ -11,7 +11,6 @@ becomes of a file that cannot be read.
 """
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import TypeVar
 from kelpie import folders
 from kelpie.model.time import Instant
 from kelpie.model.words import counted
-from kelpie.observations import Commit, Committed, Illness, Observations
+from kelpie.observations import Illness, Observations
 from kelpie.observations.earlier import (
     AGES_MS,
     EARLIER_SURVEY,
@@ -35,6 +34,7 @@ from kelpie.observations.earlier import (
 from kelpie.observations.encoding import rows_by_kind
 from kelpie.observations.presence import Presence
 from kelpie.store_files import StoreFiles
+from kelpie.store_offsets import by_group, by_last_commits, keep_offsets, read_name, written_name
 
 T = TypeVar("T")
 Found = tuple[str | None, str]
@@ -214,23 +214,26 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
     surveys = database.execute(
         "SELECT at, data FROM survey WHERE cluster = ? AND at < ? ORDER BY at", (cluster, now)
     )
-    with_offsets: set[tuple[str, Instant]] = set()
+    with_offsets: dict[Instant, set[str]] = {}
     for at, data in surveys:
         try:
             survey = unpack(data, _whole(at))
         except _UNREADABLE as error:
             unreadable.append(f"a survey made at {at!r} ({error})")
             continue
-        with_offsets.update((row.group, at) for row in survey.committed)
+        with_offsets[at] = {row.group for row in survey.committed}
         recalled.add(survey)
     rows = database.execute(
         "SELECT name, last_at, offsets, offsets_at FROM seen WHERE cluster = ?", (cluster,)
     )
+    words: dict[Instant, str] = {}
     for name, last_at, offsets, offsets_at in rows:
         try:
-            group = _read_name(name)
-            recalled.known_groups[group] = seen_in_survey(last_at)
-            if offsets is not None and (group, offsets_at) not in with_offsets:
+            group = read_name(name)
+            if last_at not in words:
+                words[last_at] = seen_in_survey(_whole(last_at))
+            recalled.known_groups[group] = words[last_at]
+            if offsets is not None and group not in with_offsets.get(offsets_at, ()):
                 recalled.add(unpack(offsets, _whole(offsets_at)))
         except _UNREADABLE as error:
             unreadable.append(f"group {name!r} ({error})")
@@ -238,7 +241,7 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
         "SELECT name, code, since, at FROM illness WHERE cluster = ?", (cluster,)
     ):
         try:
-            row = Illness(_read_name(name), str(code), _whole(since), _whole(at), EARLIER_SURVEY)
+            row = Illness(read_name(name), str(code), _whole(since), _whole(at), EARLIER_SURVEY)
         except _UNREADABLE as error:
             unreadable.append(f"when group {name!r} did not consume ({error})")
         else:
@@ -298,33 +301,40 @@ def _remember_places(
 def _remember(
     database: sqlite3.Connection, cluster: str, seen: Observations, at: Instant, gone: Iterable[str]
 ) -> None:
-    offsets = _offsets(seen, at)
+    survey = earlier_survey(seen, at)
+    data = pack(rows_by_kind(survey))
+    is_kept = len(data) <= _LARGEST_SURVEY
+    if is_kept:
+        database.execute("INSERT OR REPLACE INTO survey VALUES (?, ?, ?)", (cluster, at, data))
+    told = {row.group for row in survey.committed if not row.error and row.offset >= 0}
+    apart = by_last_commits(seen, told)
+    """Offsets that the survey does not have, or that cannot be kept with it."""
+    if not is_kept:
+        apart |= by_group(survey, told)
     known = {group for listing in seen.listings for group in listing.groups}
     known |= {
         row.group for row in seen.states if is_of_survey(row.at, at) and not row.error and row.state != _DEAD
     }
-    known |= offsets.keys()  # Kafka 0.9 lists no group without members; their commits are there.
+    known |= told | apart.keys()  # Kafka 0.9 lists no group without members; their commits are there.
     database.executemany(
         "INSERT INTO seen VALUES (?1, ?2, ?3, ?3, ?4, ?5) ON CONFLICT (cluster, name) DO UPDATE SET "
-        "last_at = excluded.last_at, offsets = coalesce(excluded.offsets, offsets), "
+        "last_at = excluded.last_at, "
+        "offsets = CASE WHEN excluded.offsets_at IS NULL THEN offsets ELSE excluded.offsets END, "
         "offsets_at = coalesce(excluded.offsets_at, offsets_at)",
         (
             (
                 cluster,
-                _written_name(group),
+                written_name(group),
                 at,
-                pack([("committed", offsets[group])]) if group in offsets else None,
-                at if group in offsets else None,
+                pack([("committed", apart[group])]) if group in apart else None,
+                at if group in told or group in apart else None,
             )
             for group in known
         ),
     )
-    data = pack(rows_by_kind(earlier_survey(seen, at)))
-    if len(data) <= _LARGEST_SURVEY:
-        database.execute("INSERT OR REPLACE INTO survey VALUES (?, ?, ?)", (cluster, at, data))
     database.executemany(
         "DELETE FROM seen WHERE cluster = ? AND name = ? AND last_at < ?",
-        ((cluster, _written_name(group), at - _FORGET_GONE_MS) for group in gone),
+        ((cluster, written_name(group), at - _FORGET_GONE_MS) for group in gone),
     )
     _thin(database, cluster, at)
 
@@ -334,7 +344,7 @@ def _remember_illness(
 ) -> None:
     """One row from the first examination that found it to the last one, however many there were."""
     for row in ill:
-        key = (cluster, _written_name(row.group), row.code)
+        key = (cluster, written_name(row.group), row.code)
         goes_on = database.execute(
             "UPDATE illness SET at = ? WHERE cluster = ? AND name = ? AND code = ? AND at >= ?",
             (at, *key, row.since),
@@ -377,44 +387,25 @@ def _remember_found(
     if of_groups is None:
         database.execute("DELETE FROM found WHERE cluster = ?", (cluster,))
     else:
-        names = ((cluster, _written_name(group)) for group in ("", *of_groups))
+        names = ((cluster, written_name(group)) for group in ("", *of_groups))
         database.executemany("DELETE FROM found WHERE cluster = ? AND name = ?", names)
     database.executemany(
         "INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?)",
-        ((cluster, _written_name(group or ""), code, word) for (group, code), word in found.items()),
+        ((cluster, written_name(group or ""), code, word) for (group, code), word in found.items()),
     )
 
 
 def _found(database: sqlite3.Connection, cluster: str) -> dict[Found, str]:
     rows = database.execute("SELECT name, code, severity FROM found WHERE cluster = ?", (cluster,))
-    return {(_read_name(name) or None, code): word for name, code, word in rows if isinstance(name, bytes)}
-
-
-def _offsets(seen: Observations, at: Instant) -> dict[str, list[Committed]]:
-    """Where groups stand: as coordinators say now, or else by their last commits in the offsets topic."""
-    offsets: defaultdict[str, list[Committed]] = defaultdict(list)
-    for row in seen.committed:
-        if is_of_survey(row.at, at) and not row.error and row.offset >= 0:
-            offsets[row.group].append(row)
-    newest: dict[tuple[str, str, int], Commit] = {}
-    for commit in seen.commits:
-        if commit.group not in offsets:
-            newest[commit.group, commit.topic, commit.partition] = commit
-    for (group, topic, partition), commit in newest.items():
-        if not commit.removed:
-            row = Committed(group, topic, partition, commit.offset, 0, commit.leader_epoch)
-            offsets[group].append(row)
-    return offsets
+    return {(read_name(name) or None, code): word for name, code, word in rows if isinstance(name, bytes)}
 
 
 def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
     database.execute("DELETE FROM survey WHERE typeof(at) <> 'integer'")
     moments = [at for (at,) in database.execute("SELECT at FROM survey WHERE cluster = ?", (cluster,))]
-    staying = kept(moments, now)
-    database.executemany(
-        "DELETE FROM survey WHERE cluster = ? AND at = ?",
-        ((cluster, at) for at in moments if at not in staying),
-    )
+    for at in set(moments) - kept(moments, now):
+        keep_offsets(database, cluster, at)
+        database.execute("DELETE FROM survey WHERE cluster = ? AND at = ?", (cluster, at))
     database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
     database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
     for table in ("illness", "presence"):
@@ -424,11 +415,3 @@ def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
         "ORDER BY last_at DESC LIMIT -1 OFFSET ?2)",
         (cluster, _MOST_GROUPS),
     )
-
-
-def _written_name(group: str) -> bytes:
-    return group.encode("utf-8", "surrogatepass")
-
-
-def _read_name(name: bytes) -> str:
-    return name.decode("utf-8", "surrogatepass")

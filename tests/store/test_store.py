@@ -67,6 +67,26 @@ def test_where_a_lost_group_stood_is_kept_until_it_is_heard_of_again(tmp_path: P
     assert next(row for row in found.committed if row.group == "billing").at == NOW - 20 * DAY
 
 
+def test_where_a_lost_group_stood_outlasts_the_survey_that_told_it(tmp_path: Path) -> None:
+    """The survey tells it of all groups at once. When the survey goes, it is kept for those who are lost."""
+    store = Store(tmp_path)
+    store.remember("cluster", a_survey(NOW, 7, "lost").add(a_survey(NOW, 8, "billing")), NOW)
+    assert _packed(tmp_path) == set(), "nothing is packed group by group"
+    later = NOW + AGES_MS[-1] + 1000
+    for at in (NOW + 60_000, later):
+        store.remember("cluster", a_survey(at, 9, "billing"), at)
+    assert _packed(tmp_path) == {b"lost"}
+    recalled = store.recall("cluster", later + 1000)
+    assert {row.group: row.offset for row in recalled.committed} == {"lost": 7, "billing": 9}
+    assert {row.at for row in recalled.committed if row.group == "lost"} == {NOW}
+
+
+def _packed(folder: Path) -> set[bytes]:
+    """The groups whose offsets are written beside the surveys."""
+    with closing(sqlite3.connect(file_of(folder))) as database:
+        return {name for (name,) in database.execute("SELECT name FROM seen WHERE offsets IS NOT NULL")}
+
+
 def test_groups_that_only_their_commits_betray_are_kept(tmp_path: Path) -> None:
     """Kafka 0.9 lists no group without members; in the offsets topic they are."""
     seen = Observations(

@@ -206,6 +206,16 @@ class ClusterView:
             known = self._ends_over_time[partition] = ends_over_time(self.ends.get(partition, ()))
         return known
 
+    def newest_end(self, partition: TopicPartition) -> LogEnds | None:
+        """Where its log ends now. None: unknown."""
+        ends = self.ends_over_time(partition)
+        return ends[-1] if ends else None
+
+    def newest_epoch(self, partition: TopicPartition) -> int:
+        """The leader epoch, as its view and the end of its log say; -1: unknown."""
+        view, end = self.view(partition), self.newest_end(partition)
+        return max(view.leader_epoch if view else -1, end.leader_epoch if end else -1)
+
     @cached_property
     def _ends_over_time(self) -> dict[TopicPartition, tuple[LogEnds, ...]]:
         return {}
@@ -231,7 +241,16 @@ class ClusterView:
         could say how many partitions it has.
         """
         count = self.offsets_partitions
-        return TopicPartition(OFFSETS_TOPIC, partition_for(group, count)) if count else None
+        if not count:
+            return None
+        home = self._homes.get(group)
+        if home is None:
+            home = self._homes[group] = self.offsets_topic[partition_for(group, count)]
+        return home
+
+    @cached_property
+    def _homes(self) -> dict[str, TopicPartition]:
+        return {}
 
     def coordinator_of(self, group: str) -> int | None:
         """The living broker that coordinates a group; None if there is none, or nobody can say."""

@@ -22,6 +22,7 @@ from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Listing, Observations
 from kelpie.observations.ordering import by_time, grouped, time_of
+from kelpie.observations.positions import NO_OFFSET
 
 _DEAD = "Dead"
 """What a coordinator says of a group that it does not know."""
@@ -105,7 +106,7 @@ class _Material:
         self.events = grouped(
             (row for row in observations.events if row.group is not None and not is_of_zookeeper(row)), _group
         )
-        names: dict[tuple[str, int], TopicPartition] = {}
+        names = _Names()
         self.commits = _by_position(observations.commits, names)
         self.committed = _by_position(observations.committed, names)
         self.listed_by: defaultdict[str, list[Listing]] = defaultdict(list)
@@ -131,15 +132,18 @@ class _Material:
         return {group for group in known if not is_scratch_group(group)}
 
     def case(self, group: str, unasked: tuple[Any, ...]) -> Case:
-        commits = {name: by_time(rows) for name, rows in self.commits.get(group, {}).items()}
-        over_time = {name: by_time(rows) for name, rows in self.committed.get(group, {}).items()}
+        commits, over_time = self.commits.get(group, {}), self.committed.get(group, {})
         asked_at = self._asked_at(group)
-        committed = {name: rows[-1] for name, rows in over_time.items() if time_of(rows[-1]) >= asked_at}
+        newest = {name: rows[-1] for name, rows in over_time.items()}
+        committed = {
+            name: row for name, row in newest.items() if (-1 if row.at is None else row.at) >= asked_at
+        }
         for name, rows in commits.items():
-            if name in committed and rows[-1].removed and time_of(rows[-1]) > time_of(committed[name]):
+            last = rows[-1]
+            if last.offset == NO_OFFSET and name in committed and time_of(last) > time_of(committed[name]):
                 del committed[name]  # The survey saw it, and it was removed since.
-            if name not in committed and (rows[-1].removed or time_of(rows[-1]) > asked_at):
-                committed[name] = _as_committed(rows[-1])
+            if name not in committed and (last.removed or time_of(last) > asked_at):
+                committed[name] = _as_committed(last)
         return Case(
             group=group,
             cluster=self.cluster,
@@ -163,8 +167,10 @@ class _Material:
 
     def _asked_at(self, group: str) -> Instant:
         """When the coordinator listed all committed offsets: what it left out did not exist then."""
-        answers = [row for row in self.answers.get(group, ()) if row.asked == "OffsetFetch" and not row.error]
-        return max(map(time_of, answers), default=-1)
+        answers = self.answers.get(group, ())
+        return max(
+            [time_of(row) for row in answers if row.asked == "OffsetFetch" and not row.error], default=-1
+        )
 
     def _known_from(self, group: str) -> tuple[str, ...]:
         sources: dict[str, None] = {}
@@ -206,17 +212,37 @@ def _place(source: str) -> str:
     return place if colon and line.isdigit() and not place.rpartition(" ")[2].startswith("(") else source
 
 
-def _by_position(
-    rows: Iterable[Any], names: dict[tuple[str, int], TopicPartition]
-) -> dict[str, dict[TopicPartition, list[Any]]]:
-    """By group and partition; partitions that many groups share are named once."""
-    by_group: defaultdict[str, dict[TopicPartition, list[Any]]] = defaultdict(lambda: defaultdict(list))
+class _Names(dict[tuple[str, int], TopicPartition]):
+    """A partition that many groups read is named once."""
+
+    def __missing__(self, place: tuple[str, int]) -> TopicPartition:
+        name = self[place] = TopicPartition(*place)
+        return name
+
+
+def _by_position(rows: Iterable[Any], names: _Names) -> dict[str, dict[TopicPartition, tuple[Any, ...]]]:
+    """By group and partition, and by time under these. There may be a million rows, mostly one for each
+    partition of a group, and rows of a group mostly follow each other.
+    """
+    by_group: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
+    repeated: defaultdict[str, dict[TopicPartition, list[Any]]] = defaultdict(dict)
+    last: str | None = None
+    positions: dict[TopicPartition, tuple[Any, ...]] = {}
     for row in rows:
-        place = (row.topic, row.partition)
-        name = names.get(place)
-        if name is None:
-            name = names[place] = TopicPartition(*place)
-        by_group[row.group][name].append(row)
+        group = row[0]
+        if group != last:
+            last = group
+            positions = by_group.setdefault(group, {})
+        name = names[row[1:3]]
+        if name not in positions:
+            positions[name] = (row,)
+        elif name in (more := repeated[group]):
+            more[name].append(row)
+        else:
+            more[name] = [*positions[name], row]
+    for group, of_group in repeated.items():
+        for name, of_position in of_group.items():
+            by_group[group][name] = by_time(of_position)
     return by_group
 
 

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.causes import linked
-from kelpie.doctor.finding import Finding, Judgement, Severity, Undetermined, is_covered
+from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, Undetermined, is_covered
 from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import JudgeGroup, Rule
 from kelpie.doctor.rules import rules
+from kelpie.doctor.signs import Glances
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 from kelpie.observations.acknowledgement import Acknowledgement
@@ -21,8 +22,7 @@ from kelpie.observations.groups import OTHER_KINDS
 _STALLED = "KLP309"
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(NamedTuple):
     """A rule that could not decide about a group (None: the cluster), and what is missing."""
 
     code: str
@@ -167,22 +167,48 @@ def _order(incident: Incident) -> tuple[int, str, int, str]:
     return -incident.severity, incident.code, -len(incident.findings), incident.cause
 
 
-def diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
-    """All rules on one group. The live doctor and the pipeline both call this."""
+def diagnose(case: Case, glances: Glances | None = None) -> tuple[list[Finding], list[Open]]:
+    """All rules on one group. The live doctor and the pipeline both call this.
+
+    `glances`: of the case's cluster, for callers who judge many groups of it.
+    """
     # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
-    return _diagnose(copy(case))
+    return _diagnose(copy(case), glances or Glances(case.cluster))
 
 
-def _diagnose(case: Case) -> tuple[list[Finding], list[Open]]:
-    judging = _judging(case.in_zookeeper, case.is_share)
-    return _sorted(case.group, ((rule, judge(case)) for rule, judge in judging))
+def _diagnose(case: Case, glances: Glances) -> tuple[list[Finding], list[Open]]:
+    findings: list[Finding] = []
+    undecided: list[Open] = []
+    for rule, judge, otherwise in steps(case.in_zookeeper, case.is_share, glances.at(case)):
+        judgement = judge(case) if judge is not None else otherwise
+        if isinstance(judgement, Undetermined):
+            undecided.append(Open(rule.code, rule.name, case.group, judgement.missing))
+        elif isinstance(judgement, Finding):
+            findings.append(judgement)
+    return findings, undecided
 
 
-@cache
-def _judging(in_zookeeper: bool, is_share: bool) -> list[tuple[Rule, JudgeGroup]]:
-    """The rules for groups of this kind."""
-    judging = (rule for rule in rules().values() if rule.judges(in_zookeeper=in_zookeeper, is_share=is_share))
-    return [(rule, rule.judge) for rule in judging if rule.judge is not None]
+class _Step(NamedTuple):
+    rule: Rule
+    judge: JudgeGroup | None
+    """None: the rule need not be asked."""
+    otherwise: Judgement
+
+
+@lru_cache(maxsize=10_000)
+def steps(in_zookeeper: bool, is_share: bool, signs: int) -> list[_Step]:
+    """The rules for groups of this kind with these signs, but for those that are absent in all of them.
+
+    Healthy groups have the same few signs: this is worked out once for thousands of them.
+    """
+    steps = []
+    for rule in rules().values():
+        if rule.judge is not None and rule.judges(in_zookeeper=in_zookeeper, is_share=is_share):
+            if rule.asked_for & signs:
+                steps.append(_Step(rule, rule.judge, rule.otherwise))
+            elif rule.otherwise is not ABSENT:
+                steps.append(_Step(rule, None, rule.otherwise))
+    return steps
 
 
 def _waiting_for(case: Case) -> Waiting | None:
@@ -202,15 +228,16 @@ def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[
     """
     cases = [case for case in cases if not case.in_zookeeper]
     judging = [(rule, rule.judge_cluster) for rule in rules().values() if rule.judge_cluster]
-    return _sorted(None, ((rule, judge(cluster, cases)) for rule, judge in judging))
+    return _sorted(((rule, judge(cluster, cases)) for rule, judge in judging))
 
 
 def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
     findings, undecided = diagnose_cluster(cluster, cases)
     waiting: dict[str, Waiting] = {}
+    glances = Glances(cluster)
     for case in cases:
         judged = copy(case)
-        findings_of_group, undecided_of_group = _diagnose(judged)
+        findings_of_group, undecided_of_group = _diagnose(judged, glances)
         findings += findings_of_group
         undecided += undecided_of_group
         if findings_of_group and (records := _waiting_for(judged)) is not None:
@@ -239,13 +266,14 @@ def _is_unjudged(case: Case, unmoved: Collection[str | None]) -> bool:
 
 
 def _sorted(
-    group: str | None, judged: Iterable[tuple[Rule, Sequence[Finding] | Judgement]]
+    judged: Iterable[tuple[Rule, Sequence[Finding] | Judgement]],
 ) -> tuple[list[Finding], list[Open]]:
+    """Of the cluster."""
     findings: list[Finding] = []
     undecided: list[Open] = []
     for rule, judgement in judged:
         if isinstance(judgement, Undetermined):
-            undecided.append(Open(rule.code, rule.name, group, judgement.missing))
+            undecided.append(Open(rule.code, rule.name, None, judgement.missing))
         elif isinstance(judgement, Finding):
             findings.append(judgement)
         elif isinstance(judgement, Sequence):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from kelpie.cluster import commands
+from kelpie.cluster import ClusterView, commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Evidence, Severity, quotes
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, listed, moment
 from kelpie.observations import Event, EventKind, GroupState, Member
-from kelpie.observations.groups import SHARE, STREAMS
+from kelpie.observations.groups import CONSUMER, SHARE, STREAMS
 
 HOUR_MS = 3_600_000
 SESSION_MS = 45_000
@@ -22,6 +22,7 @@ MOST_EVIDENCE = 6
 CLIENT_LOGS = "the logs of its consumers"
 BROKER_LOGS = "the log of its coordinator"
 
+_SIZE_LIMITS = {CONSUMER: "group.consumer.max.size", STREAMS: "group.streams.max.size"}
 _TOOLS = {SHARE: "kafka-share-groups", STREAMS: "kafka-streams-groups"}
 
 _RANDOM_TAIL = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -180,6 +181,12 @@ def nobody_left(case: Case) -> bool:
     if state is not None and state.members:
         ids.append({member.member_id for member in state.members})
     return bool(ids) and all(before <= after for before, after in pairwise(ids))
+
+
+def size_limit(cluster: ClusterView, state: GroupState | None) -> tuple[str, int | None]:
+    """The setting that limits how many members such a group may have, and its value, if that is known."""
+    setting = _SIZE_LIMITS.get(state.kind if state is not None else "", "group.max.size")
+    return setting, cluster.number(setting, f"broker {state.coordinator}" if state is not None else "broker")
 
 
 def topics_of_members(case: Case) -> set[str]:

@@ -23,6 +23,17 @@ class OldPosition(NamedTuple):
 
 def old_position(case: Case, row: Committed) -> OldPosition | None:
     """None: the offset is of the present topic, or nothing shows that it is not."""
+    name, now = row.name, case.cluster.known_topics.id_of(row.topic)
+    end = case.cluster.newest_end(name)
+    history = case.commits.get(name)
+    last = history[-1] if history else None
+    if (
+        row.leader_epoch <= 0
+        and (end is None or row.offset <= end.latest)
+        and (last is None or last.topic_id == now)
+        and row.topic not in case.cluster.known_topics.recreations
+    ):
+        return None  # Nearly all offsets.
     return (
         _by_commit_id(case, row)
         or _by_epoch(case, row)
@@ -54,7 +65,7 @@ def _by_commit_id(case: Case, row: Committed) -> OldPosition | None:
 
 def _by_earlier_commit(case: Case, row: Committed) -> OldPosition | None:
     """An earlier commit was for another topic, and the offset lies beyond the end of the present one."""
-    now, end = case.cluster.known_topics.id_of(row.topic), case.track(row.name).end
+    now, end = case.cluster.known_topics.id_of(row.topic), case.cluster.newest_end(row.name)
     if not now or end is None or row.offset <= end.latest:
         return None
     for commit in reversed(case.commits.get(row.name, ())):
@@ -66,8 +77,7 @@ def _by_earlier_commit(case: Case, row: Committed) -> OldPosition | None:
 
 
 def _by_epoch(case: Case, row: Committed) -> OldPosition | None:
-    view, end = case.cluster.view(row.name), case.track(row.name).end
-    epoch = max(view.leader_epoch if view else -1, end.leader_epoch if end else -1)
+    view, epoch = case.cluster.view(row.name), case.cluster.newest_epoch(row.name)
     if not 0 <= epoch < row.leader_epoch:
         return None
     seen = [Evidence.of(view, f"{row.name}: leader epoch {epoch}")] if view is not None else []
@@ -83,7 +93,7 @@ def _by_recreation(case: Case, row: Committed) -> OldPosition | None:
     recreation = case.cluster.known_topics.recreations.get(row.topic)
     if recreation is None:
         return None
-    end = case.track(row.name).end
+    end = case.cluster.newest_end(row.name)
     is_beyond = end is not None and row.offset > end.latest
     if not is_beyond and not _stood_there_before(case, row, recreation):
         return None

@@ -5,6 +5,9 @@ the paragraphs "What it sees:", "Why it matters:", "How it decides:", "What it n
 logs, two surveys, and what the rule says without them), "What to do:", "When it is wrong:" and "Reproduce:".
 The module ends with `RULE = Rule.of(__name__, judge)`, or with `RULE = Rule.of(__name__,
 judge_cluster=judge)` for what concerns the cluster and not one group.
+
+A cluster may have 10,000 groups, nearly all of them healthy. So a rule names the signs (`signs.Sign`) for
+which it is asked; `otherwise` is its judgement of all other groups.
 """
 
 import inspect
@@ -14,7 +17,17 @@ from dataclasses import dataclass
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import Evidence, Finding, Judgement, Remedy, Severity
+from kelpie.doctor.finding import (
+    ABSENT,
+    Absent,
+    Evidence,
+    Finding,
+    Judgement,
+    Remedy,
+    Severity,
+    Undetermined,
+)
+from kelpie.doctor.signs import ALL
 from kelpie.model.time import Instant
 
 JudgeGroup = Callable[[Case], Judgement]
@@ -63,6 +76,9 @@ class Rule:
     """It judges groups that ZooKeeper keeps; the others judge those that Kafka keeps."""
     of_share_groups: bool = False
     """It judges share groups, too. They have no generations and no committed offsets."""
+    asked_for: int = ALL
+    """Signs of groups. Of a group without any of them, the judgement is `otherwise`."""
+    otherwise: Absent | Undetermined = ABSENT
 
     def judges(self, *, in_zookeeper: bool, is_share: bool) -> bool:
         """Whether such groups are its business. Coordinators have groups of every kind (KLP1xx)."""
@@ -79,12 +95,25 @@ class Rule:
         judge_cluster: JudgeCluster | None = None,
         of_zookeeper: bool = False,
         of_share_groups: bool = False,
+        asked_for: int = ALL,
+        otherwise: Absent | Undetermined = ABSENT,
     ) -> "Rule":
         """The rule that this module defines; code and name are the first line of its docstring."""
         page = inspect.cleandoc(sys.modules[module].__doc__ or "")
         code, _, name = page.partition("\n")[0].partition(" ")
         assert code.startswith("KLP"), f"the page of {module} does not begin with its code"
-        return cls(code, name, page, judge, judge_cluster, presentation, of_zookeeper, of_share_groups)
+        return cls(
+            code,
+            name,
+            page,
+            judge,
+            judge_cluster,
+            presentation,
+            of_zookeeper,
+            of_share_groups,
+            asked_for,
+            otherwise,
+        )
 
     def finding(
         self,

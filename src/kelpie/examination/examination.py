@@ -1,12 +1,13 @@
 """One examination of a cluster: survey it, recall earlier surveys, judge, remember; and what has changed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kelpie.acknowledgements import Acknowledgements, UnreadableAcknowledgements
 from kelpie.client.admin.admin import Admin
+from kelpie.client.admin.asking import few_collections
 from kelpie.client.client_errors import ClientError
 from kelpie.client.history import BYTES_PER_PARTITION, read_history
 from kelpie.client.nodes import Nodes
@@ -21,7 +22,7 @@ from kelpie.doctor.finding import Finding, Severity
 from kelpie.examination.memory import Recollection, addresses_of
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
-from kelpie.observations import Illness, Observations, Unasked
+from kelpie.observations import Committed, Illness, Observations, Unasked
 from kelpie.store import Store
 
 _GENTLE_HISTORY = 256 * 1024
@@ -34,6 +35,10 @@ class Examined(NamedTuple):
     """False if neither a broker nor ZooKeeper answered, and files say nothing: so does the diagnosis."""
     cases: Sequence[Case] = ()
     """What was judged: all that is known of each group, by name."""
+
+    def __repr__(self) -> str:
+        """Short, because asyncio.run makes a text of the result: of all rows that would be a gigabyte."""
+        return f"Examined({self.diagnosis.worst}, {len(self.cases)} groups)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,10 @@ class Examination:
 
     async def examine(self) -> Examined:
         """Surveys the cluster and judges. A cluster that does not answer is a diagnosis, too."""
+        with few_collections():
+            return await self._examine()
+
+    async def _examine(self) -> Examined:
         of_brokers, of_zookeeper = await asyncio.gather(self._ask_brokers(), self._ask_zookeeper())
         if of_brokers.answered:
             # Brokers know better which of them live, and who leads what.
@@ -140,9 +149,7 @@ class Examination:
 
     async def _survey(self, nodes: Nodes, earlier: Observations) -> Observations:
         known = {**earlier.known_groups, **self.evidence.known_groups}
-        before = {row.group for row in earlier.committed}
-        chosen = self.groups.chosen(before) if isinstance(self.groups, Selection) else self.groups
-        read = {row.topic for row in earlier.committed if chosen is None or row.group in chosen}
+        read = {row.topic for row in self._of_chosen(earlier.committed)}
         options = self._options(earlier)
         observations = await survey(
             nodes, groups=self.groups, known=known, topics=read, options=options, now=self.clock
@@ -157,6 +164,16 @@ class Examination:
             history = await read_history(nodes, observations, history_bytes, groups=groups)
             observations.add(history)
         return observations
+
+    def _of_chosen(self, rows: Sequence[Committed]) -> Iterable[Committed]:
+        """The rows of the groups that are examined."""
+        if self.groups is None or (isinstance(self.groups, Selection) and self.groups.is_all):
+            return rows
+        names = self.groups
+        if isinstance(names, Selection):
+            names = names.chosen({row.group for row in rows})
+        chosen = frozenset(names)  # There may be thousands of groups, and ten rows of each.
+        return (row for row in rows if row.group in chosen)
 
     def _options(self, earlier: Observations) -> SurveyOptions:
         """What earlier surveys have seen of the past is not asked for again."""

@@ -24,8 +24,9 @@ from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant, utc
 from kelpie.observations.cluster import OFFSETS_TOPIC, BrokerView, CoordinatorAnswer, PartitionView
 from kelpie.observations.collection import Observations
-from kelpie.observations.encoding import KINDS, KNOWN, add, gathered, read_columns, rows_of, write_columns
+from kelpie.observations.encoding import KINDS, KNOWN, add, extend, read_columns, rows_by_kind, write_columns
 from kelpie.observations.groups import KnownGroup
+from kelpie.observations.positions import Committed
 
 EARLIER_KINDS = ("broker", "listing", "answer", "state", "committed", "ends", "topic", KNOWN)
 """Kinds of rows of which something counts."""
@@ -33,10 +34,11 @@ EARLIER_SURVEY = "an earlier survey"
 DESCRIBE_GROUPS = "DescribeGroups"
 """The question of which a state is the answer."""
 
-_OF_ONE_SURVEY = ("answer", "state", "committed", "ends", "topic")
+_OF_ONE_SURVEY = ("answer", "state", "ends", "topic")
+"""Committed offsets are another such kind, but for their number."""
 _SAME = ("at", "source")
 """Fields in which all rows of one survey are alike."""
-_KEPT_ERRORS = (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+_KEPT_ERRORS = frozenset({int(ErrorCode.NONE), int(ErrorCode.UNSTABLE_OFFSET_COMMIT)})
 """The second is normal for a moment. An earlier survey that has it, too, shows that it lasts."""
 _LASTING_ERRORS = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
 """Of coordinators: normal for a moment, and not for long."""
@@ -129,17 +131,25 @@ def is_of_survey(row_at: Instant | None, at: Instant) -> bool:
 
 def earlier_survey(survey: Observations, at: Instant) -> Observations:
     """What counts of the survey made at this time, without names of groups. Older rows are left out."""
-    kept_rows = Observations()
-    for kind, row in rows_of(survey):
-        if kind == "broker" or (kind in _OF_ONE_SURVEY and is_of_survey(row.at, at)):
-            for each in earlier_rows(kind, row):
-                add(kept_rows, *each)
+    kept_rows = Observations(committed=_committed_then(survey.committed, at))
+    for kind, rows in rows_by_kind(survey):
+        if kind == "broker" or kind in _OF_ONE_SURVEY:
+            for row in rows:
+                if kind == "broker" or is_of_survey(row.at, at):
+                    for each in earlier_rows(kind, row):
+                        add(kept_rows, *each)
     by_address = {(broker.node_id, broker.host, broker.port): broker for broker in kept_rows.brokers}
     kept_rows.brokers = [broker for _, broker in sorted(by_address.items())]
     kept_rows.topics = list({row.topic: row._replace(told_by=None) for row in kept_rows.topics}.values())
     views = best_views(view for view in survey.partitions if is_of_survey(view.at, at))
     kept_rows.partitions = [view._replace(told_by=None) for view in views.values()]
     return kept_rows
+
+
+def _committed_then(rows: Iterable[Committed], at: Instant) -> list[Committed]:
+    """What `earlier_rows` says of committed offsets, for 100,000s of them."""
+    first, last = at - ONE_SURVEY_MS, at + ONE_SURVEY_MS
+    return [row for row in rows if row.error in _KEPT_ERRORS and row.at is not None and first < row.at < last]
 
 
 def pack(rows: Iterable[tuple[str, list[Any]]]) -> bytes:
@@ -160,9 +170,9 @@ def unpack(packed: bytes, at: Instant) -> Observations:
         data = inflater.decompress(packed, LARGEST_SURVEY)
         if not inflater.eof:
             raise Unpackable("it is torn, or too large")
-        by_kind = json.loads(data).items()
-        return gathered(
-            (kind, row) for kind, data in by_kind for row in read_columns(KINDS[kind], data, same)
-        )
+        rows = Observations()
+        for kind, columns in json.loads(data).items():
+            extend(rows, kind, read_columns(KINDS[kind], columns, same))
     except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
         raise Unpackable(str(error)) from None
+    return rows

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice, repeat, starmap
 from operator import attrgetter
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -139,7 +139,9 @@ def read_columns(type_: type, columns: Mapping[str, Any], given: Mapping[str, An
     """The rows. `given` has the values of fields that were not written."""
     fields = fields_of(type_)
     values = [given.get(field.name) or _column_of(field, columns) for field in fields]
-    return starmap(type_, zip(*values, strict=False))
+    rows = zip(*values, strict=False)
+    # A named tuple is made by C alone, without a call of its own __new__.
+    return map(partial(tuple.__new__, type_), rows) if issubclass(type_, tuple) else starmap(type_, rows)
 
 
 def _column(field: Field, rows: Sequence[Any]) -> list[Any]:
@@ -185,6 +187,15 @@ def gathered(rows: Iterable[tuple[str, Any]]) -> Observations:
     for kind, row in rows:
         add(observations, kind, row)
     return observations
+
+
+def extend(observations: Observations, kind: str, rows: Iterable[Any]) -> None:
+    """Puts rows into the list of their kind."""
+    if kind == KNOWN:
+        for row in rows:
+            observations.known_groups.setdefault(row.group, row.source)
+    else:
+        getattr(observations, _LISTS[kind]).extend(rows)
 
 
 def add(observations: Observations, kind: str, row: Any) -> None:

@@ -30,7 +30,7 @@ from kelpie.wire.malformed import Malformed
 from kelpie.wire.offsets_topic import OtherKey, RecordType, decode_key, decode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitValue
-from kelpie.wire.offsets_topic.plain_commit import PlainCommit, read_plain_commit
+from kelpie.wire.offsets_topic.plain_commit import Places, PlainCommit, read_plain_commit
 from kelpie.wire.records import ControlType, Record, RecordBatch, read_batches
 from kelpie.wire.schema import NO_UUID
 
@@ -83,6 +83,7 @@ class OffsetsPartition:
         """Ids of topics as text: most commits have one of a few."""
         self.other_groups: dict[str, OtherGroup] = {}
         """Share groups and groups of the Streams protocol that have records here; no more is read of them."""
+        self._places: Places = {}
         self.next_offset: int | None = None
         """Behind the last batch that was read."""
 
@@ -130,37 +131,46 @@ class OffsetsPartition:
             return
         records = batch.records(inflated_limit=_LARGEST_INFLATED)
         if header.is_transactional:
-            self._pending.write(header.producer_id, list(self._rows(records, source, unread, True)))
+            self._pending.write(header.producer_id, self._rows(records, source, unread, True))
             self._producer_epochs[header.producer_id] = header.producer_epoch
             return
         yield from self._written(records, source, unread)
 
     def _written(self, records: Iterable[Record], source: str, unread: list[str]) -> Iterator[Placed]:
         converted = self._epochs.begin_batch()
-        for placed in list(self._rows(records, source, unread, False)):
+        placed_rows = self._rows(records, source, unread, False)
+        if not converted:
+            yield from placed_rows
+        else:
             # A classic group that becomes one of KIP-848 is deleted and made anew in one write.
-            if not (isinstance(placed.row, GroupRemoved) and placed.row.group in converted):
-                yield placed
+            for placed in placed_rows:
+                if not (isinstance(placed.row, GroupRemoved) and placed.row.group in converted):
+                    yield placed
         for offset, generation in self._epochs.end_batch(source):
             yield Placed(offset, generation)
 
     def _rows(
         self, records: Iterable[Record], source: str, unread: list[str], transactional: bool
-    ) -> Iterator[Placed]:
+    ) -> list[Placed]:
+        rows: list[Placed] = []
         for record in records:
-            try:
-                row = self._record(record, source, transactional)
-            except Malformed as malformed:
-                unread.append(f"offset {record.offset}: {malformed}")
-                continue
+            offset = record.offset
+            plain = read_plain_commit(record.key, record.value, self._places)
+            row: Row | None
+            if plain is not None:  # Nearly all records.
+                row = self._plain_commit(plain, f"{source}@{offset}", transactional)
+            else:
+                try:
+                    row = self._record(record, source, transactional)
+                except Malformed as malformed:
+                    unread.append(f"offset {offset}: {malformed}")
+                    continue
             if row is not None:
-                yield Placed(record.offset, row)
+                rows.append(tuple.__new__(Placed, (offset, row)))
+        return rows
 
     def _record(self, record: Record, source: str, transactional: bool) -> Row | None:
         where = f"{source}@{record.offset}"
-        plain = read_plain_commit(record.key, record.value)
-        if plain is not None:
-            return self._plain_commit(plain, where, transactional)
         record_type, key = decode_key(record.key)
         value = decode_value(record_type, record.value)
         at = self._time(record, value)
@@ -208,8 +218,10 @@ class OffsetsPartition:
             id_text = self._id_texts[topic_id] = topic_id_text(topic_id)
         if id_text:
             self._names[topic_id] = topic
-        return Commit(
-            group, topic, partition, offset, at, epoch, metadata, None, transactional, where, id_text
+        # By C alone: the constructor of a named tuple would be a call of a Python function.
+        return tuple.__new__(
+            Commit,
+            (group, topic, partition, offset, at, epoch, metadata, None, transactional, where, id_text),
         )
 
     def _commit(
@@ -241,6 +253,11 @@ class OffsetsPartition:
 
 def add_row(observations: Observations, row: Row) -> None:
     """Puts a row where it belongs; a group that has one is known from there."""
+    if isinstance(row, Commit):
+        observations.commits.append(row)
+        if row.group not in observations.known_groups:
+            observations.known_groups[row.group] = row.source
+        return
     add(observations, kind_of(row), row)
     if not isinstance(row, Unasked):
         observations.known_groups.setdefault(row.group, row.source)

@@ -1,7 +1,10 @@
 """One round of questions to a cluster: which brokers answer, the rows so far, which brokers are silent.
 
 A broker that does not answer in time is not asked again in the same round. So a dead broker costs one time
-limit, however many questions there are.
+limit, however many questions there are. A survey gives it a second chance: once in a round, what it did not
+answer in time is asked again within one more time limit. A pause of its garbage collector then costs seconds,
+and not all that the broker knows; a broker that is stuck costs two or three limits. Requests that change
+something are never sent twice.
 """
 
 import asyncio
@@ -48,7 +51,9 @@ class Asking:
         *,
         groups_per_request: int = GROUPS_PER_REQUEST,
         partitions_per_request: int = PARTITIONS_PER_REQUEST,
+        second_chance: bool = False,
     ) -> None:
+        """`second_chance`: what a broker did not answer in time is asked again, for one more time limit."""
         self.nodes = nodes
         self.clock = clock
         self.groups_per_request = groups_per_request
@@ -63,6 +68,9 @@ class Asking:
         self.lasting: set[str] = set()
         """Names of groups and partitions that would fail again: the release does not know the request."""
         self._silent: dict[int, ClientError] = {}
+        self._second_chance = second_chance
+        self._chances_end: dict[int, float] = {}
+        """By broker that did not answer in time once: until when it is asked again, by the loop's clock."""
 
     @property
     def reached(self) -> tuple[int, ...]:
@@ -87,13 +95,31 @@ class Asking:
         """The connection to a broker, within the limit of one request. Raises ClientError."""
         limit_s = self.nodes.settings.request_timeout_s
         try:
+            connection = await self._connected(node_id, limit_s)
+        except TimedOut:
+            left_s = self._left_s(node_id)
+            if left_s <= 0:
+                raise
+            self.nodes.forget_failures([node_id])
+            connection = await self._connected(node_id, left_s)
+        self.versions[node_id] = connection.versions
+        return connection
+
+    async def _connected(self, node_id: int, limit_s: float) -> Connection:
+        try:
             async with asyncio.timeout(limit_s):
-                connection = await self.nodes.connection(node_id)
+                return await self.nodes.connection(node_id)
         except TimeoutError:
             address = self.nodes.brokers[node_id].address
             raise TimedOut(f"{address} was not ready within {limit_s:g} s.", address) from None
-        self.versions[node_id] = connection.versions
-        return connection
+
+    def _left_s(self, node_id: int) -> float:
+        """Of the time for which a broker is asked again that has just not answered in time."""
+        if not self._second_chance:
+            return 0.0
+        now = asyncio.get_running_loop().time()
+        limit_s = self.nodes.settings.request_timeout_s
+        return self._chances_end.setdefault(node_id, now + limit_s) - now
 
     async def ask(
         self, node_id: int, request: Any, version: int | None = None, limit_s: float | None = None
@@ -103,13 +129,25 @@ class Asking:
         if silent is not None:
             raise silent.with_traceback(None)
         try:
-            response = await self.nodes.ask(node_id, request, version, limit_s)
+            response = await self._ask(node_id, request, version, limit_s)
         except Unsupported:
             raise
         except ClientError as error:
             self._silent.setdefault(node_id, error)
             raise
         return response, self.clock()
+
+    async def _ask(self, node_id: int, request: Any, version: int | None, limit_s: float | None) -> Any:
+        try:
+            return await self.nodes.ask(node_id, request, version, limit_s)
+        except TimedOut as error:
+            left_s = self._left_s(node_id)
+            if left_s <= 0 or node_id in self._silent:
+                raise
+            try:
+                return await self.nodes.ask(node_id, request, version, left_s)
+            except TimedOut:
+                raise error from None  # Its text has the whole limit.
 
     async def put(self, node_id: int, question: Question[Answer]) -> tuple[Answer, Instant]:
         """The answer to a question, and when it came. Raises ClientError."""
@@ -193,7 +231,9 @@ async def together(*parts: Awaitable[None]) -> None:
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """A survey makes 100,000s of rows and keeps them all: collecting garbage would double its time."""
+    """A survey makes 100,000s of rows and keeps them all, and so does who judges it: collecting garbage would
+    double the time.
+    """
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _COLLECT_EVERY), *before[1:])
     try:

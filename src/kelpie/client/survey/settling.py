@@ -43,8 +43,9 @@ async def settle(
         if not coordinators.count:
             return
         await coordinators.look_up(coordinators.disputed, unsettled)
+        again = frozenset(unsettled)
         asking.seen.unasked = [
-            row for row in asking.seen.unasked if row.kind != "group" or row.name not in unsettled
+            row for row in asking.seen.unasked if row.kind != "group" or row.name not in again
         ]
         plan = coordinators.by_node(unsettled)
         await together(*(ask(node, names) for node, names in plan.items()))

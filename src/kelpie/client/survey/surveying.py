@@ -130,6 +130,7 @@ async def _survey(
         now,
         groups_per_request=options.groups_per_request,
         partitions_per_request=options.partitions_per_request,
+        second_chance=True,
     )
     asking.seen.known_groups = _sources(known)
     by_broker = await meet_all(asking)

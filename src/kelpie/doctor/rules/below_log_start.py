@@ -39,6 +39,7 @@ from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, keep_longer, records, reset, some
 from kelpie.doctor.positions import NOISE
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Committed, Event, EventKind, LogEnds
 from kelpie.observations.positions import NO_OFFSET
@@ -154,5 +155,8 @@ def _reset_after(case: Case, refused: Event) -> Event | None:
 
 
 RULE = Rule.of(
-    __name__, judge, Presentation("has lost records to retention", "have lost records to retention")
+    __name__,
+    judge,
+    Presentation("has lost records to retention", "have lost records to retention"),
+    asked_for=Sign.LOG_LINES | Sign.OFFSETS_UNKNOWN | Sign.BELOW_START | Sign.NO_ENDS,
 )

@@ -50,6 +50,7 @@ from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, 
 from kelpie.doctor.position_words import MOST_EVIDENCE, records, reset, some
 from kelpie.doctor.recreated_topics import old_position
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import duration
 from kelpie.observations import Committed, LogEnds
 
@@ -150,5 +151,8 @@ def _remedies(case: Case, beyond: list[Beyond]) -> list[Remedy]:
 
 
 RULE = Rule.of(
-    __name__, judge, Presentation("stands beyond the end of a log", "stand beyond the end of a log")
+    __name__,
+    judge,
+    Presentation("stands beyond the end of a log", "stand beyond the end of a log"),
+    asked_for=Sign.OFFSETS_UNKNOWN | Sign.BEYOND_END | Sign.NO_ENDS,
 )

@@ -26,6 +26,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.observations import Event, EventKind
 
 
@@ -68,5 +69,9 @@ def _client_is_older(event: Event) -> bool:
 
 
 RULE = Rule.of(
-    __name__, judge, Presentation("has a client of an unusable version", "have clients of unusable versions")
+    __name__,
+    judge,
+    Presentation("has a client of an unusable version", "have clients of unusable versions"),
+    asked_for=Sign.LOG_LINES,
+    otherwise=undetermined(CLIENT_LOGS),
 )

@@ -48,6 +48,7 @@ from kelpie.doctor.coordinator_replies import (
 )
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.model.words import duration, listed, numbered
@@ -225,4 +226,9 @@ def _remedies(case: Case, behind: list[int], refusing: int | None) -> list[Remed
     return remedies
 
 
-RULE = Rule.of(__name__, judge, Presentation("has a disputed coordinator", "have a disputed coordinator"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("has a disputed coordinator", "have a disputed coordinator"),
+    asked_for=Sign.HOME_IN_DOUBT | Sign.LOOKED_UP | Sign.REFUSED | Sign.NO_REPLY,
+)

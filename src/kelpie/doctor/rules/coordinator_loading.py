@@ -36,6 +36,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import answer_evidence, last_replies, last_reply, same_since
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.words import duration, moment
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
@@ -142,4 +143,5 @@ RULE = Rule.of(
     Presentation(
         "waits for a coordinator that is loading", "wait for a coordinator that is loading", stops_group=True
     ),
+    asked_for=Sign.HOME_IN_DOUBT | Sign.REFUSED | Sign.NO_REPLY | Sign.LOG_LINES,
 )

@@ -41,6 +41,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import first_and_last
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.doctor.unreachable_brokers import is_there, trouble_of, trouble_remedy, trouble_words
 from kelpie.model.words import moment
 from kelpie.observations import BrokerView, Event, EventKind, PartitionView, Trouble
@@ -145,4 +146,5 @@ RULE = Rule.of(
     Presentation(
         "cannot reach its coordinator", "cannot reach their coordinator", silences=True, stops_group=True
     ),
+    asked_for=Sign.HOME_IN_DOUBT | Sign.LOG_LINES,
 )

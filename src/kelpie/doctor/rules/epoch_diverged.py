@@ -37,6 +37,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.recreated_topics import old_position
 from kelpie.doctor.rule import Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
 from kelpie.observations import Committed, EventKind
@@ -72,17 +73,19 @@ def judge(case: Case) -> Judgement:
 
 def _judge(case: Case, row: Committed) -> _Diverged | str:
     """What is wrong with it, or what is missing; "" if it is well."""
-    track = case.track(row.name)
-    if track.end is not None and row.offset > track.end.latest:
+    name = row.name
+    newest = case.cluster.newest_end(name)
+    if newest is not None and row.offset > newest.latest:
         return ""  # KLP304 says it.
     if old_position(case, row) is not None:
         return ""  # KLP314 says it.
-    if row.leader_epoch < 0 and track.points and track.points[-1].offset == row.offset:
-        row = row._replace(leader_epoch=track.points[-1].leader_epoch)  # Not every tool tells it.
+    if row.leader_epoch < 0 and _knows_epochs(case, name):
+        points = case.track(name).points
+        if points and points[-1].offset == row.offset:
+            row = row._replace(leader_epoch=points[-1].leader_epoch)  # Not every tool tells it.
     if row.leader_epoch < 0:
         return "a leader epoch in the commits"
-    view = case.cluster.view(row.name)
-    epoch = max(view.leader_epoch if view else -1, track.end.leader_epoch if track.end else -1)
+    epoch = case.cluster.newest_epoch(name)
     if epoch < 0:
         return "the leader epoch"
     if row.leader_epoch >= epoch:
@@ -95,6 +98,15 @@ def _judge(case: Case, row: Committed) -> _Diverged | str:
         text = f"{row.name}: leader epoch {end.leader_epoch} ends at {end.end}{asked}"
         return _Diverged(row, end.end, (*evidence_of(row), Evidence.of(end, text)))
     return ""
+
+
+def _knows_epochs(case: Case, name: TopicPartition) -> bool:
+    """Whether any commit in this partition, or what a look saw of one, carries a leader epoch."""
+    for rows in (case.commits.get(name, ()), case.committed_over_time.get(name, ())):
+        for row in rows:
+            if row.leader_epoch >= 0:
+                return True
+    return False
 
 
 def _found(case: Case, diverged: list[_Diverged]) -> Finding:
@@ -142,4 +154,6 @@ def _by_log(case: Case) -> Judgement | None:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__, judge, asked_for=Sign.LOG_LINES | Sign.OFFSETS_UNKNOWN | Sign.EPOCH_DIFFERS | Sign.NO_EPOCH
+)

@@ -25,21 +25,19 @@ Reproduce: kelpie lab run group-full
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
+from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, size_limit
 from kelpie.doctor.rule import Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted
 from kelpie.observations import EventKind, GroupState
-from kelpie.observations.groups import CONSUMER, STREAMS
 
-_SETTINGS = {CONSUMER: "group.consumer.max.size", STREAMS: "group.streams.max.size"}
 _UNLIMITED = 2**31 - 1
 
 
 def judge(case: Case) -> Judgement:
     refusals = case.events_of(EventKind.GROUP_FULL)
     state = case.described
-    setting = _SETTINGS.get(state.kind if state is not None else "", "group.max.size")
-    limit = case.cluster.number(setting, f"broker {state.coordinator}" if state is not None else "broker")
+    setting, limit = size_limit(case.cluster, state)
     is_full = state is not None and limit is not None and len(state.members) >= limit
     if refusals or is_full:
         return _found(case, LogLines(case, refusals, refusals), state, setting, limit)
@@ -80,4 +78,4 @@ def _found(case: Case, lines: LogLines, state: GroupState | None, setting: str, 
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, asked_for=Sign.LOG_LINES | Sign.SIZE_LIMIT)

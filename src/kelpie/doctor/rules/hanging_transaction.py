@@ -55,6 +55,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, records, some
 from kelpie.doctor.positions import NOISE, Track
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.doctor.transactions import Fate, ending, fate_of, longest_ms, open_in, transaction_evidence
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -196,4 +197,5 @@ RULE = Rule.of(
     Presentation(
         "is held up by a hanging transaction", "are held up by a hanging transaction", stops_group=True
     ),
+    asked_for=Sign.HELD_BACK | Sign.NO_ENDS | Sign.NOTHING_READ,
 )

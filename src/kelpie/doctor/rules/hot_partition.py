@@ -34,6 +34,7 @@ from kelpie.doctor.lag_trend import LagTrend, lag_trend, per_second
 from kelpie.doctor.membership import describing
 from kelpie.doctor.positions import Track
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import POSITION_OPEN
 
 _LEAST_PARTITIONS = 3
 _HALF = 0.5
@@ -110,4 +111,6 @@ def _found(case: Case, hot: LagTrend, all_of_topic: list[LagTrend]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge, Presentation("has a hot partition", "have a hot partition"))
+RULE = Rule.of(
+    __name__, judge, Presentation("has a hot partition", "have a hot partition"), asked_for=POSITION_OPEN
+)

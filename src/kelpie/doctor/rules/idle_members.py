@@ -43,6 +43,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import MOST_EVIDENCE, describing, people, person_of
 from kelpie.doctor.rule import Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted, first_of
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Member
 from kelpie.observations.groups import SHARE, STREAMS
@@ -194,4 +195,4 @@ def _some(things: Sequence[object]) -> str:
     return first_of(things, _MOST_TOPICS) or "nothing"
 
 
-RULE = Rule.of(__name__, judge, of_share_groups=True)
+RULE = Rule.of(__name__, judge, of_share_groups=True, asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS)

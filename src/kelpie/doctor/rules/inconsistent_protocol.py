@@ -28,6 +28,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
 from kelpie.doctor.rule import Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted
 from kelpie.observations import EventKind
 
@@ -72,4 +73,4 @@ def _found(case: Case, lines: LogLines) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, asked_for=Sign.LOG_LINES, otherwise=undetermined(CLIENT_LOGS))

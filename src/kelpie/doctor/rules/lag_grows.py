@@ -37,6 +37,7 @@ from kelpie.doctor.lag_trend import LagTrend, lag_trend, per_second
 from kelpie.doctor.membership import describing
 from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import POSITION_OPEN
 from kelpie.model.words import duration
 
 _FAR_MS = 5 * 60_000
@@ -139,4 +140,4 @@ def _evidence(trends: Sequence[LagTrend]) -> list[Evidence]:
     return evidence
 
 
-RULE = Rule.of(__name__, judge, Presentation("falls behind", "fall behind"))
+RULE = Rule.of(__name__, judge, Presentation("falls behind", "fall behind"), asked_for=POSITION_OPEN)

@@ -39,6 +39,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.membership import describing, person_of, shortened
 from kelpie.doctor.position_words import SECOND_LOOK
 from kelpie.doctor.rule import Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Member
 
@@ -127,4 +128,4 @@ def _remedies(state: GroupState) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS)

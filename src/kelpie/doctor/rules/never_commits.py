@@ -36,6 +36,7 @@ from kelpie.doctor.membership import SESSION_MS, describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.positions import AUTO_COMMIT_MS, MISSED
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, moment
@@ -139,4 +140,9 @@ def _found(
     )
 
 
-RULE = Rule.of(__name__, judge, Presentation("never commits", "never commit"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("never commits", "never commit"),
+    asked_for=Sign.MEMBERS_UNKNOWN | Sign.NO_OFFSETS,
+)

@@ -40,6 +40,7 @@ from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, quotes, 
 from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, LogEnds
@@ -172,4 +173,5 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("has partitions without a committed offset", "have partitions without a committed offset"),
+    asked_for=Sign.OFFSETS_UNKNOWN | Sign.UNCOMMITTED | Sign.NOTHING_READ | Sign.OFFSET_REFUSED,
 )

@@ -38,6 +38,7 @@ from kelpie.doctor.coordinator_replies import answer_evidence, first_and_last, l
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import topics_of_members
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.words import listed
 from kelpie.observations import Event, EventKind
@@ -158,4 +159,15 @@ def _grants(case: Case, topics: Sequence[str], whom: str, operation: str) -> lis
     ]
 
 
-RULE = Rule.of(__name__, judge, Presentation("is refused", "are refused", silences=True))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("is refused", "are refused", silences=True),
+    asked_for=Sign.LOG_LINES
+    | Sign.REFUSED
+    | Sign.NO_REPLY
+    | Sign.LOOKED_UP
+    | Sign.OFFSET_REFUSED
+    | Sign.TOPIC_IN_DOUBT
+    | Sign.UNTOLD_OFFSET,
+)

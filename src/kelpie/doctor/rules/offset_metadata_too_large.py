@@ -27,6 +27,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.words import listed
 from kelpie.observations import EventKind
@@ -78,4 +79,6 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("has commits refused as too large", "have commits refused as too large", stops_group=True),
+    asked_for=Sign.LOG_LINES,
+    otherwise=undetermined(CLIENT_LOGS),
 )

@@ -39,6 +39,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.membership import describing
 from kelpie.doctor.position_words import HISTORY, MOST_EVIDENCE, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import duration, moment
@@ -219,4 +220,15 @@ def _by_log(case: Case, lines: list[Event]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge, Presentation("has lost expired offsets", "have lost expired offsets"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("has lost expired offsets", "have lost expired offsets"),
+    asked_for=Sign.LOG_LINES
+    | Sign.REMOVED
+    | Sign.OFFSETS_UNKNOWN
+    | Sign.UNCOMMITTED
+    | Sign.NOTHING_READ
+    | Sign.OFFSET_REFUSED
+    | Sign.UNTOLD_OFFSET,
+)

@@ -48,6 +48,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.leader_remedies import leader_remedies
 from kelpie.doctor.position_words import dead_evidence
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -289,4 +290,5 @@ RULE = Rule.of(
         silences=True,
     ),
     judge_cluster=judge_rest,
+    asked_for=Sign.HOME_IN_DOUBT,
 )

@@ -37,6 +37,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import describing
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration
@@ -144,4 +145,5 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("has partitions without a member", "have partitions without a member"),
+    asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS,
 )

@@ -36,6 +36,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.leader_remedies import leader_remedies
 from kelpie.doctor.position_words import MOST_EVIDENCE, dead_evidence, some
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import listed
 from kelpie.observations import PartitionView
 
@@ -102,4 +103,5 @@ RULE = Rule.of(
     judge,
     Presentation("reads partitions without a leader", "read partitions without a leader", stops_group=True),
     of_share_groups=True,
+    asked_for=Sign.NOTHING_READ | Sign.LEADERLESS,
 )

@@ -46,6 +46,7 @@ from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, 
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, person_of
 from kelpie.doctor.positions import Track
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import POSITION_OPEN, Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind, Member
@@ -214,4 +215,5 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("cannot get over a record", "cannot get over a record", stops_group=True),
+    asked_for=POSITION_OPEN | Sign.LOG_LINES | Sign.MEMBERS_UNKNOWN,
 )

@@ -40,6 +40,7 @@ from kelpie.doctor.membership import (
     timeouts,
 )
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind
 
@@ -102,5 +103,9 @@ def _number(lines: Sequence[Event], name: str) -> int | None:
 
 
 RULE = Rule.of(
-    __name__, judge, Presentation("loses members that poll too slowly", "lose members that poll too slowly")
+    __name__,
+    judge,
+    Presentation("loses members that poll too slowly", "lose members that poll too slowly"),
+    asked_for=Sign.LOG_LINES | Sign.MEMBERS,
+    otherwise=undetermined(CLIENT_LOGS, BROKER_LOGS),
 )

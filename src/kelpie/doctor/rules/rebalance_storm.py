@@ -59,6 +59,7 @@ from kelpie.doctor.membership import (
     timeouts,
 )
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, moment
@@ -241,4 +242,9 @@ def _seen(case: Case, states: Sequence[GroupState], rebalancing: int) -> Finding
     )
 
 
-RULE = Rule.of(__name__, judge, Presentation("rebalances again and again", "rebalance again and again"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("rebalances again and again", "rebalance again and again"),
+    asked_for=Sign.LOG_LINES | Sign.MANY_GENERATIONS | Sign.REBALANCING | Sign.NO_HISTORY,
+)

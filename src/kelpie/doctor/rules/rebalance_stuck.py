@@ -50,6 +50,7 @@ from kelpie.doctor.membership import (
     timeouts,
 )
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -316,4 +317,5 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("is stuck in a rebalance", "are stuck in a rebalance", stops_group=True),
+    asked_for=Sign.NOT_DESCRIBED | Sign.REBALANCING,
 )

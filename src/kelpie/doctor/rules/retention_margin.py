@@ -45,6 +45,7 @@ from kelpie.doctor.lag_trend import grows_steadily
 from kelpie.doctor.membership import describing
 from kelpie.doctor.positions import Track, lag_ms, rate
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import POSITION_OPEN
 from kelpie.model.time import Instant
 from kelpie.model.words import duration
 from kelpie.observations.positions import NO_OFFSET
@@ -251,5 +252,8 @@ def _evidence(tracks: list[Track]) -> list[Evidence]:
 
 
 RULE = Rule.of(
-    __name__, judge, Presentation("will lose records to retention", "will lose records to retention")
+    __name__,
+    judge,
+    Presentation("will lose records to retention", "will lose records to retention"),
+    asked_for=POSITION_OPEN,
 )

@@ -47,6 +47,7 @@ from kelpie.doctor.position_words import (
 )
 from kelpie.doctor.positions import Point, Track
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import moment
 
@@ -152,4 +153,13 @@ def _found(case: Case, rewinds: list[Rewind]) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge, Presentation("was rewound", "were rewound"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("was rewound", "were rewound"),
+    asked_for=Sign.MOVED_BACK
+    | Sign.UNTOLD_OFFSET
+    | Sign.ANOTHER_TOPIC
+    | Sign.OFFSET_REFUSED
+    | Sign.NO_HISTORY,
+)

@@ -41,6 +41,7 @@ from kelpie.doctor.membership import (
     timeouts,
 )
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import duration
 from kelpie.observations import Event, EventKind
 
@@ -112,5 +113,9 @@ def _remedies(is_alive: bool, session: int | None) -> list[Remedy]:
 
 
 RULE = Rule.of(
-    __name__, judge, Presentation("loses members whose session expires", "lose members whose session expires")
+    __name__,
+    judge,
+    Presentation("loses members whose session expires", "lose members whose session expires"),
+    asked_for=Sign.LOG_LINES | Sign.MEMBERS,
+    otherwise=undetermined(BROKER_LOGS),
 )

@@ -27,6 +27,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import duration
 from kelpie.observations import EventKind
 from kelpie.observations.groups import CLASSIC, CONSUMER
@@ -111,4 +112,10 @@ def _remedies(bounds: str) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge, Presentation("refuses session timeouts", "refuse session timeouts"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("refuses session timeouts", "refuse session timeouts"),
+    asked_for=Sign.LOG_LINES | Sign.NOT_DESCRIBED | Sign.NOT_CLASSIC | Sign.SETTINGS,
+    otherwise=undetermined(CLIENT_LOGS),
+)

@@ -57,6 +57,7 @@ from kelpie.doctor.position_words import records, some
 from kelpie.doctor.positions import SURE_MS, PositionProgress, Track, progress_of
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.share_positions import ShareTrack, share_patience_ms, share_tracks
+from kelpie.doctor.signs import POSITION_OPEN, Sign
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Member
 
@@ -232,4 +233,5 @@ RULE = Rule.of(
     judge,
     Presentation("stands still", "stand still", stops_group=True),
     of_share_groups=True,
+    asked_for=POSITION_OPEN | Sign.MEMBERS_UNKNOWN | Sign.HOME_IN_DOUBT | Sign.REBALANCING,
 )

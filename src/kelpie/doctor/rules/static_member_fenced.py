@@ -45,6 +45,7 @@ from kelpie.doctor.membership import (
     timeouts,
 )
 from kelpie.doctor.rule import Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, moment
@@ -188,4 +189,6 @@ def _is_refused(case: Case, fenced: list[Event]) -> bool:
     return is_refused or (case.described is not None and case.described.kind == CONSUMER)
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(
+    __name__, judge, asked_for=Sign.LOG_LINES | Sign.MEMBERS, otherwise=undetermined(CLIENT_LOGS, BROKER_LOGS)
+)

@@ -57,6 +57,7 @@ from kelpie.doctor.positions import (
 )
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.share_positions import share_patience_ms, share_tracks
+from kelpie.doctor.signs import POSITION_OPEN
 from kelpie.model.words import counted, duration
 
 
@@ -219,4 +220,5 @@ RULE = Rule.of(
     judge,
     Presentation("has stopped", "have stopped", stops_group=True),
     of_share_groups=True,
+    asked_for=POSITION_OPEN,
 )

@@ -38,6 +38,7 @@ from kelpie.doctor.finding import ABSENT, Finding, Judgement, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, reset, some
 from kelpie.doctor.recreated_topics import OldPosition, newest_commit, old_position
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.observations import Committed
 
 
@@ -107,4 +108,9 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("stands in a topic that was created again", "stand in a topic that was created again"),
+    asked_for=Sign.OFFSETS_UNKNOWN
+    | Sign.ANOTHER_TOPIC
+    | Sign.TOPIC_UNPROVEN
+    | Sign.EPOCH_DIFFERS
+    | Sign.BEYOND_END,
 )

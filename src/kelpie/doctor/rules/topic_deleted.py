@@ -39,6 +39,7 @@ from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, 
 from kelpie.doctor.membership import topics_of_members
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, some
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
 
 _DESCRIBE = "the right to describe the topic (Describe)"
@@ -154,4 +155,9 @@ def _remedies(gone: list[str], is_read: bool) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge, Presentation("reads a deleted topic", "read a deleted topic"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("reads a deleted topic", "read a deleted topic"),
+    asked_for=Sign.TOPIC_IN_DOUBT | Sign.UNTOLD_OFFSET | Sign.NOTHING_READ,
+)

@@ -35,6 +35,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import MOST_EVIDENCE, describing, people, person_of
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.model.words import duration, first_of, listed
 from kelpie.observations import GroupState, Member
 from kelpie.observations.groups import CLASSIC, CONSUMER
@@ -148,4 +149,9 @@ def _topics(part: Sequence[Member]) -> list[str]:
     return sorted({topic for member in part for topic in member.subscribed or ()})
 
 
-RULE = Rule.of(__name__, judge, Presentation("is shared by applications", "are shared by applications"))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("is shared by applications", "are shared by applications"),
+    asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS,
+)

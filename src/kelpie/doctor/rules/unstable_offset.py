@@ -45,6 +45,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import Sign
 from kelpie.doctor.transactions import (
     APART_MS,
     UNKNOWN_STATE,
@@ -224,4 +225,9 @@ def _remedies(case: Case, suspect: _Suspect, fate: Fate, stood_ms: int) -> list[
     return [*ending(case.cluster, transaction, Fate.AWAITED, stood_ms=stood_ms), find]
 
 
-RULE = Rule.of(__name__, judge, Presentation(stops_group=True))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation(stops_group=True),
+    asked_for=Sign.LOG_LINES | Sign.OFFSETS_UNKNOWN | Sign.OFFSET_REFUSED,
+)

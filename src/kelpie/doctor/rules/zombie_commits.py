@@ -33,6 +33,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, person_in
 from kelpie.doctor.rule import Rule
+from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
 from kelpie.model.words import counted, listed, moment
@@ -110,4 +111,4 @@ def _found(case: Case, lines: LogLines) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge)
+RULE = Rule.of(__name__, judge, asked_for=Sign.LOG_LINES, otherwise=undetermined(CLIENT_LOGS))

@@ -43,7 +43,7 @@ def finding_of(row: Mapping[str, Any]) -> Finding:
 
 
 def open_row(question: Open, cluster: str) -> dict[str, Any]:
-    return {**asdict(question), "cluster": cluster}
+    return {**question._asdict(), "cluster": cluster}
 
 
 def open_of(row: Mapping[str, Any]) -> Open:

@@ -17,6 +17,8 @@ _LONG = struct.Struct(">q").unpack_from
 _HEAD = struct.Struct(">hh").unpack_from
 _VALUE_3 = struct.Struct(">hqih").unpack_from
 _VALUE_4 = struct.Struct(">hqiB").unpack_from
+_WHOLE_4 = struct.Struct(">hqiBq3s16s")
+"""A value of version 4 with a topic id and without metadata."""
 _OFFSET_COMMIT = 1
 _SIZE_3, _SIZE_4 = 16, 15
 _NO_TAGS, _TOPIC_ID_TAG = b"\x00", b"\x01\x00\x10"
@@ -36,34 +38,65 @@ class PlainCommit(NamedTuple):
     topic_id: bytes
 
 
-def read_plain_commit(key: bytes | None, value: bytes | None) -> PlainCommit | None:
-    """None: this is no such record, and must be read by the schema."""
+Places = dict[bytes, tuple[str, str]]
+"""Group and topic of keys that were read before, by the key without its partition."""
+
+
+def read_plain_commit(
+    key: bytes | None, value: bytes | None, places: Places | None = None
+) -> PlainCommit | None:
+    """None: this is no such record, and must be read by the schema. `places` grows with what is read."""
     if key is None or value is None:
         return None
     try:
-        record_type, size = _HEAD(key)
-        end = 4 + size
-        (topic_size,) = _SHORT(key, end)
-        topic_end = end + 2 + topic_size
-        if record_type != _OFFSET_COMMIT or size < 0 or topic_size < 0 or len(key) != topic_end + 4:
-            return None
-        group, topic = str(key[4:end], "utf-8"), str(key[end + 2 : topic_end], "utf-8")
-        (partition,) = _INT(key, topic_end)
-        version, offset, epoch, length = _VALUE_4(value)
-        if version == 4:
-            begin, length, topic_id = _SIZE_4, length - 1, _topic_id(value, length - 1)
-        elif version == 3:
-            version, offset, epoch, length = _VALUE_3(value)
-            begin, topic_id = _SIZE_3, NO_UUID if len(value) == _SIZE_3 + length + 8 else None
-        else:
-            return None
-        if length < 0 or topic_id is None:
-            return None
-        metadata = str(value[begin : begin + length], "utf-8") if length else ""
-        (timestamp,) = _LONG(value, begin + length)
+        place = places.get(key[:-4]) if places is not None else None
+        if place is None:
+            place = _place(key)
+            if place is None:
+                return None
+            if places is not None:
+                places[key[:-4]] = place
+        (partition,) = _INT(key, len(key) - 4)
+        said = _value(value)
     except (struct.error, UnicodeDecodeError):
         return None
-    return PlainCommit(group, topic, partition, offset, epoch, metadata, timestamp, topic_id)
+    if said is None:
+        return None
+    # By C alone: the constructor of a named tuple would be a call of a Python function.
+    return tuple.__new__(PlainCommit, (*place, partition, *said))
+
+
+def _place(key: bytes) -> tuple[str, str] | None:
+    """Group and topic."""
+    record_type, size = _HEAD(key)
+    end = 4 + size
+    (topic_size,) = _SHORT(key, end)
+    topic_end = end + 2 + topic_size
+    if record_type != _OFFSET_COMMIT or size < 0 or topic_size < 0 or len(key) != topic_end + 4:
+        return None
+    return str(key[4:end], "utf-8"), str(key[end + 2 : topic_end], "utf-8")
+
+
+def _value(value: bytes) -> tuple[int, int, str, int, bytes] | None:
+    """Offset, leader epoch, metadata, time and id of the topic."""
+    if len(value) == _WHOLE_4.size:
+        version, offset, epoch, length, timestamp, tag, topic_id = _WHOLE_4.unpack(value)
+        if version == 4 and length == 1 and tag == _TOPIC_ID_TAG:
+            return offset, epoch, "", timestamp, topic_id  # Nearly all: without metadata.
+    version, offset, epoch, length = _VALUE_4(value)
+    found: bytes | None
+    if version == 4:
+        begin, length, found = _SIZE_4, length - 1, _topic_id(value, length - 1)
+    elif version == 3:
+        version, offset, epoch, length = _VALUE_3(value)
+        begin, found = _SIZE_3, NO_UUID if len(value) == _SIZE_3 + length + 8 else None
+    else:
+        return None
+    if length < 0 or found is None:
+        return None
+    metadata = str(value[begin : begin + length], "utf-8") if length else ""
+    (timestamp,) = _LONG(value, begin + length)
+    return offset, epoch, metadata, timestamp, found
 
 
 def _topic_id(value: bytes, length: int) -> bytes | None:
