@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from copy import copy
 
 from kelpie.doctor.case import Case
+from kelpie.doctor.glances import Glances
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
-from kelpie.doctor.signs import Glances, Sign
+from kelpie.doctor.signs import Sign
 
 
 def rules_for(case: Case) -> list[Rule]:
@@ -25,7 +26,7 @@ def wrongly_left_out(case: Case, glances: Glances | None = None) -> Iterator[str
         if not rule.asked_for & signs:
             assert rule.judge is not None
             judgement = rule.judge(copy(case))
-            if judgement != rule.otherwise:
+            if judgement != rule.unasked(signs):
                 yield f"{rule.code} is not asked about {case.group} with {names_of(signs)}: {judgement}"
 
 

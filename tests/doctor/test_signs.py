@@ -12,9 +12,9 @@ from kelpie.doctor import diagnosis
 from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
+from kelpie.doctor.glances import Glances
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
-from kelpie.doctor.signs import Glances
 from kelpie.evidence import read_evidence
 from kelpie.model.names import TopicPartition
 from kelpie.observations import TopicView
@@ -132,7 +132,7 @@ def test_members_cost_the_rules_on_members_only(asked: Counter[str]) -> None:
     group = "group-00000"
     diagnose_all(cluster, [_healthy(cluster, 0, states=[a_state("Stable", *members, group=group)])])
     assert asked
-    assert {code[:4] for code in asked} == {"KLP2"}
+    assert not [code for code in asked if code.startswith("KLP3")]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,7 @@ and the answer to "where did the log end an hour ago?", have the time of produce
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -33,10 +33,10 @@ def on_our_clock(
     if not any(broker.alive and is_of_survey(broker.at, now) for broker in observations.brokers):
         return observations, cluster
     stamps: dict[int, Instant] = {}
-    for row in observations.commits:
-        node = _coordinator(cluster, row.group)
-        if node is not None and row.at is not None and row.at > stamps.get(node, -1):
-            stamps[node] = row.at
+    for group, at in _newest_stamps(observations.commits).items():
+        node = _coordinator(cluster, group)
+        if node is not None and at > stamps.get(node, -1):
+            stamps[node] = at
     found = skews(
         cluster.brokers,
         now,
@@ -56,6 +56,16 @@ def on_our_clock(
     )
     ends = {name: tuple(_moved_end(row, cluster) for row in rows) for name, rows in cluster.ends.items()}
     return moved, replace(cluster, ends={name: by_time(rows) for name, rows in ends.items()})
+
+
+def _newest_stamps(commits: Iterable[Commit]) -> dict[str, Instant]:
+    """By group."""
+    stamps: dict[str, Instant] = {}
+    for row in commits:
+        at = row.at
+        if at is not None and at > stamps.get(row.group, -1):
+            stamps[row.group] = at
+    return stamps
 
 
 def skew_of(cluster: ClusterView, group: str) -> Skew:

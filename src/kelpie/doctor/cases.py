@@ -17,7 +17,6 @@ from kelpie.doctor.positions import IllPeriod
 from kelpie.doctor.zookeeper_cases import ZooKeeperMaterial, is_of_zookeeper
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition, is_scratch_group
-from kelpie.model.partitioning import partition_for
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Listing, Observations
@@ -120,7 +119,7 @@ class _Material:
             broker.release in _LIST_MEMBERS_ONLY for broker in cluster.brokers.values()
         )
         self.illnesses = grouped(observations.illnesses, _group)
-        self.history_from = _history_from(observations, cluster.offsets_partitions)
+        self.history_from = _history_from(observations, cluster)
 
     def all_groups(self, *, but: Set[str] = frozenset()) -> set[str]:
         """All that there are rows of, and those that are known by name only, without some of these.
@@ -202,8 +201,7 @@ class _Material:
         return False if view is not None and view.leader in self.answered else None
 
     def _history(self, group: str) -> Instant | None:
-        count = self.cluster.offsets_partitions
-        return self.history_from.get(partition_for(group, count) if count else group)
+        return self.history_from.get(self.cluster.home_of(group) or group)
 
 
 def _place(source: str) -> str:
@@ -252,7 +250,7 @@ def _as_committed(row: Commit) -> Committed:
     )
 
 
-def _history_from(observations: Observations, count: int | None) -> dict[int | str, Instant]:
+def _history_from(observations: Observations, cluster: ClusterView) -> dict[TopicPartition | str, Instant]:
     """Since when records are known, by offsets partition; by group if their number is unknown."""
     first: dict[str, Instant] = {}
     for rows in (observations.commits, observations.generations):
@@ -260,8 +258,8 @@ def _history_from(observations: Observations, count: int | None) -> dict[int | s
             at = row.at
             if at is not None and at < first.get(row.group, at + 1):
                 first[row.group] = at
-    first_by_partition: dict[int | str, Instant] = {}
+    first_by_partition: dict[TopicPartition | str, Instant] = {}
     for group, at in first.items():
-        key = partition_for(group, count) if count else group
+        key = cluster.home_of(group) or group
         first_by_partition[key] = min(at, first_by_partition.get(key, at))
     return first_by_partition

@@ -10,10 +10,10 @@ from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.causes import linked
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, Undetermined, is_covered
+from kelpie.doctor.glances import Glances
 from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import JudgeGroup, Rule
 from kelpie.doctor.rules import rules
-from kelpie.doctor.signs import Glances
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 from kelpie.observations.acknowledgement import Acknowledgement
@@ -204,10 +204,11 @@ def steps(in_zookeeper: bool, is_share: bool, signs: int) -> list[_Step]:
     steps = []
     for rule in rules().values():
         if rule.judge is not None and rule.judges(in_zookeeper=in_zookeeper, is_share=is_share):
+            otherwise = rule.unasked(signs)
             if rule.asked_for & signs:
-                steps.append(_Step(rule, rule.judge, rule.otherwise))
-            elif rule.otherwise is not ABSENT:
-                steps.append(_Step(rule, None, rule.otherwise))
+                steps.append(_Step(rule, rule.judge, otherwise))
+            elif otherwise is not ABSENT:
+                steps.append(_Step(rule, None, otherwise))
     return steps
 
 

@@ -79,6 +79,8 @@ class Rule:
     asked_for: int = ALL
     """Signs of groups. Of a group without any of them, the judgement is `otherwise`."""
     otherwise: Absent | Undetermined = ABSENT
+    absent_for: int = 0
+    """Signs of groups of which it is absent, if it is not asked, whatever `otherwise` says."""
 
     def judges(self, *, in_zookeeper: bool, is_share: bool) -> bool:
         """Whether such groups are its business. Coordinators have groups of every kind (KLP1xx)."""
@@ -97,6 +99,7 @@ class Rule:
         of_share_groups: bool = False,
         asked_for: int = ALL,
         otherwise: Absent | Undetermined = ABSENT,
+        absent_for: int = 0,
     ) -> "Rule":
         """The rule that this module defines; code and name are the first line of its docstring."""
         page = inspect.cleandoc(sys.modules[module].__doc__ or "")
@@ -113,7 +116,12 @@ class Rule:
             of_share_groups,
             asked_for,
             otherwise,
+            absent_for,
         )
+
+    def unasked(self, signs: int) -> Absent | Undetermined:
+        """Its judgement of a group with these signs, none of which it is asked for."""
+        return ABSENT if signs & self.absent_for else self.otherwise
 
     def finding(
         self,

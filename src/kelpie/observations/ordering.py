@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from kelpie.model.time import Instant
 
 Row = TypeVar("Row")
+_at = attrgetter("at")
 
 
 def time_of(row: Any) -> Instant:
@@ -15,7 +17,12 @@ def time_of(row: Any) -> Instant:
 
 
 def by_time(rows: Sequence[Row]) -> tuple[Row, ...]:
-    return tuple(sorted(rows, key=time_of) if len(rows) > 1 else rows)
+    if len(rows) < 2:
+        return tuple(rows)
+    try:
+        return tuple(sorted(rows, key=_at))
+    except TypeError:  # A row has no time.
+        return tuple(sorted(rows, key=time_of))
 
 
 def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, tuple[Row, ...]]:

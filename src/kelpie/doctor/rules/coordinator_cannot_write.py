@@ -40,6 +40,7 @@ from kelpie.doctor.coordinator_replies import first_and_last
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, by_age
 from kelpie.doctor.rule import Presentation, Rule
+from kelpie.doctor.signs import LATELY_MS, Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
@@ -47,7 +48,6 @@ from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
 _REFUSED = ErrorCode.COORDINATOR_NOT_AVAILABLE
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _LEAST, _LEAST_MS = 3, 30_000
-_RECENT_MS = 60_000
 _WORKS = (
     EventKind.GENERATION_JOINED,
     EventKind.ASSIGNMENT_RECEIVED,
@@ -74,7 +74,7 @@ def judge(case: Case) -> Judgement:
     if _last_long(commits) and _answers(case):
         return _by_commits(case, commits)
     recent = case.commit_rhythm.last
-    if recent is not None and case.cluster.now - recent < _RECENT_MS:
+    if recent is not None and case.cluster.now - recent < LATELY_MS:
         return ABSENT
     return ABSENT if case.has_client_logs or case.has_broker_log else undetermined(_BROKER_LOG, CLIENT_LOGS)
 
@@ -197,4 +197,7 @@ RULE = Rule.of(
     Presentation(
         "has a coordinator that cannot write", "have coordinators that cannot write", stops_group=True
     ),
+    asked_for=Sign.LOG_LINES | Sign.HOME_IN_DOUBT | Sign.HOME_NOT_IN_SYNC,
+    otherwise=undetermined(_BROKER_LOG, CLIENT_LOGS),
+    absent_for=Sign.COMMITTED_LATELY,
 )

@@ -48,6 +48,7 @@ from kelpie.doctor.rules import (
     rebalance_storm,
     rebalance_stuck,
 )
+from kelpie.doctor.signs import Sign
 from kelpie.model.time import Instant
 from kelpie.model.words import listed
 from kelpie.observations import BrokerView
@@ -147,4 +148,16 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("has a trouble that is known of its brokers' release", "have troubles that are known of it"),
+    asked_for=Sign.LOG_LINES
+    | Sign.CLUSTER_LOG_LINES
+    | Sign.LISTED_TWICE
+    | Sign.NOT_DESCRIBED
+    | Sign.NO_REPLY
+    | Sign.REFUSED
+    | Sign.REBALANCING
+    | Sign.MEMBERS
+    | Sign.REMOVED
+    | Sign.UNTOLD_OFFSET
+    | Sign.TOPIC_IN_DOUBT
+    | Sign.OFFSET_REFUSED,
 )

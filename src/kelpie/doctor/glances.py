@@ -1,0 +1,389 @@
+"""One look over the rows of each group, so that rules are asked only where they may find something.
+
+A rule names the signs without which its judgement is the same for every group: absent, or undetermined for
+want of logs. A healthy group has hardly any sign, and no rule looks at it. What concerns a partition, a topic
+or an offsets partition is worked out once for all groups.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from kelpie.cluster.health import not_dead_in_sync
+from kelpie.cluster.topics import Existence
+from kelpie.cluster.view import ClusterView
+from kelpie.doctor.case import REBALANCING as REBALANCING_STATES
+from kelpie.doctor.case import Case
+from kelpie.doctor.coordinator_replies import FIND_COORDINATOR
+from kelpie.doctor.known_faults import listed_by
+from kelpie.doctor.membership import size_limit
+from kelpie.doctor.positions import CLOCKS_APART_MS, NOISE
+from kelpie.doctor.signs import ALL, FEWEST_IN_A_STORM, LATELY_MS, Sign
+from kelpie.errors import ErrorCode
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, GroupState
+from kelpie.observations.groups import CLASSIC
+from kelpie.observations.positions import NO_OFFSET
+
+_NONE = 0
+_ANYWHERE = Sign.BEHIND | Sign.MOVED_BACK
+"""Where the group stands does not follow from its newest rows alone."""
+_IN_ANOTHER_TOPIC = Sign.ANOTHER_TOPIC | _ANYWHERE
+
+
+class _Partition(NamedTuple):
+    """What is the same for all groups that read a partition."""
+
+    signs: int
+    start: int
+    latest: int
+    epoch: int
+    topic_id: str
+    is_topic_proven: bool
+    """Looks at different times saw the topic, or nobody asks for topics."""
+    is_gone: bool
+
+
+class _Read(NamedTuple):
+    """Partitions that groups without members read together: most groups have the same as many others."""
+
+    signs: int
+    of_topics: int
+    """Signs of a group that has offsets in all of these and in no others."""
+    latest: list[int]
+    epochs: list[int]
+    topic_ids: list[str]
+    is_proven: bool
+    """Looks at different times saw the topics."""
+    is_plain: bool
+    """Logs do not begin behind their ends, and no topic was created again."""
+
+
+class Glances:
+    """One cluster; `at` is asked for each of its groups."""
+
+    def __init__(self, cluster: ClusterView) -> None:
+        self._cluster = cluster
+        self._partitions: dict[TopicPartition, _Partition] = {}
+        self._together: dict[tuple[TopicPartition, ...], _Read] = {}
+        self._homes: dict[TopicPartition | None, int] = {}
+        self._limits: dict[tuple[str, int], int] = {}
+        self._with_settings = {of for of, _ in cluster.settings if of.startswith("group ")}
+        self._always = Sign.SETTINGS if ("broker", "session.timeout.ms") in cluster.settings else _NONE
+        if cluster.events:
+            self._always |= Sign.CLUSTER_LOG_LINES
+
+    def at(self, case: Case) -> int:
+        """All signs of a group."""
+        if case.in_zookeeper or case.is_share:
+            return ALL
+        signs = self._always | self._home(case) | self._replies(case) | self._membership(case)
+        if case.events:
+            signs |= Sign.LOG_LINES
+        if len(case.known_from) > 1 and len(listed_by(case)) > 1:
+            signs |= Sign.LISTED_TWICE
+        if not case.offsets_are_known:
+            signs |= Sign.OFFSETS_UNKNOWN
+        if self._with_settings and f"group {case.group}" in self._with_settings:
+            signs |= Sign.SETTINGS
+        last = _last_commit(case)
+        if last is not None and self._cluster.now - last < LATELY_MS:
+            signs |= Sign.COMMITTED_LATELY
+        return signs | self._positions(case)
+
+    # Coordinators and members.
+
+    def _home(self, case: Case) -> int:
+        home = case.offsets_partition
+        known = self._homes.get(home)
+        if known is None:
+            known = Sign.HOME_IN_DOUBT if self._is_in_doubt(home) else _NONE
+            view = self._cluster.view(home) if home is not None else None
+            if view is not None and len(not_dead_in_sync(self._cluster, view)) < len(view.replicas):
+                known |= Sign.HOME_NOT_IN_SYNC
+            self._homes[home] = known
+        return known
+
+    def _is_in_doubt(self, home: TopicPartition | None) -> bool:
+        cluster = self._cluster
+        view = cluster.view(home) if home is not None else None
+        if home is None or view is None or not cluster.has_leader(home) or home in cluster.partition_events:
+            return True
+        living = [each for each in cluster.views.get(home, ()) if each.told_by is not None]
+        return (
+            len({each.leader for each in living}) > 1
+            or any(each.leader < 0 for each in cluster.earlier_views.get(home, ()))
+            or any(cluster.outages.get(node) for node in view.replicas)
+        )
+
+    @staticmethod
+    def _replies(case: Case) -> int:
+        signs = _NONE
+        replies = len(case.states)
+        for answer in case.answers:
+            if answer.asked == FIND_COORDINATOR:
+                signs |= Sign.LOOKED_UP
+            else:
+                replies += 1
+            if answer.error is not ErrorCode.NONE:
+                signs |= Sign.REFUSED
+        return signs if replies else signs | Sign.NO_REPLY
+
+    def _membership(self, case: Case) -> int:
+        signs = _NONE
+        for state in case.states:
+            if state.error is not ErrorCode.NONE:
+                signs |= Sign.REFUSED
+            if state.members:
+                signs |= Sign.MEMBERS
+            if state.state in REBALANCING_STATES:
+                signs |= Sign.REBALANCING
+        described = case.described
+        if described is None or not described.is_described:
+            signs |= Sign.NOT_DESCRIBED
+        elif described.kind != CLASSIC:
+            signs |= Sign.NOT_CLASSIC
+        if case.members is None:
+            signs |= Sign.MEMBERS_UNKNOWN
+        if case.generations:
+            signs |= Sign.MEMBERS
+            if len(case.generations) >= FEWEST_IN_A_STORM:
+                signs |= Sign.MANY_GENERATIONS
+        if case.history_from is None:
+            signs |= Sign.NO_HISTORY
+        return signs | self._limit(described)
+
+    def _limit(self, state: GroupState | None) -> int:
+        key = (state.kind, state.coordinator) if state is not None else ("", -1)
+        limit = self._limits.get(key)
+        if limit is None:
+            limit = self._limits[key] = size_limit(self._cluster, state)[1] or 0
+        return _NONE if (len(state.members) if state is not None else 0) < limit else Sign.SIZE_LIMIT
+
+    # Partitions.
+
+    def _positions(self, case: Case) -> int:
+        committed, commits, looks = case.committed, case.commits, case.committed_over_time
+        read = self._together.get(names := tuple(committed)) or self._read_together(names)
+        plain = None if case.members else _of_plain(case, read)
+        if plain is not None:
+            return plain
+        signs = _NONE
+        if not commits.keys() <= committed.keys() or not looks.keys() <= committed.keys():
+            signs |= Sign.UNTOLD_OFFSET
+        is_known = is_read = False
+        partitions = self._partitions
+        for name, row in committed.items():
+            partition = partitions.get(name) or self._partition(name)
+            signs |= partition.signs
+            if row.error or row.offset < 0:
+                is_read = is_read or (row.error != 0 and not partition.is_gone)
+                signs |= Sign.OFFSET_REFUSED | Sign.UNCOMMITTED
+                continue
+            if partition.is_gone:
+                continue
+            is_known = is_read = True
+            signs |= _of_row(row, commits.get(name), looks.get(name), partition)
+        if not is_known:
+            signs |= Sign.NO_OFFSETS
+        if case.members:
+            return signs | self._read_by_members(case)
+        return signs | (read.of_topics if is_read else Sign.NOTHING_READ)
+
+    def _read_by_members(self, case: Case) -> int:
+        names = case.reads.partitions
+        signs = _NONE if names else Sign.NOTHING_READ
+        for name in names:
+            signs |= (self._partitions.get(name) or self._partition(name)).signs
+        if not all(map(case.has_offset, names)):
+            signs |= Sign.UNCOMMITTED | Sign.NOT_TRACKED
+        topics = {topic for member in case.members or () for topic in member.subscribed or ()}
+        topics.update(name.topic for member in case.members or () for name in member.assigned or ())
+        if any(map(self._is_topic_in_doubt, topics)):
+            signs |= Sign.TOPIC_IN_DOUBT
+        return signs
+
+    def _read_together(self, names: tuple[TopicPartition, ...]) -> "_Read":
+        partitions = [self._partitions.get(name) or self._partition(name) for name in names]
+        signs = _NONE
+        for partition in partitions:
+            signs |= partition.signs
+        found = self._together[names] = _Read(
+            signs,
+            self._of_topics(names),
+            [partition.latest for partition in partitions],
+            [partition.epoch for partition in partitions],
+            [partition.topic_id for partition in partitions],
+            all(partition.is_topic_proven for partition in partitions),
+            all(partition.start <= partition.latest for partition in partitions) and not signs & _ANYWHERE,
+        )
+        return found
+
+    def _of_topics(self, committed: Collection[TopicPartition]) -> int:
+        """Without members, a group reads the topics in which it has offsets."""
+        for topic in {topic for topic, _ in committed}:
+            if not set(self._cluster.topics.get(topic, ())).issubset(committed):
+                return Sign.UNCOMMITTED
+        return _NONE
+
+    def _partition(self, name: TopicPartition) -> _Partition:
+        cluster, topic = self._cluster, name.topic
+        ends = cluster.ends_over_time(name)
+        end = ends[-1] if ends else None
+        starts = (row.earliest for row in reversed(cluster.ends.get(name, ())) if not row.error)
+        start = next((earliest for earliest in starts if earliest != NO_OFFSET), None)
+        signs = _NONE
+        if end is None or start is None:
+            signs |= Sign.NO_ENDS
+        if end is None or end.stable == NO_OFFSET or end.stable < end.latest:
+            signs |= Sign.HELD_BACK
+        if not cluster.has_leader(name):
+            signs |= Sign.LEADERLESS
+        if self._is_topic_in_doubt(topic):
+            signs |= Sign.TOPIC_IN_DOUBT
+        if topic in cluster.known_topics.recreations:
+            signs |= _IN_ANOTHER_TOPIC
+        epoch = cluster.newest_epoch(name)
+        if epoch < 0:
+            signs |= Sign.EPOCH_DIFFERS
+        views = cluster.known_topics.views
+        times = {row.at for row in views.get(topic, ()) if row.topic_id}
+        found = self._partitions[name] = _Partition(
+            ALL if topic == OFFSETS_TOPIC else signs,
+            start if start is not None else -1,
+            end.latest if end is not None else -1,
+            epoch,
+            cluster.known_topics.id_of(topic),
+            len(times) > 1 or not views,
+            cluster.is_gone(topic),
+        )
+        return found
+
+    def _is_topic_in_doubt(self, topic: str) -> bool:
+        existence = self._cluster.known_topics.existence(topic)
+        if existence is Existence.UNKNOWN:
+            return topic not in self._cluster.topics
+        return existence is not Existence.EXISTS
+
+
+def _last_commit(case: Case) -> Instant | None:
+    """As `Case.commit_rhythm` has it, without the commits before it."""
+    last: Instant | None = None
+    for history in case.commits.values():
+        for row in reversed(history):
+            if row.at is not None and row.offset != NO_OFFSET:
+                if last is None or row.at > last:
+                    last = row.at
+                break
+    return last
+
+
+def _of_plain(case: Case, read: _Read) -> int | None:
+    """Of a group that stands at the end of each log, and whose rows show nothing else. None: not so plain.
+
+    For these, it is what `_of_row` would say of all rows together.
+    """
+    rows = case.committed.values()
+    if not rows or not read.is_plain or [row.offset for row in rows] != read.latest:
+        return None
+    if any(row.error for row in rows):
+        return None
+    commits, looks = case.commits, case.committed_over_time
+    if len(commits) > len(rows) or len(looks) > len(rows):
+        return None
+    found, is_proven = 0, True
+    for name, latest, topic_id in zip(case.committed, read.latest, read.topic_ids, strict=True):
+        history = commits.get(name)
+        if history is None:
+            is_proven = False
+        else:
+            last = history[-1]
+            found += 1
+            is_proven = is_proven and bool(last.topic_id)
+            if last.offset != latest or last.at is None or last.topic_id not in (topic_id, ""):
+                return None
+            if len(history) > 1 and _of_history(history):
+                return None
+        seen = looks.get(name)
+        if seen is not None:
+            found += 1
+            if seen[-1].offset != latest or seen[0].at is None or (len(seen) > 1 and _goes_back(seen)):
+                return None
+    if found < len(commits) + len(looks):
+        return None
+    epochs = [row.leader_epoch for row in rows]
+    if epochs == read.epochs and min(epochs) >= 0:
+        return read.signs | read.of_topics
+    is_known = max(epochs) < 0 and (read.is_proven or is_proven)
+    return read.signs | read.of_topics | Sign.NO_EPOCH if is_known else None
+
+
+def _goes_back(looks: tuple[Committed, ...]) -> bool:
+    before = 0
+    for look in looks:
+        if look.offset < before:
+            return True
+        before = look.offset
+    return False
+
+
+def _of_row(
+    row: Committed,
+    history: tuple[Commit, ...] | None,
+    looks: tuple[Committed, ...] | None,
+    partition: _Partition,
+) -> int:
+    """Of a committed offset, with its commits in the offsets topic and what looks saw, each by time."""
+    signs, start, latest, epoch_now, topic_id, is_proven, _ = partition
+    offset, epoch = row.offset, row.leader_epoch
+    lowest = offset
+    if history:
+        last = history[-1]
+        if last.offset == offset:
+            is_proven = is_proven or last.leader_epoch >= 0 or bool(last.topic_id)
+        elif last.offset < lowest:
+            lowest = last.offset
+        if last.topic_id != topic_id and last.topic_id and topic_id:
+            signs |= _IN_ANOTHER_TOPIC
+        if len(history) > 1 or last.at is None or last.offset < 0:
+            signs |= _of_history(history)
+    if looks:
+        newest = looks[-1]
+        lowest = min(lowest, newest.offset)
+        if looks[0].at is None:
+            signs |= _ANYWHERE
+        elif len(looks) > 1 and _goes_back(looks):
+            signs |= Sign.MOVED_BACK
+        if history and newest.offset != last.offset and _may_be_back(newest, last):
+            signs |= Sign.MOVED_BACK
+    if latest - lowest > NOISE:
+        signs |= Sign.BEHIND
+    if offset > latest:
+        signs |= Sign.BEYOND_END
+    if offset < start:
+        signs |= Sign.BELOW_START
+    if epoch < 0:
+        signs |= Sign.NO_EPOCH if is_proven else Sign.NO_EPOCH | Sign.TOPIC_UNPROVEN
+    elif epoch != epoch_now:
+        signs |= Sign.EPOCH_DIFFERS
+    return signs
+
+
+def _of_history(history: tuple[Commit, ...]) -> int:
+    signs = _ANYWHERE if history[0].at is None else _NONE
+    before = 0
+    for row in history:
+        offset = row.offset
+        if offset < before:
+            signs |= _ANYWHERE
+            if offset == NO_OFFSET:
+                signs |= Sign.REMOVED
+        before = offset
+    return signs
+
+
+def _may_be_back(look: Committed, last: Commit) -> bool:
+    """Whether the last look and the last commit may show that the offset went back: see `Case.track`."""
+    if look.offset > last.offset or look.at is None or last.at is None:
+        return True
+    return look.at > last.at + CLOCKS_APART_MS
