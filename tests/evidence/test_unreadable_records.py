@@ -38,6 +38,14 @@ ENTRIES = [
         "Backoff FixedBackOff{interval=0, currentAttempts=10, maxAttempts=9} exhausted for my.orders-1@155884487",
         "org.springframework.kafka.listener.ListenerExecutionFailedException: Listener failed",
     ],
+    [
+        "Backoff FixedBackOff{interval=0, currentAttempts=10, maxAttempts=9} exhausted for ConsumerRecord(topic = my.orders, partition = 1, leaderEpoch = 0, offset = 155884487, CreateTime = 1, key = null, value = x)",
+        "org.springframework.kafka.listener.ListenerExecutionFailedException: Listener failed",
+    ],
+    [
+        "Exception caught during Deserialization, topic: my.orders, partition: 1, offset: 155884487",
+        "org.apache.kafka.common.errors.SerializationException: Size of data received by LongDeserializer is not 8",
+    ],
 ]
 
 

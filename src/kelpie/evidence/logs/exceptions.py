@@ -42,12 +42,14 @@ _UNREADABLE = re.compile(
     r"(?P<java_offset>\d{1,19})"
     r"|Record (?:batch )?for partition (?P<corrupt>\S+?-\d{1,9}) at offset "
     r"(?P<corrupt_offset>\d{1,19}) is invalid"
-    r"|Exception caught during Deserialization, taskId: \S+, topic: (?P<topic>\S+), partition: "
+    r"|Exception caught during Deserialization, (?:taskId: \S+, )?topic: (?P<topic>\S+), partition: "
     r"(?P<partition>\d{1,9}), offset: (?P<streams_offset>\d{1,19})"
     r"|Exception caught in process\. taskId=\S+, processor=[^\n]{0,200}?, topic=(?P<processed>[^\s,]+), "
     r"partition=(?P<processed_partition>\d{1,9}), offset=(?P<processed_offset>\d{1,19})"
     r"|messages at \[Partition=Offset\]: \{(?P<large>[^\s,=]+?-\d{1,9})=(?P<large_offset>\d{1,19})"
     r"|exhausted for (?P<spring>\S+?-\d{1,9})@(?P<spring_offset>\d{1,19})"
+    r"|exhausted for ConsumerRecord\(topic = (?P<record>[^\s,]+), partition = (?P<record_partition>\d{1,9}), "
+    r"(?:leaderEpoch = -?\w{1,10}, )?offset = (?P<record_offset>\d{1,19})"
 )
 """A record that the Java consumer, Kafka Streams or the error handler of Spring could not get over."""
 _VERSIONS = re.compile(
@@ -97,8 +99,9 @@ def _record_unreadable(match: re.Match[str]) -> Meaning:
     offset = next(match[name] for name in match.groupdict() if name.endswith("offset") and match[name])
     named = match["java"] or match["corrupt"] or match["large"] or match["spring"]
     streams = f"{match['topic']}-{match['partition']}"
-    if match["processed"]:
-        streams = f"{match['processed']}-{match['processed_partition']}"
+    for topic in ("processed", "record"):
+        if match[topic]:
+            streams = f"{match[topic]}-{match[f'{topic}_partition']}"
     name = named or streams
     fields = {**partition_in(name), "offset": int(offset), "reason": match[0]}
     return Meaning(Kind.RECORD_UNREADABLE, fields)
