@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -73,7 +74,12 @@ def spark_for(
     """
     try:
         from kelpie.pipeline.spark import cluster, spark_errors  # noqa: PLC0415 - it takes a second.
-        from kelpie.pipeline.spark.session import KAFKA, open_session  # noqa: PLC0415
+        from kelpie.pipeline.spark.session import (  # noqa: PLC0415
+            KAFKA,
+            NOT_AUTHENTICATED,
+            is_open_cluster,
+            open_session,
+        )
         from kelpie.real.cluster_errors import Unavailable  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
@@ -94,6 +100,8 @@ def spark_for(
                 keep_classes=keep_classes,
             )
             context = spark.sparkContext
+            if is_open_cluster(context):
+                print(f"kelpie: {NOT_AUTHENTICATED}", file=sys.stderr)
             if not cluster.is_local(context.master):
                 cluster.check(context, sources, into, patience_s=arguments.wait, announce=announce)
             yield spark

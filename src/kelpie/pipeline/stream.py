@@ -57,6 +57,8 @@ class Topic:
 
     bootstrap: str
     properties: Mapping[str, str] = field(default_factory=dict)
+    properties_file: Path | None = None
+    """Where they are from, if executors see that file: see `open_topic`."""
     through: str | None = None
     """Which source reads it; None: the cluster decides (`sources.topic.intake.fitting`)."""
 
@@ -152,6 +154,7 @@ class Stream:
                 offsets_topic.bootstrap,
                 streaming=True,
                 properties=offsets_topic.properties,
+                properties_file=offsets_topic.properties_file,
                 most_per_trigger=_MOST_RECORDS,
                 through=offsets_topic.through,
             )

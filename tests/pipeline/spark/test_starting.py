@@ -1,12 +1,13 @@
 """What makes Spark start quickly on one machine: classes that Java keeps."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from kelpie.pipeline.spark import class_archive
-from kelpie.pipeline.spark.session import open_session
+from kelpie.pipeline.spark.session import _SETTINGS, AUTHENTICATE, is_open_cluster, open_session
 from kelpie.real.cluster_errors import Unavailable
 
 
@@ -79,3 +80,49 @@ def test_spark_is_not_started_with_a_cache_that_others_may_write_to(jars: Path, 
     (tmp_path / "cache").chmod(0o777)
     with pytest.raises(Unavailable, match=r"can be written by others \(mode 0777\).*chmod -R go-w"):
         open_session()
+
+
+@pytest.mark.parametrize(
+    ("master", "setting", "is_open"),
+    [
+        ("local[2]", None, False),
+        ("spark://127.0.0.1:7077", None, False),
+        ("spark://spark-1:7077", None, True),
+        ("spark://spark-1:7077", "false", True),
+        ("spark://spark-1:7077", "true", False),
+        ("yarn", None, True),
+        ("k8s://https://host:6443", "True", False),
+    ],
+)
+def test_a_cluster_that_takes_calls_from_anybody_is_told(
+    master: str, setting: str | None, *, is_open: bool
+) -> None:
+    """Whoever reaches it runs code there."""
+
+    class Context:
+        def __init__(self) -> None:
+            self.master = master
+
+        def getConf(self) -> dict[str, str]:  # noqa: N802 - Spark's word.
+            return {} if setting is None else {AUTHENTICATE: setting}
+
+    assert is_open_cluster(Context()) is is_open  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.sasl.jaas.config",
+        "kafka.ssl.keystore.password",
+        "kafka.ssl.key.password",
+        "kafka.sasl.oauthbearer.client.credentials.client.secret",
+    ],
+)
+def test_options_with_passwords_are_not_shown(name: str) -> None:
+    """In Spark's pages, event logs and plans. Its own pattern does not know JAAS."""
+    assert re.search(_SETTINGS["spark.redaction.regex"], name)
+    assert re.search(_SETTINGS["spark.sql.redaction.options.regex"], name)
+    text = (
+        'Relation [kafka.sasl.jaas.config=org.x.PlainLoginModule required username="a" password="hunter2";]'
+    )
+    assert "hunter2" not in re.sub(_SETTINGS["spark.redaction.string.regex"], "***", text)

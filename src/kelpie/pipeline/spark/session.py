@@ -32,6 +32,7 @@ _LOG = resources.files("kelpie.pipeline.spark") / "log4j2.properties"
 JAVA_LOG = f"-Dlog4j2.configurationFile=file:{quote(str(_LOG))}"
 """Errors only: what Spark logs about itself does not help users of Kelpie."""
 
+_HIDDEN = "(?i)secret|password|passwd|token|access[.]?key|credential|jaas|keystore|truststore"
 _SETTINGS = {
     "spark.app.name": "kelpie",
     "spark.sql.session.timeZone": "UTC",
@@ -39,6 +40,11 @@ _SETTINGS = {
     # Files are named one by one, from the log of their table: Spark needs no job to list them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.ui.showConsoleProgress": "false",
+    # Spark's pages, event logs and plans show settings and options. Its own patterns know nothing of JAAS,
+    # which holds a password, and hide of options only addresses.
+    "spark.redaction.regex": _HIDDEN,
+    "spark.sql.redaction.options.regex": f"{_HIDDEN}|url",
+    "spark.redaction.string.regex": r"(?i)password\s*=\s*\S+|LoginModule\s[^;]*",
 }
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _LOCAL = {
@@ -159,6 +165,21 @@ def open_session(
     if not local and shipping.ZIP not in conf.get(_SHIPPED, ""):
         context.addPyFile(str(shipping.package()))
     return SparkSession.builder.getOrCreate()
+
+
+AUTHENTICATE = "spark.authenticate"
+NOT_AUTHENTICATED = (
+    f"{AUTHENTICATE} is not set: whoever reaches this Spark cluster over the network can read what its "
+    "machines exchange, and run code there. docs/spark-clusters.md says how to set it."
+)
+
+
+def is_open_cluster(context: SparkContext) -> bool:
+    """Whether a cluster of several machines takes calls from anybody."""
+    master = context.master or ""
+    if cluster.is_local(master) or _loopback(master):
+        return False
+    return context.getConf().get(AUTHENTICATE, "false").lower() != "true"
 
 
 def active_tasks(context: SparkContext) -> tuple[int, int]:

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from kelpie.client.client_errors import ClientError
+from kelpie.client.client_errors import BadSettings, ClientError
 from kelpie.client.settings import Settings
 from kelpie.errors import ErrorCode
 from kelpie.lab import SyncCluster
@@ -466,3 +467,26 @@ def test_log_that_has_become_shorter_is_read_anew(lab: SyncCluster) -> None:
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
     assert end[OFFSETS_TOPIC]["2"] == 2
     assert partitions_in(read_all(reader, reader.partitions(start, end))) == {2: 2}
+
+
+def test_tasks_get_the_name_of_the_file_with_the_password_and_read_it_themselves(
+    lab: SyncCluster, tmp_path: Path
+) -> None:
+    """Spark pickles what tasks get, and keeps it; a password has no place there."""
+    file = tmp_path / "client.properties"
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=hunter2;"
+    file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n")
+    given = options(lab, propertiesFile=str(file))
+    reader = OffsetsTopic(given).reader(OffsetsTopic(given).schema())
+    pickled: bytes = cloudpickle.dumps(reader)  # type: ignore[no-untyped-call] # It has no types.
+    assert b"hunter2" not in pickled
+    at_task = cloudpickle.loads(pickled)
+    sasl = at_task._options.settings.security.sasl
+    assert sasl is not None
+    assert sasl.password.reveal() == "hunter2"
+    file.write_text("client.id=anybody\n")
+    reader = OffsetsTopic(given).reader(OffsetsTopic(given).schema())
+    assert read_all(reader, reader.partitions()).num_rows > 0
+    file.unlink()
+    with pytest.raises(BadSettings, match="cannot be read"):
+        reader.partitions()

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from kelpie.client.client_errors import ClientError
-from kelpie.client.properties import settings_of
+from kelpie.client.properties import read_settings, settings_of
 from kelpie.client.settings import Settings
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.sources.topic.ends import TopicEnds, ask_topic_ends
@@ -30,6 +30,8 @@ from kelpie.pipeline.sources.topic.rows import RAW, FetchRange, raw_rows, reason
 
 NAME = "kelpie_offsets_topic"
 STARTING, MOST, TASKS = "startingOffsets", "maxOffsetsPerTrigger", "tasks"
+PROPERTIES_FILE = "propertiesFile"
+"""Of a Kafka client, on a path that tasks see, too. Of other options for the client only addresses count."""
 _KAFKA = "kafka."
 _MOST_OF_A_TASK, _LEAST_OF_A_TASK = 1_000_000, 50_000
 """Offsets."""
@@ -59,15 +61,28 @@ class OffsetsTopic(DataSource):
 
 
 class _Options:
+    """What the source was given. Spark pickles it for tasks, and shows it in plans.
+
+    So it has the name of the file of client properties, if there is one, and not what the file holds: a task
+    reads the file again.
+    """
+
     def __init__(self, given: Mapping[str, str]) -> None:
-        properties = {
+        self._properties = {
             name.removeprefix(_KAFKA): value for name, value in given.items() if name.startswith(_KAFKA)
         }
-        self.settings: Settings = settings_of(properties)
-        self.bootstrap: str = properties["bootstrap.servers"]
+        self._file = given.get(PROPERTIES_FILE)
+        self.bootstrap: str = self._properties["bootstrap.servers"]
         self.starting: str = given.get(STARTING) or "earliest"
         self.most = int(given.get(MOST) or 0)
         self.tasks = int(given.get(TASKS) or 1)
+
+    @property
+    def settings(self) -> Settings:
+        """Raises BadSettings."""
+        if self._file is None:
+            return settings_of(self._properties)
+        return read_settings(self._file, self.bootstrap)
 
 
 class _Part(InputPartition):
@@ -94,9 +109,10 @@ def _read(options: _Options, part: InputPartition) -> Iterator[pa.RecordBatch]:
         return
     from kelpie.pipeline.sources.topic.fetch import read_range  # noqa: PLC0415 - not in the driver.
 
+    settings = options.settings
     for offset_range in part.ranges:
         source = source_of(offset_range.partition, options.bootstrap)
-        for pairs, unread in read_range(options.settings, offset_range, tells_versions=part.tells_versions):
+        for pairs, unread in read_range(settings, offset_range, tells_versions=part.tells_versions):
             yield from raw_rows(offset_range.partition, source, pairs)
             for gap in unread:
                 yield reason_row(offset_range.partition, source, gap.position, gap.reason, gap.head)

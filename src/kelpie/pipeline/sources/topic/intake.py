@@ -12,6 +12,7 @@ to the JVM would cost more than to decode them.
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +23,14 @@ from kelpie.client.properties import settings_of
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.pipeline.sources.segments.files import FILLED
 from kelpie.pipeline.sources.segments.intake import Ingested
-from kelpie.pipeline.sources.topic.data_source import MOST, NAME, STARTING, TASKS, OffsetsTopic
+from kelpie.pipeline.sources.topic.data_source import (
+    MOST,
+    NAME,
+    PROPERTIES_FILE,
+    STARTING,
+    TASKS,
+    OffsetsTopic,
+)
 from kelpie.pipeline.sources.topic.ends import Epochs, TopicEnds, ask_epochs, ask_topic_ends
 from kelpie.pipeline.sources.topic.rows import RAW, address_of
 from kelpie.pipeline.storage.journal import Journal
@@ -48,6 +56,7 @@ def open_topic(
     *,
     streaming: bool,
     properties: Mapping[str, str] | None = None,
+    properties_file: Path | None = None,
     starting: str | Mapping[int, int] = "earliest",
     most_per_trigger: int | None = None,
     through: str | None = None,
@@ -55,8 +64,10 @@ def open_topic(
     """Undecoded records: rows of `rows.RAW`.
 
     `starting`: "earliest", "latest", or offsets by partition. Spark's source needs an offset for each
-    partition; Kelpie's begins at 0 where there is none. `properties`: those of a Kafka client. `through`:
-    SPARK or KELPIE; None asks the cluster once (`fitting`). Raises ClientError and BadSettings.
+    partition; Kelpie's begins at 0 where there is none. `properties`: those of a Kafka client.
+    `properties_file`: where they are from, if tasks see that file; then Kelpie's source gives tasks its name,
+    and no password. `through`: SPARK or KELPIE; None asks the cluster once (`fitting`).
+    Raises ClientError and BadSettings.
     """
     client_properties = _plain(properties)
     options = {_KAFKA + name: value for name, value in client_properties.items()} | {
@@ -78,6 +89,11 @@ def open_topic(
                 "Spark's Kafka source is not on its class path: Kelpie's own reads the offsets topic. (%s)",
                 str(error).splitlines()[0],
             )
+    if properties_file is not None:
+        options = {name: value for name, value in options.items() if not name.startswith(_KAFKA)} | {
+            f"{_KAFKA}bootstrap.servers": bootstrap,
+            PROPERTIES_FILE: str(properties_file.absolute()),
+        }
     spark.dataSource.register(OffsetsTopic)
     reader = spark.readStream if streaming else spark.read
     return reader.format(NAME).options(**options).option(TASKS, _cores(spark)).load()
