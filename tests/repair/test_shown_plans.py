@@ -57,7 +57,7 @@ def test_what_has_changed_since_is_told() -> None:
     refusal = why_not(a_plan(8), shown, None)
     assert refusal is not None
     assert "shown 2027-01-15 08:00:00 UTC" in refusal
-    assert "no longer: t-0 before 5 offset 7; now: t-0 before 5 offset 8" in refusal
+    assert "no longer: t-0 is at 5 and goes to 7; now: t-0 is at 5 and goes to 8" in refusal
     assert plans.last(NOW + KEPT_MS + 1) is None
     assert ShownPlans("c", "reset", {"group": "h"}).last(NOW) is None
     assert ShownPlans("d", "reset", {"group": "g"}).last(NOW) is None
@@ -81,7 +81,7 @@ def test_what_others_did_meanwhile_is_shown_before_it_is_overwritten(
     assert run(cluster, *ask, "--apply") == 1
     said = capsys.readouterr().err
     assert "This is not the plan that was shown" in said
-    assert "orders-0 before 9 offset 7" in " ".join(said.split())
+    assert "orders-0 is at 9 and goes to 7" in " ".join(said.split())
     assert committed(cluster, GROUP) == {0: 9, 1: 7}
     assert run(cluster, *ask, "--apply") == 0  # It was shown now.
     assert committed(cluster, GROUP) == {0: 7, 1: 5}
@@ -94,6 +94,8 @@ def test_a_plan_that_is_not_wanted_is_not_applied(
     ask = ("reset", GROUP, "--shift-by", "-2", "--json")
     assert run(cluster, *ask, "--apply", "--plan", "00000000") == 1
     refused = json.loads(capsys.readouterr().out)
+    assert run(cluster, *ask[:-1], "--apply", "--plan", "00000000") == 1
+    assert f"To apply the plan above: --apply --plan {refused['id']}" in capsys.readouterr().err
     assert (refused["applied"], committed(cluster, GROUP)) == (False, {0: 4, 1: 7})
     assert run(cluster, *ask, "--apply", "--plan", refused["id"]) == 0
     assert committed(cluster, GROUP) == {0: 2, 1: 5}

@@ -118,7 +118,7 @@ async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making
             _print_json({**plan.as_data(), "applied": False, "reports": [], "failure": refusal})
         else:
             sys.stdout.flush()
-            print(render_refusal(refusal), file=sys.stderr)
+            print(render_refusal(refusal, plan, by_id=arguments.plan is not None), file=sys.stderr)
         return ExitStatus.NO
     status = await _apply(arguments, repair)
     plans.forget()

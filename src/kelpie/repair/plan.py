@@ -122,10 +122,12 @@ class Plan:
 
     def _basis_line(self, name: str, row: object) -> str:
         if isinstance(row, Mapping) and "topic" in row:
-            parts = [
-                f"{key} {row[key]}" for key in ("before", "offset") if key in row and key not in self.moving
-            ]
-            return " ".join([f"{row['topic']}-{row['partition']}", *parts])
+            parts = []
+            if "before" in row:
+                parts.append("has no offset" if row["before"] is None else f"is at {row['before']}")
+            if "offset" in row and "offset" not in self.moving:
+                parts.append("goes to no offset" if row["offset"] is None else f"goes to {row['offset']}")
+            return f"{row['topic']}-{row['partition']} {' and '.join(parts)}"
         return f"{name} {json.dumps(row, sort_keys=True, default=str)}"
 
     @property

@@ -10,6 +10,7 @@ from kelpie.repair.plan import ManualStep, Plan, PlanTable
 
 WIDTH = 80
 _HOW_TO_GO_ON = "To go on: mend what is said above and run the same command again; what is done is kept."
+_AGAIN = "To apply the plan above, run the command again."
 _MOST_ROWS = 40
 """More rows of a table do not help a person; programs get them all with --json."""
 
@@ -41,11 +42,10 @@ def render_end(plan: Plan) -> str:
     )
 
 
-def render_refusal(reason: str) -> str:
-    """Instead of applying a plan that is not the one that was shown."""
-    return "\n".join(
-        [_wrapped(reason), "Nothing was changed. To apply the plan above, run the command again."]
-    )
+def render_refusal(reason: str, plan: Plan, *, by_id: bool) -> str:
+    """Instead of applying a plan that is not the one that was shown, or that was asked for by its id."""
+    how = f"To apply the plan above: --apply --plan {plan.id}" if by_id else _AGAIN
+    return "\n".join([_wrapped(reason), f"Nothing was changed. {how}"])
 
 
 def render_report(number: int, steps: int, report: str) -> str:
