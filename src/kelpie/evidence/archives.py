@@ -262,7 +262,7 @@ def _check_zip_directory(path: Path) -> None:
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - _LONGEST_ZIP_COMMENT - _ZIP_END_SIZE))
-        end = file.read()
+        end = file.read(_LONGEST_ZIP_COMMENT + _ZIP_END_SIZE)
     place = end.rfind(_ZIP_END)
     size = int.from_bytes(end[place + 12 : place + 16], "little") if place >= 0 else 0
     if size > _LARGEST_ZIP_DIRECTORY:
