@@ -122,3 +122,99 @@ def test_lists_and_remarks_name_the_kind() -> None:
     assert (empty.kind, empty.state) == ("share", "Empty")
     failed = "Error: Executing share group command failed due to org.apache.kafka.common.errors.GroupIdNotFoundException: Group nobody not found."
     assert _read(failed).answers[0].group == "nobody"
+
+
+TRANSCRIPT = """
+$ kafka-share-groups.sh --list
+share-app
+
+$ kafka-share-groups.sh --list --state
+GROUP           STATE
+share-app       Stable
+
+$ kafka-share-groups.sh --describe --group share-app
+
+GROUP           TOPIC           PARTITION  START-OFFSET  LAG
+share-app       orders          0          0             0
+share-app       orders          1          0             0
+
+$ kafka-share-groups.sh --describe --group share-app --offsets --verbose
+
+GROUP           TOPIC           PARTITION  LEADER-EPOCH  START-OFFSET  LAG
+share-app       orders          0          0             0             0
+share-app       orders          1          0             0             0
+
+$ kafka-share-groups.sh --describe --group share-app --members
+
+GROUP           CONSUMER-ID            HOST            CLIENT-ID              #PARTITIONS  ASSIGNMENT
+share-app       gpcO2UwKSsSB2dzfoTaPlA /127.0.0.1      console-share-consumer 2            orders:0,1
+
+$ kafka-share-groups.sh --describe --group share-app --members --verbose
+
+GROUP           CONSUMER-ID            HOST            CLIENT-ID              #PARTITIONS  MEMBER-EPOCH  ASSIGNMENT
+share-app       gpcO2UwKSsSB2dzfoTaPlA /127.0.0.1      console-share-consumer 2            3             orders:0,1
+
+$ kafka-share-groups.sh --describe --group share-app --state
+
+GROUP           COORDINATOR (ID)          STATE           #MEMBERS
+share-app       127.0.0.1:32759  (1)      Stable          1
+
+$ kafka-share-groups.sh --describe --group share-app --state --verbose
+
+GROUP           COORDINATOR (ID)          STATE           GROUP-EPOCH  ASSIGNMENT-EPOCH  #MEMBERS
+share-app       127.0.0.1:32759  (1)      Stable          3            3                 1
+
+$ kafka-streams-groups.sh --list
+streams-app
+
+$ kafka-streams-groups.sh --list --state
+GROUP           STATE
+streams-app     Stable
+
+$ kafka-streams-groups.sh --describe --group streams-app
+GROUP           TOPIC           PARTITION  OFFSET-LAG
+streams-app     orders          0          10
+streams-app     orders          1          5
+
+$ kafka-streams-groups.sh --describe --group streams-app --offsets --verbose
+GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LEADER-EPOCH    LOG-END-OFFSET  OFFSET-LAG
+streams-app     orders          0          -               -               10              10
+streams-app     orders          1          -               -               5               5
+
+$ kafka-streams-groups.sh --describe --group streams-app --members
+GROUP           MEMBER                               PROCESS                              CLIENT-ID       ASSIGNMENTS
+streams-app     d5d66fd3-6323-4a50-8400-6436370c107e eda8f0b8-b2fe-4da4-a55d-99b80fec8013 kelpie          ACTIVE: 0:[0,1];
+
+$ kafka-streams-groups.sh --describe --group streams-app --members --verbose
+GROUP           TARGET-ASSIGNMENT-EPOCH   TOPOLOGY-EPOCH MEMBER                               MEMBER-PROTOCOL MEMBER-EPOCH    PROCESS                              CLIENT-ID       ASSIGNMENTS
+streams-app     2                         0              d5d66fd3-6323-4a50-8400-6436370c107e streams         2               eda8f0b8-b2fe-4da4-a55d-99b80fec8013 kelpie          ACTIVE: 0:[0,1]; TARGET-ACTIVE: 0:[0,1];
+
+$ kafka-streams-groups.sh --describe --group streams-app --state
+GROUP           COORDINATOR (ID)          STATE                     #MEMBERS
+streams-app     127.0.0.1:32759 (1)       Stable                    1
+
+$ kafka-streams-groups.sh --describe --group streams-app --state --verbose
+GROUP           COORDINATOR (ID)          STATE                     GROUP-EPOCH     TARGET-ASSIGNMENT-EPOCH   #MEMBERS
+streams-app     127.0.0.1:32759 (1)       Stable                    2               2                         1
+
+$ kafka-groups.sh --list
+GROUP                TYPE                 PROTOCOL
+share-app            Share                share
+streams-app          Streams              streams
+"""
+"""Of real Kafka 4.3.1: a console share consumer, and an application on the protocol of Kafka Streams."""
+
+
+def test_a_session_with_the_tools_of_kafka_4_3_is_read_as_a_whole() -> None:
+    """Every table, as the tools print it; each group comes out with its kind, its members and positions."""
+    seen = _read(TRANSCRIPT)
+    states = {state.group: state for state in seen.states}
+    share, streams = states["share-app"], states["streams-app"]
+    assert (share.kind, share.state, share.epoch, share.coordinator) == ("share", "Stable", 3, 1)
+    assert [member.member_id for member in share.members] == ["gpcO2UwKSsSB2dzfoTaPlA"]
+    assert share.members[0].assigned == (TopicPartition("orders", 0), TopicPartition("orders", 1))
+    assert [(row.partition, row.start, row.lag) for row in share.share_positions] == [(0, 0, 0), (1, 0, 0)]
+    assert (streams.kind, streams.state, streams.epoch) == ("streams", "Stable", 2)
+    assert [member.client_id for member in streams.members] == ["kelpie"]
+    assert {(row.partition, row.latest) for row in seen.ends} == {(0, 10), (1, 5)}
+    assert {group for listing in seen.listings for group in listing.groups} >= {"share-app", "streams-app"}

@@ -200,14 +200,15 @@ class ToolTable:
             _offset(values.get("LEADER-EPOCH", "-")),
         )
         state = self._put(group, number, kind=SHARE)
-        self._put(group, number, share_positions=(*state.share_positions, position))
+        others = (row for row in state.share_positions if row.name != position.name)
+        self._put(group, number, share_positions=(*others, position))
 
     def _tasks(self, group: str, values: dict[str, str], number: int) -> None:
         """Which topics a task reads is not told."""
         epoch = values.get("MEMBER-EPOCH", "-")
         member = Member(values["MEMBER"], values["CLIENT-ID"], epoch=int(epoch) if epoch.isdecimal() else -1)
         state = self._put(group, number, kind=STREAMS)
-        self._put(group, number, state=_live(state), members=(*state.members, member))
+        self._put(group, number, state=_live(state), members=_with_member(state, member))
 
     def _member(self, group: str, values: dict[str, str], number: int) -> None:
         epoch = values.get("CURRENT-EPOCH", values.get("MEMBER-EPOCH", "-"))
@@ -228,7 +229,7 @@ class ToolTable:
         kind = CONSUMER if epoch.isdecimal() else state.kind
         if "#PARTITIONS" not in values or "MEMBER-EPOCH" in values or ":" in values.get("ASSIGNMENT", ""):
             kind = SHARE  # Up to 3.x, consumer groups write "orders(0,1)".
-        self._put(group, number, state=_live(state), kind=kind, members=(*state.members, member))
+        self._put(group, number, state=_live(state), kind=kind, members=_with_member(state, member))
 
     def _state(self, group: str, values: dict[str, str], number: int) -> None:
         strategy = values.get("ASSIGNMENT-STRATEGY", "-")
@@ -264,6 +265,11 @@ class ToolTable:
         return self._context.states.get(group) or GroupState(
             group, UNTOLD, source=self._context.source(number)
         )
+
+
+def _with_member(state: GroupState, member: Member) -> tuple[Member, ...]:
+    """A transcript may show the same member several times: with --verbose, and without."""
+    return (*(other for other in state.members if other.member_id != member.member_id), member)
 
 
 def _live(state: GroupState) -> str:
