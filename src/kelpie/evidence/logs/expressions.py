@@ -15,6 +15,7 @@ That needs text behind every hole but the last: `expression` refuses other templ
 """
 
 import re
+from functools import cache
 from itertools import zip_longest
 
 _NUMBER = r"-?\d{1,19}"
@@ -60,11 +61,12 @@ def trimmed(message: str) -> str:
     return message[: len(message.rstrip()) + 1]
 
 
+@cache
 def expression(template: str) -> re.Pattern[str]:
     """Matches a message that has been `trimmed`. Raises NotLinear."""
-    ending = next((end for end in _ANYTHING if template.endswith(end)), "")
+    check(template)
+    ending = _ending(template)
     pieces = _HOLE.split(template.removesuffix(ending))
-    _check(template, pieces)
     regex, is_open = re.escape(pieces[0]), False
     for index in range(1, len(pieces), 2):
         name, behind = pieces[index], re.escape(pieces[index + 1])
@@ -85,7 +87,13 @@ def _hole(name: str, *, is_last: bool) -> str:
     return shape if name == "*" else f"(?P<{name}>{shape})"
 
 
-def _check(template: str, pieces: list[str]) -> None:
+def _ending(template: str) -> str:
+    return next((end for end in _ANYTHING if template.endswith(end)), "")
+
+
+def check(template: str) -> None:
+    """Raises NotLinear."""
+    pieces = _HOLE.split(template.removesuffix(_ending(template)))
     holes, behind = pieces[1::2], pieces[2::2]
     for name, text, following in zip_longest(holes, behind, holes[1:], fillvalue=""):
         if following and not text:

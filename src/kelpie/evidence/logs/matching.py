@@ -22,7 +22,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from kelpie.errors import ErrorCode
-from kelpie.evidence.logs.expressions import expression, pieces_of, trimmed
+from kelpie.evidence.logs.expressions import check, expression, pieces_of, trimmed
 from kelpie.evidence.logs.layouts import Head
 from kelpie.evidence.named_errors import error_in
 from kelpie.observations import EventKind
@@ -93,7 +93,7 @@ class Pattern:
     beginning: str
     longest: str
     """The longest fixed part of the template: cheaper to search than the whole."""
-    regex: re.Pattern[str]
+    template: str
     names: tuple[str, ...]
     """Of its holes; none twice."""
     fill: tuple[Fill | None, ...]
@@ -103,6 +103,11 @@ class Pattern:
     reason: str
     then: Also | None
     """What the message really means, once all of it is known: nothing, something else, several things."""
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """Compiled when it is first tried: there are hundreds, and most programs read no log."""
+        return expression(self.template)
 
     def find(self, message: Message) -> Sequence[Meaning] | None:
         """None: it is not this message."""
@@ -204,15 +209,16 @@ def pattern(
     reason: str = "",
     then: Also | None = None,
 ) -> Pattern:
-    """A row of a table, compiled. Raises NotLinear."""
-    texts = pieces_of(template)[::2]
-    regex = expression(template)
-    names = tuple(regex.groupindex)
+    """A row of a table. Raises NotLinear."""
+    check(template)
+    pieces = pieces_of(template)
+    texts, names = pieces[::2], tuple(name for name in pieces[1::2] if name != "*")
+    assert len(set(names)) == len(names), template
     return Pattern(
         kind,
         texts[0],
         max((text.rstrip(".") for text in texts), key=len),
-        regex,
+        template,
         names,
         tuple(map(_FILL.get, names)),
         within,
