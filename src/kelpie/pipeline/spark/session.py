@@ -67,6 +67,8 @@ _BRIEF = {
     "spark.sql.codegen.wholeStage": "false",
     # Nor for single expressions: to compile one, Spark looks for some names in all of its 250 jars.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Filters that follow from others: to look for them takes longer than they save.
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
 }
 """The JVM compiles quickly but less well, and Spark does not generate code: a run over little input takes

@@ -1,6 +1,7 @@
 """The tables of one cluster as Spark's frames: read from the Parquet files that a table's log names.
 
-The cluster itself is in the log of the table and not in its files.
+The cluster itself is in the log of the table and not in its files. The driver reads a small table, and its
+rows are part of the plan: Spark takes longer to list and open files, and to plan for them, than for the rows.
 """
 
 import re
@@ -30,6 +31,8 @@ ROWS_A_BATCH = 10_000
 """Rows that a task hands to Spark at once."""
 SMALL_ROWS = 100_000
 """Of one table; so many rows are one task."""
+SMALL_FILES_BYTES = 4 << 20
+"""Of one table; the driver reads so many, and Spark gets the rows from memory."""
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")
 _TIMES = "spark.sql.parquet.outputTimestampType"
 
@@ -48,6 +51,8 @@ class ClusterTables:
         files = self.lake.files(table, self.cluster)
         if not files:
             return empty(self.spark, table.spark_schema)
+        if self.is_small(name) and sum(file.stat().st_size for file in files) <= SMALL_FILES_BYTES:
+            return self._in_memory(table)
         stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
         reader = self.spark.read.schema(stored)
         if table.divided_by:  # Spark takes these columns from the paths.
@@ -57,6 +62,11 @@ class ClusterTables:
             # All rows are in one place then, so no query needs a shuffle.
             rows = rows.coalesce(1)
         return rows.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
+
+    def _in_memory(self, table: LakeTable) -> DataFrame:
+        """In one partition, so that no query needs a shuffle."""
+        rows = self.lake.rows(table, self.cluster).select(table.schema.names).cast(table.schema)
+        return self.spark.createDataFrame(rows, table.spark_schema).coalesce(1)
 
     def is_small(self, *names: str) -> bool:
         """Whether one task is enough for the rows of these tables."""
