@@ -13,7 +13,9 @@ How it decides: the size of each partition on the disk of its leader, against wh
 live records need at most: 300 bytes for each committed offset and 100 KB for each group
 of the partition, twice (half of a log may wait for the cleaner), and three segments
 that are not compacted yet. A partition of 1 GB or more, and of four times that or more,
-is told. Or the topic's cleanup.policy does not name compact.
+is told. Or the topic's cleanup.policy does not name compact. How long groups would
+wait is an estimate, by 10 to 100 MB a second; the broker's log has the true speed of
+earlier loads ("Finished loading").
 
 What it needs: Kafka 1.0 or later, and the right Describe on the cluster (for
 DescribeLogDirs) or on the topic's settings; a look at all groups. Without
