@@ -205,6 +205,7 @@ def test_what_was_set_aside_is_never_overwritten(tmp_path: Path) -> None:
         "INSERT INTO seen VALUES ('cluster', 'text', 1, 1, NULL, NULL)",
         "INSERT INTO seen VALUES ('cluster', x'ff', 1, 1, NULL, NULL)",
         "INSERT INTO illness VALUES ('cluster', x'61', 'KLP310', 'x', 'y')",
+        "INSERT INTO presence VALUES ('cluster', 2, 'x', NULL, NULL, NULL, 1)",
     ],
 )
 def test_a_row_that_cannot_be_read_is_left_out_alone(damage: str, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ down, which is no incident: the state before counts, and `now` is the beginning 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kelpie.cluster.outages import Outage
@@ -55,6 +55,8 @@ class Liveness:
     outages: dict[int, tuple[Outage, ...]]
     ended_at: Instant | None = None
     """When the whole cluster was shut down."""
+    last_reached: dict[int, Instant] = field(default_factory=dict)
+    """Of brokers of which nobody can say whether they are alive: when they last were."""
 
 
 class _Report(NamedTuple):
@@ -97,7 +99,7 @@ def liveness(
         else:
             undated[node] = report
     ended_at = _end_of_cluster(known, reports_by_node, undated)
-    brokers, outages = {}, {}
+    brokers, outages, last_reached = {}, {}, {}
     rows = _newest_rows(observations.brokers)
     for node in sorted(known):
         reports = sorted(reports_by_node[node], key=_order)
@@ -111,10 +113,13 @@ def liveness(
             why, at, source = "" if verdict.alive else verdict.text, verdict.at or None, verdict.source
             row = replace(row, alive=verdict.alive, reason=why, at=at, source=source or row.source)
             brokers[node] = row
+            reached = [report.at for report in reports if report.alive]
+            if verdict.alive is None and reached:
+                last_reached[node] = max(reached)
         away = tuple(_outages(node, reports, undated.get(node)))
         if away:
             outages[node] = away
-    return Liveness(brokers, outages, ended_at)
+    return Liveness(brokers, outages, ended_at, last_reached)
 
 
 def _known_brokers(observations: Observations, newest: Sequence[PartitionView]) -> set[int]:

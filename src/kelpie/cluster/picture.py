@@ -61,6 +61,7 @@ def build_cluster(
         views=newest,
         earlier_views=earlier,
         outages=alive.outages,
+        last_reached=alive.last_reached,
         offsets_topic_hidden=_hides_offsets_topic(observations, newest),
         offsets_partitions=count,
         sizes=sizes,

@@ -52,6 +52,8 @@ class ClusterView:
     """By time: the views that newer ones have replaced."""
     outages: Mapping[int, tuple[Outage, ...]] = field(default_factory=dict)
     """By broker, by time: those that logs, tools or surveys show."""
+    last_reached: Mapping[int, Instant] = field(default_factory=dict)
+    """Of brokers that could not be reached and that others list: when an earlier survey reached them."""
     offsets_topic_hidden: bool = False
     """Brokers describe no offsets topic and list groups: it is there, and this user may not see it."""
     offsets_partitions: int | None = None

@@ -1,7 +1,8 @@
 """The times that brokers wrote, on the clock here. `cluster.clocks` says how far the clocks are apart.
 
-Commits, generations and removals are stamped by the group's coordinator; the newest record of a partition,
-and the answer to "where did the log end an hour ago?", have the time of producers or of the leader.
+Commits, generations and removals are stamped by the group's coordinator; the newest record of a partition or
+of a transaction, and the answer to "where did the log end an hour ago?", have the time of producers or of the
+leader.
 """
 
 from collections import defaultdict
@@ -12,8 +13,9 @@ from typing import Any
 
 from kelpie.cluster.clocks import IN_STEP, Skew, commits_after_looks, newest_record, skews
 from kelpie.cluster.view import ClusterView
+from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import Commit, Committed, LogEnds, Observations
+from kelpie.observations import Commit, Committed, LogEnds, Observations, OpenTransaction, PendingCommit
 from kelpie.observations.earlier import is_of_survey
 from kelpie.observations.ordering import by_time
 
@@ -53,9 +55,15 @@ def on_our_clock(
         commits=_moved(observations.commits, cluster),
         generations=_moved(observations.generations, cluster),
         removals=_moved(observations.removals, cluster),
+        pending_commits=_moved(observations.pending_commits, cluster),
     )
     ends = {name: tuple(_moved_end(row, cluster) for row in rows) for name, rows in cluster.ends.items()}
-    return moved, replace(cluster, ends={name: by_time(rows) for name, rows in ends.items()})
+    transactions = {
+        name: tuple(_moved_transaction(row, cluster) for row in rows)
+        for name, rows in cluster.transactions.items()
+    }
+    in_order = {name: by_time(rows) for name, rows in ends.items()}
+    return moved, replace(cluster, ends=in_order, transactions=transactions)
 
 
 def _newest_stamps(commits: Iterable[Commit]) -> dict[str, Instant]:
@@ -107,12 +115,11 @@ def _moved(rows: Sequence[Any], cluster: ClusterView) -> list[Any]:
 
 
 def _at(row: Any, at: Instant) -> Any:
-    return row._replace(at=at) if isinstance(row, Commit) else replace(row, at=at)
+    return row._replace(at=at) if isinstance(row, Commit | PendingCommit) else replace(row, at=at)
 
 
 def _moved_end(row: LogEnds, cluster: ClusterView) -> LogEnds:
-    view = cluster.view(row.name)
-    shift = cluster.clocks.get(view.leader, IN_STEP).shift if view is not None else 0
+    shift = _shift_of_leader(cluster, row.name)
     if not shift:
         return row
     if row.last_written is not None:
@@ -120,3 +127,13 @@ def _moved_end(row: LogEnds, cluster: ClusterView) -> LogEnds:
     if row.at is not None and row.source.endswith(BY_TIMESTAMPS):
         row = row._replace(at=row.at - shift)
     return row
+
+
+def _moved_transaction(row: OpenTransaction, cluster: ClusterView) -> OpenTransaction:
+    shift = _shift_of_leader(cluster, row.name)
+    return row if row.last_written is None else row._replace(last_written=row.last_written - shift)
+
+
+def _shift_of_leader(cluster: ClusterView, name: TopicPartition) -> int:
+    view = cluster.view(name)
+    return cluster.clocks.get(view.leader, IN_STEP).shift if view is not None else 0

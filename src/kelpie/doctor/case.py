@@ -268,8 +268,14 @@ class Case:
 
     def patience_ms(self, name: TopicPartition) -> int:
         """How long it may stand still in this partition until that means something."""
-        least = FAILOVER_MS if self._is_failing_over(name) else STANDSTILL_MS
+        least = FAILOVER_MS if self.is_failing_over(name) or self.commits_without_joining else STANDSTILL_MS
+        holder = self._holder(name)
+        if holder is not None and holder.instance_id is not None:
+            least = max(least, holder.session_timeout_ms)  # Until then nobody takes over: it may restart.
         return max(self._rhythm_of(name).patience_ms, least)
+
+    def _holder(self, name: TopicPartition) -> Member | None:
+        return next((member for member in self.members or () if name in (member.assigned or ())), None)
 
     def _rhythm_of(self, name: TopicPartition) -> Rhythm:
         """How often the member that holds the partition commits, in any of its partitions.
@@ -277,7 +283,7 @@ class Case:
         Before the present generation, other members may have held them: those commits count only if there
         are not enough of the member's own.
         """
-        holder = next((member for member in self.members or () if name in (member.assigned or ())), None)
+        holder = self._holder(name)
         held = frozenset(holder.assigned or ()) if holder is not None else frozenset({name})
         if held not in self._rhythms:
             began = self.generations[-1].at if holder is not None and self.generations else None
@@ -294,7 +300,7 @@ class Case:
         times = (row.at for row in rows if row.at is not None and row.at >= since and not row.removed)
         return Rhythm.of(times, self.ill)
 
-    def _is_failing_over(self, name: TopicPartition) -> bool:
+    def is_failing_over(self, name: TopicPartition) -> bool:
         """Whether brokers or leaders that the group needs for this partition went, came back or moved."""
         if self.cluster.is_failing_over(name, self.offsets_partition):
             return True
@@ -302,10 +308,11 @@ class Case:
         if history and view is not None and view.leader_epoch > history[-1].leader_epoch >= 0:
             return True  # A leader was elected after the group had read for the last time.
         # The coordinator of its producers' transactions may be any broker.
-        return self._commits_in_transactions and bool(self.cluster.unsettled_brokers)
+        return self.commits_in_transactions and bool(self.cluster.unsettled_brokers)
 
     @cached_property
-    def _commits_in_transactions(self) -> bool:
+    def commits_in_transactions(self) -> bool:
+        """Whether producers commit its offsets, in their transactions."""
         return bool(self.pending) or any(rows[-1].transactional for rows in self.commits.values())
 
     @property

@@ -94,7 +94,7 @@ def _words(row: SharePosition) -> str:
 
 
 def share_tracks(case: Case) -> list[ShareTrack]:
-    """By partition, those of the newest description that has positions."""
+    """By partition, those of the newest description that has positions; of topics that are there."""
     states = [state for state in case.states if state.error is ErrorCode.NONE and state.share_positions]
     if not states:
         return []
@@ -104,6 +104,8 @@ def share_tracks(case: Case) -> list[ShareTrack]:
 def _tracks(case: Case, states: list[GroupState]) -> Iterator[ShareTrack]:
     by_state = [(state, {row.name: row for row in state.share_positions}) for state in states]
     for name in by_state[-1][1]:
+        if case.is_gone(name):
+            continue  # The newest description has no positions in it, so an earlier one counted.
         ends = case.cluster.ends_over_time(name)
         end = ends[-1] if ends else None
         looks = tuple((state, rows[name]) for state, rows in by_state if name in rows)
@@ -111,6 +113,16 @@ def _tracks(case: Case, states: list[GroupState]) -> Iterator[ShareTrack]:
         start = looks[-1][1].start
         behind = [each.at for each in ends if each.latest > start and each.at is not None]
         yield ShareTrack(name, looks, end.latest if end else None, is_empty, min(behind, default=None))
+
+
+def stands_since(case: Case, track: ShareTrack) -> Instant | None:
+    """Since when records wait and none is done. Few earlier looks are kept: where one of them found the group
+    ill, and it has not moved since, that look knew for how long.
+    """
+    since = track.standing_since
+    if since is None:
+        return None
+    return min([since, *(period.began for period in case.ill if period.seen >= since)])
 
 
 def share_patience_ms(case: Case) -> int:

@@ -1,27 +1,30 @@
-"""One member of each kind of group, in one process: `python -m tests.doctor.matrix.members SERVERS 0`.
+"""One member of each kind of group, in one process: `python -m tests.doctor.matrix.members SERVERS 0 KINDS`.
 
-Two such processes make groups of two members. SIGTERM ends one as a deployment does: members leave their
-groups. It also ends when its standard input is closed, that is, with whoever started it.
+Two such processes make groups of two members. Those of the second one fetch from the replica in their own
+rack (KIP-392). KINDS are names with commas between them. SIGTERM ends a process as a deployment does: members
+leave their groups. It also ends when its standard input is closed, that is, with whoever started it.
 """
 
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from threading import Event, Thread
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, ShareConsumer, TopicPartition
+from kafka.errors import KafkaError
 
-TOPIC = "orders"
-INVOICES = "invoices"
-"""What the transactional group writes."""
-STATES = "states"
-"""Compacted."""
-ARCHIVE = "archive"
-"""Nobody has written to it for a while."""
+from tests.doctor.matrix.connect import worker
+from tests.doctor.matrix.kinds import ARCHIVE, INVOICES, STATES, TOPIC
+
 _COMMIT_MS = 1000
 _LOOK_FOR_PARTITIONS_S = 3.0
 _LIMIT_S = 30.0
+
+
+def rack_of(node: int) -> str:
+    """Each broker has a rack of its own."""
+    return f"rack-{node}"
 
 
 class Members:
@@ -42,6 +45,7 @@ class Members:
             "auto.commit.interval.ms": _COMMIT_MS,
             "topic.metadata.refresh.interval.ms": 3000,
             "log_level": 0,
+            **({"client.rack": rack_of(2)} if self.number else {}),
             **{name.replace("_", "."): value for name, value in settings.items()},
         }
         if chosen.get("group.protocol") != "consumer":
@@ -72,6 +76,22 @@ class Members:
                     if mine != chosen:
                         chosen = mine
                         consumer.assign([TopicPartition(TOPIC, number) for number in mine])
+                consumer.poll(0.2)
+        finally:
+            consumer.close()
+
+    def shared(self) -> None:
+        """Acknowledges what it was given with the next poll."""
+        settings = {
+            "bootstrap.servers": self.servers,
+            "group.id": "share",
+            "client.id": f"share-{self.number}",
+            "log_level": 0,
+        }
+        consumer = ShareConsumer(settings)
+        try:
+            consumer.subscribe([TOPIC])
+            while not self.over.is_set():
                 consumer.poll(0.2)
         finally:
             consumer.close()
@@ -110,6 +130,8 @@ class Members:
             "committed": lambda: self.subscribed("committed", INVOICES, isolation_level="read_committed"),
             "compacted": lambda: self.subscribed("compacted", STATES),
             "quiet": lambda: self.subscribed("quiet", ARCHIVE),
+            "share": self.shared,
+            "connect": lambda: worker(self.servers, self.number, self.over),
         }
 
     def keep_up(self, task: Callable[[], None]) -> None:
@@ -117,11 +139,12 @@ class Members:
         while not self.over.is_set():
             try:
                 task()
-            except (KafkaException, KeyError):
+            except (KafkaException, KafkaError, KeyError):
                 self.over.wait(1.0)
 
-    def run(self) -> None:
-        threads = [Thread(target=self.keep_up, args=(task,), daemon=True) for task in self.tasks().values()]
+    def run(self, kinds: Container[str]) -> None:
+        tasks = [task for kind, task in self.tasks().items() if kind in kinds]
+        threads = [Thread(target=self.keep_up, args=(task,), daemon=True) for task in tasks]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -153,7 +176,7 @@ def main(arguments: Mapping[int, str]) -> None:
         members.over.set()
 
     Thread(target=until_closed, daemon=True).start()
-    members.run()
+    members.run(arguments[3].split(","))
 
 
 if __name__ == "__main__":

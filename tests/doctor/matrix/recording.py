@@ -1,13 +1,13 @@
 """Moments of a situation as one compressed file under tests/evidence/, and back.
 
 Lines of JSON. `["row", kind, data]` is a row of observations in Kelpie's own encoding; each is written once.
-`["moment", now, [numbers]]` is an examination: its time, and the numbers of the rows that it judged, in
-their order.
+`["moment", now, [runs]]` is an examination: its time, and the numbers of the rows that it judged, in their
+order, as runs.
 """
 
 import json
 import lzma
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +17,67 @@ from kelpie.observations import Observations
 from kelpie.observations.earlier import EARLIER_SURVEY
 from kelpie.observations.encoding import decode, encode, gathered, rows_of
 from kelpie.observations.presence import Presence
+from tests.doctor.matrix.kinds import RELEASES
+from tests.doctor.matrix.situations import SITUATIONS, Situation
 from tests.doctor.matrix.watching import Moment
-from tests.doctor.matrix.world import VERSION
 
+_BEFORE_MS = 2 * 60_000
 _FOLDER = Path(__file__).parents[2] / "evidence"
 
 
-def file_of(situation: str) -> Path:
-    return _FOLDER / f"matrix-{VERSION}-{situation}.jsonl.xz"
+def file_of(situation: str, release: str) -> Path:
+    return _FOLDER / f"matrix-{release}-{situation}.jsonl.xz"
 
 
-def write(path: Path, moments: Iterable[Moment]) -> None:
+CELLS = [
+    (release, situation)
+    for release in RELEASES
+    for situation in SITUATIONS.values()
+    if release in situation.releases and file_of(situation.name, release).exists()
+]
+"""What is recorded: a release, and a situation on it."""
+
+
+def cell_name(part: str | Situation) -> str:
+    return part if isinstance(part, str) else part.name
+
+
+def write(path: Path, moments: Sequence[Moment]) -> None:
+    """Situations may share a cluster: of the time before this one, two minutes are enough for a rhythm."""
     numbers: dict[str, int] = {}
+    since = moments[0].now - _BEFORE_MS
     with lzma.open(path, "wt", preset=9) as file:
         for moment in moments:
             judged = []
             for kind, row in rows_of(moment.rows):
+                if kind == "commit" and row.at is not None and row.at < since:
+                    continue
                 line = json.dumps(["row", kind, encode(row)], separators=(",", ":"))
                 if line not in numbers:
                     numbers[line] = len(numbers)
                     file.write(line + "\n")
                 judged.append(numbers[line])
-            file.write(json.dumps(["moment", moment.now, judged], separators=(",", ":")) + "\n")
+            file.write(json.dumps(["moment", moment.now, _runs(judged)], separators=(",", ":")) + "\n")
+
+
+def _runs(numbers: Sequence[int]) -> list[int]:
+    """Of each run of successive numbers: how far from the last one it begins, and how long it is."""
+    runs: list[int] = []
+    last = 0
+    for number in numbers:
+        if runs and number == last + 1:
+            runs[-1] += 1
+        else:
+            runs += [number - last, 1]
+        last = number
+    return runs
+
+
+def _numbers(runs: Sequence[int]) -> Iterator[int]:
+    last = 0
+    for distance, length in zip(runs[::2], runs[1::2], strict=True):
+        yield from range(last + distance, last + distance + length)
+        last += distance + length - 1
 
 
 def replay(path: Path) -> Iterator[Moment]:
@@ -52,8 +91,8 @@ def replay(path: Path) -> Iterator[Moment]:
                 kind, data = rest
                 rows.append((kind, decode(kind, data)))
             else:
-                now, numbers = rest
-                seen = gathered(rows[number] for number in numbers)
+                now, runs = rest
+                seen = gathered(rows[number] for number in _numbers(runs))
                 _know_presences(seen, presences)
                 cluster, cases = build(seen, now=now)
                 for node, broker in cluster.brokers.items():

@@ -3,32 +3,54 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.doctor.matrix.members import TOPIC
+from tests.doctor.matrix.kinds import (
+    ARCHIVE,
+    INVOICES,
+    OLD_GROUP,
+    OTHERS,
+    READERS,
+    RELEASES,
+    SHARE,
+    STREAMS,
+    TOPIC,
+)
 from tests.doctor.matrix.world import PARTITIONS, World
 
-READERS = frozenset({"eager", "cooperative", "static", "kip848", "manual", "transactional"})
-"""The kinds of groups. All of them read the same topic."""
-OTHERS = frozenset({"committed", "compacted", "quiet"})
-"""They read a topic written in transactions, a compacted one with gaps, and a quiet one."""
-KINDS_OF_GROUPS = READERS | OTHERS
-_WITH_RECORDS = KINDS_OF_GROUPS - {"quiet"}
+_WITH_RECORDS = (READERS | OTHERS) - {"quiet", "connect"}
 """For which records are written all the time."""
+_NEWEST = frozenset(RELEASES[:1])
+_ALL = frozenset({"4.3.1", "2.8.2"})
+Codes = Mapping[str, frozenset[str | None]]
+"""Code → groups; None: the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
     name: str
     act: Callable[[World], None]
-    on_the_way: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
+    on_the_way: Codes = field(default_factory=dict)
     """Code → groups (None: the cluster) of which the doctor may say it at some moments, above a notice.
     Healthy: of none. What the doctor explains by another finding does not count.
     """
-    at_the_end: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
+    at_the_end: Codes = field(default_factory=dict)
     """Code → exactly the groups of which the doctor says it at the last moment, if only as a notice: members
     of librdkafka leave a group whose topic is gone, and then it is one.
     """
-    known_fault: str = ""
-    """What the doctor still says wrongly of the recording, and why."""
+    may_be_over: frozenset[str] = frozenset()
+    """Groups that may have got over it by themselves at the last moment, or for which nothing is written any
+    more: the transactional group writes what the group "committed" reads.
+    """
+    releases: frozenset[str] = _NEWEST
+    spoils: bool = False
+    """Another situation cannot follow on the same cluster."""
+    prepare: Callable[[World], None] = lambda _: None
+    """Before anybody looks."""
+    clock_ahead_ms: int = 0
+    """By how much the clock of the doctor's machine is ahead of those of the brokers."""
+    by_auditor: bool = False
+    """The doctor logs in as a user who may not see everything."""
+    hidden: frozenset[str] = frozenset()
+    """Groups that this user does not see."""
 
 
 def quiet_run(world: World) -> None:
@@ -93,22 +115,95 @@ def all_stopped(world: World) -> None:
     world.let_pass(60)
 
 
+def broker_replaced(world: World) -> None:
+    """By a new machine with an empty disk."""
+    world.cluster.kill("3")
+    world.let_pass(5)
+    world.cluster.renew("3")
+    world.until_whole()
+    world.let_pass(4)
+
+
+def broker_exchanged(world: World) -> None:
+    """It is gone for good. A new one with another id takes over its replicas."""
+    world.cluster.kill("3")
+    world.let_pass(3)
+    world.cluster.add("4")
+    world.let_pass(2)
+    world.replace_broker(3, 4)
+    world.let_pass(5)
+
+
+def throttled(world: World) -> None:
+    """By a quota that leaves clients a little more than what is written for them."""
+    world.cluster.limit_fetching(2000)
+    world.let_pass(16)
+    world.cluster.limit_fetching(None)
+    world.let_pass(2)
+
+
+_HIDDEN = frozenset({"eager", "static", SHARE, OLD_GROUP})
+"""Groups that the auditor may not describe."""
+_OF_HIDDEN_TOPICS = frozenset({"compacted", STREAMS})
+
+
+def allow_auditor(world: World) -> None:
+    """Not to see everything: four groups, topics of two others, and the history of commits are missing."""
+    world.allow_auditor(world.kinds - _HIDDEN, (TOPIC, INVOICES, ARCHIVE, "__consumer_offsets"))
+
+
 SITUATIONS = {
     situation.name: situation
     for situation in (
         Situation("quiet-run", quiet_run),
-        Situation("rolling-restart", rolling_restart),
-        Situation("broker-killed", broker_killed),
-        Situation("member-redeployed", member_redeployed),
         Situation("member-paused", member_paused),
-        Situation("partitions-added", partitions_added),
-        Situation("topic-deleted", topic_deleted, {"KLP315": READERS}, {"KLP315": READERS}),
-        Situation("topic-created-again", topic_created_again, {"KLP314": READERS}, {"KLP314": READERS}),
+        Situation("member-redeployed", member_redeployed, releases=_ALL),
+        Situation("throttled", throttled),
+        Situation("clock-ahead", quiet_run, clock_ahead_ms=90_000),
+        Situation("clock-behind", quiet_run, clock_ahead_ms=-90_000),
+        Situation(
+            "without-rights",
+            quiet_run,
+            {"KLP107": _HIDDEN | _OF_HIDDEN_TOPICS},
+            {"KLP107": _HIDDEN | _OF_HIDDEN_TOPICS},
+            prepare=allow_auditor,
+            by_auditor=True,
+            hidden=_HIDDEN | _OF_HIDDEN_TOPICS,
+        ),
+        Situation("partitions-added", partitions_added, spoils=True),
+        Situation("rolling-restart", rolling_restart, releases=_ALL),
+        Situation("broker-killed", broker_killed, releases=_ALL),
+        Situation("broker-replaced", broker_replaced),
+        Situation("broker-exchanged", broker_exchanged, spoils=True),
+        Situation(
+            "topic-deleted",
+            topic_deleted,
+            {"KLP315": READERS, "KLP207": frozenset({SHARE})},
+            {"KLP315": READERS, "KLP207": frozenset({SHARE})},
+            releases=_ALL,
+            spoils=True,
+        ),
+        Situation(
+            "topic-created-again",
+            topic_created_again,
+            {"KLP314": READERS, "KLP315": READERS, "KLP207": frozenset({SHARE})},
+            {"KLP314": READERS},
+            may_be_over=frozenset({"transactional"}),
+            spoils=True,
+        ),
         Situation(
             "all-stopped",
             all_stopped,
             {"KLP310": _WITH_RECORDS, "KLP307": frozenset({"transactional"})},
             {"KLP310": _WITH_RECORDS},
+            may_be_over=frozenset({"committed"}),
+            spoils=True,
         ),
     )
 }
+
+
+def chosen(codes: Codes, kinds: frozenset[str]) -> dict[str, set[str | None]]:
+    """The same, of the groups that there are."""
+    there = {*kinds, OLD_GROUP, None}
+    return {code: {group for group in groups if group in there} for code, groups in codes.items()}

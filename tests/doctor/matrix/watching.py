@@ -2,12 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kelpie.client.security import Protocol, Sasl, Secret, Security
 from kelpie.client.settings import Settings
+from kelpie.client.survey import wall_clock
 from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Severity
@@ -15,7 +17,9 @@ from kelpie.examination import Examination
 from kelpie.model.time import Instant
 from kelpie.observations import Observations
 from kelpie.store import Store
-from tests.doctor.matrix.situations import KINDS_OF_GROUPS, Situation
+from tests.doctor.matrix.cluster import AUDITOR, LOGIN, PASSWORD
+from tests.doctor.matrix.kinds import COMMIT_NOTHING
+from tests.doctor.matrix.situations import Situation, chosen
 from tests.doctor.matrix.world import World
 
 _EVERY_S = 1.5
@@ -47,24 +51,21 @@ class Watching(Examination):
 
 
 def watch(world: World, situation: Situation, folder: Path) -> list[Moment]:
-    """All that the doctor saw, from when every group had committed until the situation was over."""
+    """All that the doctor saw, from when every group was at work until the situation was over."""
+    _await_commits(world)
+    situation.prepare(world)
     moments: list[Moment] = []
-    watching = Watching(Settings.of(world.servers), store=Store(folder))
-    deadline = time.monotonic() + _START_LIMIT_S
-    with world.alive(), ThreadPoolExecutor(1) as pool:
+    watching = Watching(_settings(world, situation), store=Store(folder), clock=_clock(situation))
+    deadline = time.monotonic() + _LIMIT_S
+    with ThreadPoolExecutor(1) as pool:
         acting: Future[None] | None = None
         while acting is None or not acting.done():
             begun = time.monotonic()
             examined = asyncio.run(watching.examine())
-            now, rows = watching.judged.pop()
-            if acting is not None or _all_commit(examined.cases):
-                moments.append(Moment(now, rows, examined.diagnosis.findings))
-            elif time.monotonic() > deadline:
-                raise TimeoutError(f"not all groups committed within {_START_LIMIT_S:.0f} s")
+            moments.append(Moment(*watching.judged.pop(), examined.diagnosis.findings))
             world.examined()
             if acting is None and len(moments) >= _RHYTHM:
                 acting = pool.submit(situation.act, world)
-                deadline = time.monotonic() + _LIMIT_S
             if acting is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"{situation.name} did not end within {_LIMIT_S:.0f} s")
             time.sleep(max(0.0, _EVERY_S - (time.monotonic() - begun)))
@@ -72,22 +73,48 @@ def watch(world: World, situation: Situation, folder: Path) -> list[Moment]:
     return moments
 
 
-def _all_commit(cases: Iterable[Case]) -> bool:
-    return {case.group for case in cases if case.committed} >= KINDS_OF_GROUPS
+def _settings(world: World, situation: Situation) -> Settings:
+    if not situation.by_auditor:
+        return Settings.of(world.servers)
+    sasl = Sasl("PLAIN", AUDITOR, Secret(PASSWORD))
+    return Settings.of(world.cluster.addresses(LOGIN), security=Security(Protocol.SASL_PLAINTEXT, sasl=sasl))
+
+
+def _clock(situation: Situation) -> Callable[[], Instant]:
+    return lambda: wall_clock() + situation.clock_ahead_ms
+
+
+def _await_commits(world: World) -> None:
+    """Until each group has committed, or is stable if it commits nothing."""
+    deadline = time.monotonic() + _START_LIMIT_S
+    watching = Watching(Settings.of(world.servers))
+    while lacking := world.kinds - set(_at_work(asyncio.run(watching.examine()).cases)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not at work within {_START_LIMIT_S:.0f} s: {sorted(lacking)}")
+        time.sleep(_EVERY_S)
+
+
+def _at_work(cases: Iterable[Case]) -> Iterator[str]:
+    for case in cases:
+        is_stable = case.described is not None and case.described.state == "Stable"
+        if case.committed or (case.group in COMMIT_NOTHING and is_stable):
+            yield case.group
 
 
 def loud(findings: Iterable[Finding], named: Container[str] = ()) -> dict[str, set[str | None]]:
     """Code → groups, of what is above a notice and follows from no other finding; notices of named codes."""
     found: dict[str, set[str | None]] = {}
     for finding in findings:
-        if finding.code in named or (finding.severity > Severity.NOTICE and not finding.caused_by):
+        if not finding.caused_by and (finding.code in named or finding.severity > Severity.NOTICE):
             found.setdefault(finding.code, set()).add(finding.group)
     return found
 
 
-def wrong(situation: Situation, moments: Sequence[Moment]) -> list[str]:
+def wrong(situation: Situation, moments: Sequence[Moment], kinds: frozenset[str]) -> list[str]:
     """Where the doctor said something else than it should, moment by moment, ready to be read."""
     start = moments[0].now
+    at_the_end = chosen(situation.at_the_end, kinds)
+    over = situation.may_be_over
     words = [
         f"{situation.name}, {(moment.now - start) / 1000:.1f} s: {finding.code} {finding.severity.word}: "
         f"{finding.summary}"
@@ -97,7 +124,12 @@ def wrong(situation: Situation, moments: Sequence[Moment]) -> list[str]:
         and not finding.caused_by
         and finding.group not in situation.on_the_way.get(finding.code, ())
     ]
-    last = loud(moments[-1].findings, situation.at_the_end)
-    if last != situation.at_the_end:
-        words.append(f"{situation.name}, at the end: {last} instead of {dict(situation.at_the_end)}")
+    last = loud(moments[-1].findings, at_the_end)
+    if _without(last, over) != _without(at_the_end, over):
+        words.append(f"{situation.name}, at the end: {last} instead of {at_the_end}")
     return words
+
+
+def _without(found: Mapping[str, set[str | None]], groups: Set[str]) -> dict[str, set[str | None]]:
+    left = {code: of - groups for code, of in found.items()}
+    return {code: of for code, of in left.items() if of}

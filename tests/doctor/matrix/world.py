@@ -1,39 +1,41 @@
-"""A real cluster of three brokers with topics, a producer, and two processes of members."""
+"""A real cluster with topics, a producer, and the processes of two hosts with members."""
 
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewPartitions,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
-from kelpie.real.cluster import RealCluster
-from tests.doctor.matrix.members import ARCHIVE, INVOICES, STATES, TOPIC
+from tests.doctor.matrix import streams
+from tests.doctor.matrix.cluster import AUDITOR, BROKERS, MatrixCluster
+from tests.doctor.matrix.kinds import (
+    ARCHIVE,
+    COUNTS,
+    INVOICES,
+    LINES,
+    OLD_GROUP,
+    STATES,
+    STREAMS,
+    TOPIC,
+    kinds_of,
+)
 
-VERSION = "4.3.1"
-BROKERS = 3
 PARTITIONS = 4
-OLD_GROUP = "old"
-CONFIG = {
-    "default.replication.factor": 3,
-    "offsets.topic.num.partitions": 8,
-    "offsets.topic.replication.factor": 3,
-    "transaction.state.log.num.partitions": 4,
-    "transaction.state.log.replication.factor": 3,
-    "min.insync.replicas": 2,
-    "auto.create.topics.enable": "false",
-    "group.initial.rebalance.delay.ms": 0,
-    "group.consumer.min.session.timeout.ms": 6000,
-    "group.consumer.session.timeout.ms": 10_000,
-    "group.consumer.min.heartbeat.interval.ms": 500,
-    "group.consumer.heartbeat.interval.ms": 1000,
-    "log.cleaner.backoff.ms": 500,
-}
 _COMPACTED = {
     "cleanup.policy": "compact",
     "segment.ms": "1000",
@@ -45,11 +47,12 @@ _ROOT = Path(__file__).parents[3]
 
 
 class World:
-    def __init__(self, cluster: RealCluster) -> None:
+    def __init__(self, cluster: MatrixCluster) -> None:
         self.cluster = cluster
+        self.kinds = kinds_of(cluster.release.version)
         self.servers = cluster.bootstrap_servers
         self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
-        self.hosts: dict[int, subprocess.Popen[bytes]] = {}
+        self.hosts: dict[int, list[subprocess.Popen[bytes]]] = {}
         self._over = Event()
         self._writer = Thread(target=self._write, daemon=True)
         self._examined = 0
@@ -62,20 +65,36 @@ class World:
         self._wait(lambda: self._examined >= end, _LIMIT_S + 10 * moments)
 
     def deploy(self, number: int) -> None:
-        """Starts the process with one member of each group."""
-        command = [sys.executable, "-m", "tests.doctor.matrix.members", self.servers, str(number)]
-        self.hosts[number] = subprocess.Popen(command, stdin=subprocess.PIPE, cwd=_ROOT)
+        """Starts the processes with one member of each group."""
+        kinds = ",".join(sorted(self.kinds - {STREAMS}))
+        command = [sys.executable, "-m", "tests.doctor.matrix.members", self.servers, str(number), kinds]
+        self.hosts[number] = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=_ROOT)]
+        if STREAMS in self.kinds:
+            with (self.cluster.root / f"streams-{number}.log").open("ab") as log:
+                application = streams.application(self.cluster, number)
+                self.hosts[number].append(subprocess.Popen(application, stdout=log, stderr=log))
 
     def retire(self, number: int) -> None:
-        """Ends it as a deployment does."""
-        self.hosts[number].send_signal(signal.SIGTERM)
-        self.hosts.pop(number).wait(_LIMIT_S)
+        """Ends them as a deployment does."""
+        processes = self.hosts.pop(number)
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        self._await_end(processes)
 
     def pause(self, number: int) -> None:
-        self.hosts[number].send_signal(signal.SIGSTOP)
+        for process in self.hosts[number]:
+            process.send_signal(signal.SIGSTOP)
 
     def resume(self, number: int) -> None:
-        self.hosts[number].send_signal(signal.SIGCONT)
+        for process in self.hosts[number]:
+            process.send_signal(signal.SIGCONT)
+
+    @staticmethod
+    def _await_end(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+        for process in processes:
+            process.wait(_LIMIT_S)
+            if process.stdin is not None:
+                process.stdin.close()
 
     def create(self, topic: str, config: Mapping[str, str] | None = None) -> None:
         """Tries again while a topic of this name is being deleted."""
@@ -94,6 +113,37 @@ class World:
     def add_partitions(self, topic: str, count: int) -> None:
         (grown,) = self.admin.create_partitions([NewPartitions(topic, count)]).values()
         grown.result(_LIMIT_S)
+
+    def allow_auditor(self, groups: Iterable[str], topics: Iterable[str]) -> None:
+        """To describe these; and to see the cluster."""
+        names = [(ResourceType.GROUP, group) for group in groups]
+        names += [(ResourceType.TOPIC, topic) for topic in topics]
+        names.append((ResourceType.BROKER, "kafka-cluster"))
+        rights = [
+            AclBinding(
+                kind,
+                name,
+                ResourcePatternType.LITERAL,
+                f"User:{AUDITOR}",
+                "*",
+                AclOperation.DESCRIBE,
+                AclPermissionType.ALLOW,
+            )
+            for kind, name in names
+        ]
+        for created in self.admin.create_acls(rights).values():
+            created.result(_LIMIT_S)
+
+    def replace_broker(self, old: int, new: int) -> None:
+        """Moves all replicas of a broker to another one."""
+        replicas = {
+            (name, row.id): [new if node == old else node for node in row.replicas]
+            for name, topic in self.admin.list_topics(timeout=_LIMIT_S).topics.items()
+            for row in topic.partitions.values()
+            if old in row.replicas
+        }
+        self.cluster.reassign(replicas)
+        self.until_whole()
 
     def until_whole(self) -> None:
         """Waits until every partition has all of its replicas in sync."""
@@ -118,18 +168,17 @@ class World:
         finally:
             self._over.set()
             self._writer.join(_LIMIT_S)
-            for host in self.hosts.values():
-                host.kill()
-                host.wait(_LIMIT_S)
-                if host.stdin is not None:
-                    host.stdin.close()
+            for processes in self.hosts.values():
+                for process in processes:
+                    process.kill()
+                self._await_end(processes)
 
     def examined(self) -> None:
         """The doctor has looked once more."""
         self._examined += 1
 
     def _prepare(self) -> None:
-        for topic in (TOPIC, INVOICES, ARCHIVE):
+        for topic in (TOPIC, INVOICES, ARCHIVE, *((LINES, COUNTS) if STREAMS in self.kinds else ())):
             self.create(topic)
         self.create(STATES, _COMPACTED)
         producer = self._producer()
@@ -158,7 +207,10 @@ class World:
         number = 0
         while not self._over.wait(0.05):
             number += 1
-            for topic, key in ((TOPIC, None), (STATES, str(number % 7))):
+            written = [(TOPIC, None), (STATES, str(number % 7))]
+            if STREAMS in self.kinds:
+                written.append((LINES, None))
+            for topic, key in written:
                 try:
                     producer.produce(topic, b"v", key)
                 except (KafkaException, BufferError):  # The topic is gone, and nobody may write to it.

@@ -14,6 +14,7 @@ from tests.doctor.building import (
     a_state,
     an_end,
     an_event,
+    commits,
     found,
     looks,
     missing,
@@ -46,6 +47,15 @@ def test_an_offset_at_the_log_start_is_well() -> None:
     """Near miss: the next record to read is the first that is left."""
     cluster = a_cluster(ends=[an_end(9000, earliest=1500)])
     assert judge(a_case(cluster=cluster, states=[READS], **looks(a_committed(1500)))) is ABSENT
+
+
+def test_records_that_the_application_has_read_and_deleted_are_not_lost() -> None:
+    """Near miss, as seen on 4.3.1: Kafka Streams commits and deletes between two questions of a survey."""
+    cluster = a_cluster(ends=[an_end(9000, earliest=1500)])
+    for last, is_lost in ((1500, False), (1300, True)):
+        history = commits((NOW - 2 * SECOND, 1200), (NOW - SECOND, last))
+        case = a_case(cluster=cluster, states=[READS], commits=history, **looks(a_committed(1200)))
+        assert (judge(case) is not ABSENT) is is_lost
 
 
 def test_one_offset_may_be_the_marker_of_a_transaction() -> None:

@@ -12,6 +12,7 @@ from kelpie.observations import EventKind, Trouble, Unasked
 from tests.doctor.building import (
     MINUTE,
     NOW,
+    SECOND,
     a_case,
     a_cluster,
     a_name_on,
@@ -43,6 +44,13 @@ def test_others_list_it_and_we_cannot_connect() -> None:
     assert finding.check == "kafka-broker-api-versions.sh --bootstrap-server kafka-2:9092"
     assert finding.evidence[-1].text.endswith("yet listed as alive by broker 1")
     assert finding.remedies[0].command == "nc -vz kafka-2 9092"
+
+
+def test_a_coordinator_that_an_earlier_look_reached_may_have_just_died() -> None:
+    """Near miss, as seen on 2.8.2: for seconds after a kill, other brokers list it."""
+    for ago_ms, severity in ((20 * SECOND, Severity.NOTICE), (MINUTE, Severity.CRITICAL)):
+        cluster = replace(a_cluster_behind_a_wall(), last_reached={2: NOW - ago_ms})
+        assert found(judge(a_case(GROUP, cluster))).severity is severity
 
 
 def test_a_broker_that_advertises_localhost_is_told_apart() -> None:

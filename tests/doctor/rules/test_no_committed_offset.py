@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import pytest
+
+from kelpie.cluster.topics import Recreation, Topics
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.no_committed_offset import judge
-from kelpie.observations import EventKind
+from kelpie.observations import EventKind, LogEnds, TopicView
+from kelpie.observations.earlier import EARLIER_SURVEY
 from tests.doctor.building import (
     DAY,
     HOUR,
@@ -33,7 +37,8 @@ BOTH = a_state("Stable", a_member("app-1", 0, 1))
 def _grown(new: Any, **fields: Any) -> Case:
     """A group that reads orders-0 for an hour, and orders-1 since it was added."""
     history = commits(*((NOW - at * 5 * SECOND, 1000 - at) for at in range(720, 0, -1)))
-    fields.setdefault("cluster", a_cluster(ends=[an_end(1000), new]))
+    if "cluster" not in fields:
+        fields["cluster"] = a_cluster(ends=[an_end(1000), new])
     return a_case(
         **looks(a_committed(1000)),
         **{"states": [BOTH], "answers": [TOLD], "commits": history, "history_from": NOW - HOUR, **fields},
@@ -51,6 +56,32 @@ def test_records_of_a_new_partition_are_skipped_by_the_default_policy() -> None:
         f"kelpie reset -b kafka-1:9092 billing {to} --topic orders:1"
         for to in ("--to-earliest", "--to-latest")
     ]
+
+
+def _look(latest: int, ago_ms: int, partition: int) -> LogEnds:
+    return an_end(latest, partition=partition, at=NOW - ago_ms, source=EARLIER_SURVEY)
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["empty", "not yet there"])
+def test_the_first_records_of_a_partition_take_a_moment_to_be_committed(is_there: bool) -> None:
+    """Near miss, as seen on 4.3.1: the group reads the partition that was added, and is about to commit. What
+    is not committed after the usual time is a warning.
+    """
+    for ago_ms, severity in ((10 * SECOND, Severity.NOTICE), (20 * SECOND, Severity.WARNING)):
+        before = [_look(900, ago_ms, 0), *([_look(0, ago_ms, 1)] if is_there else [])]
+        new = an_end(3, partition=1)
+        cluster = a_cluster(ends=[*before, an_end(1000), new])
+        assert found(judge(_grown(new, cluster=cluster))).severity is severity
+
+
+def test_a_topic_that_was_created_again_begins_anew() -> None:
+    """Near miss, as seen on 4.3.1: its offsets were removed with the old topic. KLP314 says what matters."""
+    old, new = (TopicView("orders", topic_id=name, at=NOW - ago) for name, ago in (("a", MINUTE), ("b", 0)))
+    for ago_ms, severity in ((10 * SECOND, Severity.NOTICE), (20 * SECOND, Severity.WARNING)):
+        created = Recreation("orders", NOW - MINUTE, NOW - ago_ms, (old, new))
+        topics = Topics({"orders": (old, new)}, {"orders": created})
+        cluster = a_cluster(ends=[an_end(1000), an_end(3, partition=1)], known_topics=topics)
+        assert found(judge(_grown(None, cluster=cluster))).severity is severity
 
 
 def test_an_empty_partition_is_no_matter() -> None:

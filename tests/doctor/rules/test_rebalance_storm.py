@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Severity
 from kelpie.doctor.rules.rebalance_storm import judge
 from kelpie.model.time import Instant
@@ -14,8 +15,10 @@ from tests.doctor.building import (
     NOW,
     SECOND,
     a_case,
+    a_cluster,
     a_member,
     a_state,
+    a_view,
     an_event,
     found,
     missing,
@@ -203,3 +206,23 @@ def test_probing_rebalances_of_streams_do_not_count() -> None:
     assert judge(a_case(events=lines, history_from=NOW - HOUR)) is ABSENT
     others = [replace(line, reason="member joined") for line in lines]
     assert found(judge(a_case(events=others)))
+
+
+def _rejoined(count: int, brokers: int) -> Case:
+    """Two members, and so many generations of the same two, 10 s apart."""
+    members = [_member(f"app-{number}", number) for number in range(2)]
+    rows = [
+        a_generation(number, NOW - (count - number) * 10 * SECOND, *members) for number in range(1, count + 1)
+    ]
+    nodes = tuple(range(1, brokers + 1))
+    cluster = a_cluster(a_view(0, 1, nodes), offsets_partitions=1, brokers=nodes)
+    return a_case(cluster=cluster, generations=rows)
+
+
+def test_a_rolling_restart_of_brokers_is_no_storm() -> None:
+    """Near miss, as seen on 4.3.1: consumers with a rack rejoin when a broker goes and when it is back, and
+    when their coordinator moves. Their members stay the same. What brokers do not explain is a storm.
+    """
+    assert judge(_rejoined(13, brokers=3)) is ABSENT
+    assert found(judge(_rejoined(21, brokers=3))).severity is Severity.WARNING
+    assert found(judge(_rejoined(13, brokers=1))).severity is Severity.WARNING

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.finding import ABSENT, Finding, Severity
 from kelpie.doctor.rules.retention_margin import judge
 from kelpie.observations import LogEnds
 from tests.doctor.building import (
@@ -112,6 +112,22 @@ def test_a_log_start_that_comes_closer_is_seen_without_settings() -> None:
     finding = found(judge(_case(moments, *ends, settings={})))
     assert finding.severity is Severity.CRITICAL
     assert "in 6.67 min at the earliest: the log begins 600 records before its offset" in finding.summary
+
+
+def test_what_a_streams_application_deletes_it_has_read() -> None:
+    """Near miss, as seen on 4.3.1: a repartition topic begins where the application has committed."""
+    for topic, is_found in (("billing-counts-repartition", False), ("orders", True)):
+        ends = [an_end(10_000, 2000, at=NOW - 10 * MINUTE), an_end(11_000, 3000)]
+        limits = {(f"topic {topic}", name): "-1" for name in ("retention.ms", "retention.bytes")}
+        history = commits(*((NOW - (10 - at) * MINUTE, 3500 + 10 * at) for at in range(11)), topic=topic)
+        case = a_case(
+            cluster=a_cluster(ends=[end._replace(topic=topic) for end in ends], settings=limits),
+            commits=history,
+            **looks(a_committed(3600, topic=topic)),
+            states=[a_state("Stable", a_member("app-1", 0, topic=topic))],
+            history_from=NOW - HOUR,
+        )
+        assert isinstance(judge(case), Finding) is is_found
 
 
 def test_what_is_kept_for_ever_is_not_lost() -> None:

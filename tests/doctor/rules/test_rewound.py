@@ -80,6 +80,15 @@ def test_another_log_is_no_rewind() -> None:
     assert judge(a_case(cluster=shorter, commits=history, history_from=NOW - HOUR)) is ABSENT
 
 
+def test_a_log_that_ended_before_the_highest_offset_and_has_grown_since_is_another_one() -> None:
+    """Near miss, as seen on 4.3.1: a member committed its old position in the new topic, and began anew."""
+    history = [*READ, *commits((NOW - MINUTE, 5), leader_epoch=2)]
+    ends = [an_end(40, at=NOW - 2 * MINUTE), an_end(9000)]
+    assert judge(a_case(cluster=a_cluster(ends=ends), commits=history, history_from=NOW - HOUR)) is ABSENT
+    before = [an_end(40, at=NOW - 40 * MINUTE), an_end(40, -1, at=NOW - 2 * MINUTE), an_end(9000)]
+    assert found(judge(a_case(cluster=a_cluster(ends=before), commits=history, history_from=NOW - HOUR)))
+
+
 def test_a_topic_that_the_group_has_left_is_no_matter() -> None:
     """Somebody may have tidied up."""
     state = a_state("Stable", a_member("app-1", 0, topic="payments"))

@@ -131,6 +131,14 @@ def test_after_a_broker_is_back_more_patience_is_due_for_a_minute() -> None:
     assert _is_found(_after_a_restart(MINUTE, 5 * SECOND))
 
 
+def test_while_a_static_member_restarts_nobody_takes_over() -> None:
+    """Near miss: a deployment takes less than the session of a static member. Then another one takes over."""
+    for stood_ms, is_found in ((25 * SECOND, False), (45 * SECOND, True)):
+        member = a_member("app-1", 0, instance_id="app-1", session_timeout_ms=45 * SECOND)
+        case = _after_a_restart(stood_ms, HOUR)
+        assert _is_found(replace(case, states=(a_state("Stable", member),))) is is_found
+
+
 def test_a_restart_that_nobody_saw_shows_by_the_epoch_of_the_leader() -> None:
     """The group read its last records from an earlier leader."""
     assert not _is_found(_after_a_restart(25 * SECOND, HOUR, leader_epoch=7))

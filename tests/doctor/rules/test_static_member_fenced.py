@@ -78,6 +78,19 @@ def test_restarts_of_a_static_member_are_none() -> None:
     assert judge(a_case(generations=rolled, events=[line])) is ABSENT
 
 
+def test_a_row_that_is_older_than_its_time_is_no_change_back() -> None:
+    """Near miss, as seen in a deployment on 4.3.1: a survey described the old member, the new one joined, and
+    the survey ended. Its rows have that time, and the next survey sees the new member.
+    """
+    old, new = (a_member(f"b-{number}", instance_id="b") for number in (1, 2))
+    records = [
+        Generation("billing", 3, (member,), at=NOW - ago) for member, ago in ((old, MINUTE), (new, 3000))
+    ]
+    described = [a_state("Stable", member, at=NOW - ago) for member, ago in ((old, 2000), (new, 0))]
+    case = a_case(generations=records, states=described)
+    assert missing(judge(case)) == ("the logs of its consumers", "the log of its coordinator")
+
+
 def test_a_group_without_static_members_has_none_to_fence() -> None:
     """An epoch that is fenced in the new protocol is no quarrel over an instance."""
     dynamic = Generation("billing", 1, (a_member("app-1"),), at=NOW)

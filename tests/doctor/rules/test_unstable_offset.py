@@ -1,24 +1,41 @@
 """KLP307: a transaction keeps the group's committed offset in the air."""
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from kelpie.cluster import Outage
 from kelpie.doctor.case import Case
-from kelpie.doctor.finding import ABSENT, Severity
+from kelpie.doctor.cases import build
+from kelpie.doctor.finding import ABSENT, Finding, Severity
+from kelpie.doctor.position_words import SECOND_LOOK
 from kelpie.doctor.rules.unstable_offset import judge
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
-from kelpie.observations import OFFSETS_TOPIC, Committed, EventKind, OpenTransaction, PendingCommit
+from kelpie.observations import (
+    OFFSETS_TOPIC,
+    ClockReading,
+    Committed,
+    EventKind,
+    Observations,
+    OpenTransaction,
+    PendingCommit,
+)
 from kelpie.observations.positions import NO_OFFSET
 from tests.doctor.building import (
+    HOUR,
     MINUTE,
     NOW,
     SECOND,
+    a_broker,
     a_case,
     a_cluster,
     a_committed,
     a_member,
     a_state,
     an_answer,
+    an_offsets_topic,
     commits,
     events,
     found,
@@ -54,6 +71,52 @@ def test_an_offset_that_two_looks_saw_unstable_stays_so() -> None:
     )
     assert finding.since == NOW - 8 * SECOND
     assert "error 88 UNSTABLE_OFFSET_COMMIT" in finding.evidence[0].text
+
+
+def test_a_slow_survey_makes_no_transaction_older() -> None:
+    """Near miss, as seen on 4.3.1 with a quota: the coordinator answered 0.6 s after the look before, and the
+    rest of the survey took 6 s. A busy group has some transaction open at every look.
+    """
+    first, last = (a_committed(NO_OFFSET, error=88, at=NOW - ago) for ago in (6600, 6000))
+    assert missing(judge(_case(first, last))) == (SECOND_LOOK,)
+    assert (
+        judge(_case(first, last, transaction=_transaction(last_written=NOW - 6100, at=NOW - 5900))) is ABSENT
+    )
+
+
+def test_while_brokers_fail_over_a_transaction_may_wait_for_its_coordinator() -> None:
+    """Near miss, as seen on 2.8.2 in a rolling restart. What has not ended after a minute is found."""
+    away = {2: (Outage(2, None, NOW - SECOND, seen=NOW - 20 * SECOND),)}
+    for ago_ms, is_found in ((10 * SECOND, False), (MINUTE, True)):
+        case = _case(a_committed(NO_OFFSET, error=88, at=NOW - ago_ms), UNSTABLE, pending=(PENDING,))
+        case = replace(case, cluster=replace(case.cluster, outages=away))
+        assert isinstance(judge(case), Finding) is is_found
+
+
+def test_a_plain_commit_that_waits_for_replicas_is_no_transaction() -> None:
+    """Coordinators up to 3.x answer error 88 for it, too (seen on 2.8.2 after a broker was killed)."""
+    looks_at = (a_committed(NO_OFFSET, error=88, at=NOW - 2 * MINUTE), UNSTABLE)
+    history = commits((NOW - 10 * MINUTE, 5), (NOW - 5 * MINUTE, 6))
+    assert "in no transaction" in missing(judge(_case(*looks_at, commits=history)))[0]
+    in_one = [row._replace(transactional=True) for row in history]
+    assert found(judge(_case(*looks_at, commits=in_one)))
+
+
+@pytest.mark.parametrize("ahead_ms", [90 * SECOND, -90 * SECOND])
+def test_the_age_of_a_transaction_is_told_by_one_clock(ahead_ms: int) -> None:
+    """Near miss: the broker's clock is not ours, and the transaction's last record has the broker's time."""
+    seen = Observations(
+        brokers=[a_broker(node) for node in (1, 2, 3)],
+        partitions=an_offsets_topic(),
+        clocks=[ClockReading(100, NOW + ahead_ms, NOW, NOW)],
+        committed=[UNSTABLE],
+        answers=[an_answer(asked="OffsetFetch")],
+        transactions=[_transaction(last_written=NOW + ahead_ms - SECOND)],
+    )
+    (case,) = build(seen, now=NOW)[1]
+    assert judge(case) is ABSENT
+    (old,) = build(replace(seen, transactions=[_transaction(last_written=NOW + ahead_ms - HOUR)]), now=NOW)[1]
+    assert "unstable for 60 min" in found(judge(old)).summary
 
 
 def test_an_open_transaction_that_takes_unusually_long_is_found_at_once() -> None:

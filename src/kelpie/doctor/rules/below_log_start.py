@@ -9,10 +9,11 @@ earliest at the first record that is left, latest at the end, which skips all
 that is left as well; none ends the consumer with an exception.
 
 How it decides: the committed offset is smaller than the earliest offset of the
-partition. The difference is how many offsets are lost; in compacted topics and
-with transactions there may be fewer records. A difference of one proves nothing: the
-marker of a transaction is an offset that nobody reads. Without a survey, a client's log
-that shows an offset out of range and a reset to a higher one.
+partition, and no later commit is known that is not: an application may delete what it
+has read, as Kafka Streams does. The difference is how many offsets are lost; in
+compacted topics and with transactions there may be fewer records. A difference of one
+proves nothing: the marker of a transaction is an offset that nobody reads. Without a
+survey, a client's log that shows an offset out of range and a reset to a higher one.
 
 What it needs: Describe on the group (for its offsets) and Describe on the topics (for
 the beginning of each log). Or the logs of the group's consumers. Without its offsets,
@@ -62,7 +63,7 @@ def judge(case: Case) -> Judgement:
         end = log_start(case, row.name)
         if end is None:
             unknown.append(row.name)
-        elif row.offset < end.earliest:
+        elif row.offset < end.earliest and not _has_moved_past(case, row.name, end):
             loss = _Lost(row, end)
             (lost if loss.number > NOISE else unclear).append(loss)
     if lost:
@@ -79,6 +80,16 @@ def judge(case: Case) -> Judgement:
             "transaction's marker, which nobody reads"
         )
     return undetermined(f"where the log of {some(unknown)} begins") if unknown else ABSENT
+
+
+def _has_moved_past(case: Case, name: TopicPartition, end: LogEnds) -> bool:
+    """Whether the history, which is read last, has a commit at the beginning of the log, or behind it.
+
+    An application may delete what it has read: Kafka Streams does so in its repartition topics, right after
+    each commit. The beginning of a log is asked for after the committed offset.
+    """
+    history = case.commits.get(name, ())
+    return bool(history) and not case.is_of_old_topic(history[-1]) and history[-1].offset >= end.earliest
 
 
 def log_start(case: Case, name: TopicPartition) -> LogEnds | None:

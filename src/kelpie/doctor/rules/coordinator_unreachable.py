@@ -15,7 +15,8 @@ certificate that is out of date, made out to other names or signed by an unknown
 authority, a login that is refused, or an answer that does not come in time (a
 warning: clients wait for longer than the doctor). In logs: clients found the
 coordinator and then failed to connect to it, while others list it as alive. A
-survey asks again for some seconds whether another broker leads by now.
+survey asks again for some seconds whether another broker leads by now. If an earlier
+look reached it less than a minute ago, it may have just died: that is a notice.
 
 What it needs: metadata from one broker that answers, and the right Describe on
 __consumer_offsets; or logs of clients. Without the leader's name, or if nobody
@@ -36,6 +37,7 @@ Reproduce: kelpie lab run coordinator-unreachable
 from collections.abc import Sequence
 
 from kelpie.cluster import commands
+from kelpie.cluster.failovers import FAILOVER_MS
 from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import first_and_last
@@ -72,6 +74,12 @@ def judge(case: Case) -> Judgement:
     return ABSENT
 
 
+def _was_just_there(case: Case, broker: BrokerView) -> bool:
+    """Whether it may have just died: then the controller notices, and another broker takes over."""
+    reached = case.cluster.last_reached.get(broker.node_id)
+    return reached is not None and case.cluster.now - reached < FAILOVER_MS
+
+
 def _was_tried(case: Case, broker: BrokerView) -> bool:
     names = (str(broker.node_id), str(broker))
     return any(row.kind == "broker" and row.name in names for row in case.cluster.unasked)
@@ -91,8 +99,11 @@ def _found(case: Case, view: PartitionView, broker: BrokerView, failures: Sequen
     if failures:
         evidence += first_and_last(failures)
     is_slow = trouble_of(broker) is Trouble.SLOW and not failures
+    severity = Severity.WARNING if is_slow else Severity.CRITICAL
+    if not failures and not is_there(broker) and _was_just_there(case, broker):
+        severity = Severity.NOTICE
     return RULE.finding(
-        Severity.WARNING if is_slow else Severity.CRITICAL,
+        severity,
         case.group,
         _summary(case, broker, failures),
         why="A consumer that has the same trouble can neither join nor commit, however well the broker is."

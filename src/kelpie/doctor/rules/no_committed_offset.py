@@ -13,8 +13,10 @@ How it decides: the coordinator answered what is committed, and the partition is
 not among it, though it is assigned, or of a topic that members subscribe to. It
 is a warning when the group commits in other partitions of the topic, and for
 longer than a few commits: then this one was added, or is not read. It is a
-notice while a group is new, where the records are older than the group, and
-where the group has no members.
+notice while a group is new, where the records are older than the group, where the
+group has no members, and while the records are new: if a survey saw the partition
+empty, or not yet there, or the topic was created again, the group has as long to
+commit as in KLP309.
 
 What it needs: Describe on the group (for its members and its offsets) and Describe on
 the topics (for the ends of each log). Or the logs of the group's consumers, from which
@@ -44,6 +46,7 @@ from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, LogEnds
+from kelpie.observations.earlier import EARLIER_SURVEY
 
 
 class _Uncommitted(NamedTuple):
@@ -95,7 +98,26 @@ def _severity(case: Case, name: TopicPartition, end: LogEnds) -> Severity:
         is_new = case.cluster.now - began < case.commit_rhythm.patience_ms
         if is_new or _is_older(case, end, began):
             return Severity.NOTICE
-    return Severity.WARNING
+    empty_at = _last_empty(case, name)
+    is_young = empty_at is not None and case.cluster.now - empty_at < case.patience_ms(name)
+    return Severity.NOTICE if is_young else Severity.WARNING
+
+
+def _last_empty(case: Case, name: TopicPartition) -> Instant | None:
+    """The last time at which a survey saw no record in the partition, or the topic without this partition; of
+    a topic that was created again: when the new one was first seen.
+    """
+    own = case.cluster.ends_over_time(name)
+    known_at = {row.at for row in own}
+    empty = [row.at for row in own if row.at is not None and row.latest <= max(row.earliest, 0)]
+    siblings = (other for other in case.cluster.topics.get(name.topic, ()) if other != name)
+    rows = (row for other in siblings for row in case.cluster.ends.get(other, ()))
+    surveyed = (row.at for row in rows if row.source == EARLIER_SURVEY and row.at is not None)
+    empty += [at for at in surveyed if at not in known_at]
+    recreation = case.cluster.known_topics.recreations.get(name.topic)
+    if recreation is not None:
+        empty.append(recreation.since)
+    return max(empty, default=None)
 
 
 def _is_older(case: Case, end: LogEnds, began: Instant) -> bool:

@@ -12,7 +12,11 @@ How it decides: generations that follow each other within the group's own
 rebalance timeout (at most 5 minutes) are one run. A rolling restart of n members
 makes 2n of them, twice that where members keep what does not move (a cooperative
 assignor, Kafka Streams, Kafka Connect, KIP-848): more than that, and at least 8, is
-a storm. So is a member that came back three times in one run. Probing rebalances,
+a storm. A rolling restart of brokers makes generations as well, with the same
+members: the coordinator moves, and consumers with a rack rejoin when a broker goes
+and when it is back (KIP-881). So four of them for each broker of the group's
+partitions do not count. A member that came back three times in one run makes a storm,
+too. Probing rebalances,
 by which Kafka Streams finds out whether a warm-up has ended, do not count; nor do
 rebalances of Kafka Connect in which no worker came or went: each change of a
 connector makes one. Who comes and goes is taken from the coordinator's log, from
@@ -68,6 +72,8 @@ from kelpie.observations import EventKind, GroupState
 _LEAST = 8
 _RETURNS = 4
 """The start, and three times back."""
+_PER_BROKER = 4
+"""Generations that a broker's restart may make: it goes, it is back, and the coordinator moves twice."""
 _SHORTEST_GAP_MS, _LONGEST_GAP_MS = 10_000, 300_000
 _LEAST_STATES = 4
 _ORDINARY = ("probing rebalance", "followup rebalance", "follow-up rebalance")
@@ -95,8 +101,7 @@ def _counts(case: Case, change: GenerationChange) -> bool:
     reason = change.reason.lower()
     if any(words in reason for words in _ORDINARY):
         return False
-    is_roster_known = change.members is not None
-    return not (case.is_connect and is_roster_known and not change.came and not change.went)
+    return not (case.is_connect and _has_same_members(change))
 
 
 def _gap_ms(case: Case) -> int:
@@ -108,10 +113,22 @@ def _gap_ms(case: Case) -> int:
 def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
     counts = [change.members or 0 for change in run] + [len(row.members) for row in case.generations]
     restart = 4 if case.is_incremental else 2
-    if len(run) > max(restart * max(*counts, 1) + 2, _LEAST - 1):
+    by_brokers = min(sum(_has_same_members(change) for change in run), _PER_BROKER * _brokers(case))
+    if len(run) - by_brokers > max(restart * max(*counts, 1) + 2, _LEAST - 1):
         return True
     returns = Counter(name for change in run for name in change.came)
     return len(run) >= _LEAST and _tell_apart(case) and max(returns.values(), default=0) >= _RETURNS
+
+
+def _has_same_members(change: GenerationChange) -> bool:
+    return change.members is not None and not change.came and not change.went
+
+
+def _brokers(case: Case) -> int:
+    """How many brokers have replicas of what the group reads, and of its offsets partition."""
+    names = (case.offsets_partition, *case.reads.partitions)
+    views = (case.cluster.view(name) for name in names if name is not None)
+    return len({node for view in views if view is not None for node in view.replicas})
 
 
 def _tell_apart(case: Case) -> bool:

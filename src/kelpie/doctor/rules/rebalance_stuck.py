@@ -12,7 +12,9 @@ has given them up.
 
 How it decides: surveys of the group, or the coordinator's log, show that one and
 the same rebalance lasts longer than the longest session in the group: by then,
-dead members have been removed, and members that poll have rejoined. It is the same
+dead members have been removed, and members that poll have rejoined. While brokers
+fail over (as in KLP309), it must last a minute: a member may be waiting for a broker
+before it polls again. It is the same
 one if the group's epoch has not changed, or, in a classic group, if no generation
 came in between. New members that keep coming in (a first start, with
 group.initial.rebalance.delay.ms) are not stuck until the rebalance timeout has
@@ -37,6 +39,7 @@ Reproduce: kelpie lab run rebalance-stuck
 from typing import NamedTuple
 
 from kelpie.cluster import commands
+from kelpie.cluster.failovers import FAILOVER_MS
 from kelpie.doctor.case import REBALANCING, Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
 from kelpie.doctor.membership import (
@@ -108,6 +111,8 @@ def _judged(case: Case, wait: Wait, members: tuple[Member, ...]) -> Judgement:
     session, rebalance = known.session_ms or SESSION_MS, known.rebalance_ms or _REBALANCE_MS
     delay = case.cluster.number("group.initial.rebalance.delay.ms")
     patience = max(session, 2 * (_INITIAL_DELAY_MS if delay is None else delay))
+    if any(map(case.is_failing_over, case.reads.partitions)):
+        patience = max(patience, FAILOVER_MS)
     if wait.ms <= patience or (wait.growing and wait.ms <= rebalance):
         return ABSENT
     if case.described is not None and case.described.kind != CLASSIC:

@@ -12,7 +12,8 @@ How it decides, for each partition, over all surveys:
   follows when it is reached, at the earliest. Brokers delete whole segments, so
   it may come later.
 - The beginning of the log moves (retention.bytes, DeleteRecords) faster than the
-  group does.
+  group does. Kafka Streams deletes what it has committed in its own repartition
+  topics; these are left out.
 It is a warning once half of the way is used up, critical at nine tenths. A group
 that reads steadily, but slower than producers write, is a notice before that: a
 single dip of the lag does not change it. Rates count over a tenth of the time that
@@ -119,7 +120,9 @@ def _keeps_for_ever(case: Case, track: Track) -> bool:
     starts = [end.earliest for end in track.ends if end.earliest != NO_OFFSET]
     moves = bool(starts) and starts[-1] > starts[0]
     limits = {words.topic_setting(case.cluster, topic, name) for name in ("retention.ms", "retention.bytes")}
-    return limits == {"-1"} and not moves
+    # Kafka Streams deletes what it has read and committed in its repartition topics, and no more.
+    is_own = topic.startswith(f"{case.group}-") and topic.endswith("-repartition")
+    return limits == {"-1"} and (is_own or not moves)
 
 
 def _retention(case: Case, track: Track) -> int | None:

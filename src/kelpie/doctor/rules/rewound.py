@@ -14,8 +14,8 @@ that called seek, or by one that did not know that it had lost the
 partition. Offsets that were removed in between (KLP302, or deleted by hand)
 begin anew. A commit by a member that is younger than 5 s is undetermined: when the
 coordinator moves, older commits may arrive last. A log that ends before the highest
-offset, or whose leader epoch went back, is another log (KLP304), and nothing is
-read again.
+offset, or did so after that was committed, or whose leader epoch went back, is another
+log (KLP304, KLP314), and nothing is read again.
 
 What it needs: the right to read __consumer_offsets, or two surveys between which the
 offset went back. Without both it is undetermined. Share groups have no committed
@@ -50,6 +50,7 @@ from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import moment
+from kelpie.observations import LogEnds
 
 _LATE_MS = 5_000
 """When a coordinator moves, consumers send the commits that were under way again, in any order (seen with
@@ -103,6 +104,11 @@ def _may_be_late(case: Case, rewind: Rewind) -> bool:
     return by_member and case.cluster.now - rewind.back.at < _LATE_MS
 
 
+def _is_seen_after(end: LogEnds, peak: Point) -> bool:
+    """Ends that were asked for by a time in the past do not count: producers choose those times."""
+    return end.earliest >= 0 and end.at is not None and end.at >= peak.at
+
+
 def rewound(track: Track) -> Rewind | None:
     """The rewind that has not been made good yet, if there is one."""
     if not track.points or track.offset < 0:
@@ -116,8 +122,8 @@ def rewound(track: Track) -> Rewind | None:
     peak, back = pairs[-1]
     if 0 <= back.leader_epoch < peak.leader_epoch:
         return None  # Leader epochs only grow: this is another log.
-    if track.end is not None and track.end.latest < highest:
-        return None  # The log does not hold any more what the group had read.
+    if any(end.latest < highest for end in track.ends if end is track.end or _is_seen_after(end, peak)):
+        return None  # The log did not hold what the group is said to have read: nothing is read again.
     return Rewind(track.name, peak, back, track.offset)
 
 

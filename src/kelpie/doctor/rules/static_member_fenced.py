@@ -112,16 +112,21 @@ def _changes(case: Case) -> list[_Change]:
 
 
 def _recorded(case: Case) -> list[_Change]:
+    """Nobody gets a member id again that another one has replaced. Where it looks so, the row is older than
+    its time says: all rows of an earlier survey have the time at which that survey ended.
+    """
     owner: dict[str, str] = {}
+    replaced: set[str] = set()
     changes: list[_Change] = []
     for row in sorted(case.member_rows, key=lambda row: row.at or 0):
         for member in row.members:
-            if member.instance_id is None:
+            if member.instance_id is None or member.member_id in replaced:
                 continue
             before = owner.get(member.instance_id)
             if before is not None and before != member.member_id:
                 text = f"instance {member.instance_id}: member {before} became {member.member_id}"
                 changes.append(_Change(member.instance_id, Evidence.of(row, text)))
+                replaced.add(before)
             owner[member.instance_id] = member.member_id
     return changes
 

@@ -56,7 +56,7 @@ from kelpie.doctor.positions import (
     progress_of,
 )
 from kelpie.doctor.rule import Presentation, Rule
-from kelpie.doctor.share_positions import share_patience_ms, share_tracks
+from kelpie.doctor.share_positions import share_patience_ms, share_tracks, stands_since
 from kelpie.doctor.signs import POSITION_OPEN
 from kelpie.model.words import counted, duration
 
@@ -104,7 +104,8 @@ def _judge_share(case: Case) -> Judgement:
     if case.members or not waiting:
         return ABSENT
     patience = share_patience_ms(case)
-    since = [track.standing_since for track in waiting if track.standing_since is not None]
+    known = (stands_since(case, track) for track in waiting)
+    since = [at for at in known if at is not None]
     if not since or case.cluster.now - min(since) < patience or len(waiting[0].standing) < 2:
         return undetermined(SECOND_LOOK)
     names = [track.name for track in waiting]

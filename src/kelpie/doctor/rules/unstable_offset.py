@@ -7,17 +7,19 @@ Why it matters: consumers that ask for stable offsets (all of Java's since 2.5)
 hear UNSTABLE_OFFSET_COMMIT when they start or take a partition over, and ask
 again and again without a line in the log: they get no position, and no records.
 
-How it decides: the coordinator answered error 88, and it is not only for a
-moment: two surveys saw it, 5 s apart or as far as three of the group's usual
-pauses between commits, and the group's records in __consumer_offsets show no
-transaction that ended in between; or the transaction that commits these offsets has been
-open for longer than three of the group's usual pauses between commits, or no
-coordinator knows it or its coordinator is done with it.
-Client logs that show it for as long are as good. Many groups share a partition of
+How it decides: the coordinator answered error 88, and it is not only for a moment:
+two surveys saw it, 5 s apart or as far as three of the group's usual pauses between
+commits, or a minute apart while brokers fail over (as in KLP309), and the group's
+records in __consumer_offsets show no transaction that ended in between; or the
+transaction that commits these offsets has been open for longer than three of the
+group's usual pauses between commits, or no coordinator knows it or its coordinator is
+done with it. Coordinators up to 3.x answer error 88 also while a plain commit waits
+for replicas, so a group whose commits are in no transaction is undetermined. Client
+logs that show it for as long are as good. Many groups share a partition of
 __consumer_offsets, so several transactions may be open in it. The records of the
-pending commits carry the id of their producer: that tells which transaction is
-the group's; without a broker to ask, as from disks and logs alone, the finding names
-that producer by its number. Without these records the finding names no transaction if
+pending commits carry the id of their producer: that tells which transaction is the
+group's; without a broker to ask, as from disks and logs alone, the finding names that
+producer by its number. Without these records the finding names no transaction if
 several are open, and never advises to abort one.
 
 What it needs: the right Describe on the group. To name the transaction: Kafka 2.8,
@@ -40,6 +42,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from kelpie.cluster.failovers import FAILOVER_MS
 from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, quotes, undetermined
@@ -86,14 +89,21 @@ def judge(case: Case) -> Judgement:
             return _found(case, [], _suspect(case, []), Fate.UNTOLD, events[0].at)
         return ABSENT if case.offsets_are_known else undetermined("its committed offsets")
     seen = _seen_before(case, [row.name for row in unstable])
-    if seen is not None and case.cluster.now - seen < min(patience, _MOMENT_MS):
-        seen = None
-    stood_ms = case.cluster.now - seen if seen is not None else 0
+    stood_ms = _stood_ms(case, unstable, seen)
+    least = min(patience, _MOMENT_MS)
+    if any(case.is_failing_over(row.name) for row in unstable):
+        patience = least = max(patience, FAILOVER_MS)
+    if stood_ms < least:
+        seen, stood_ms = None, 0
     suspect = _suspect(case, [row.name for row in unstable])
     transaction = suspect.transaction
     if transaction is None:
         if seen is None:
             return undetermined(SECOND_LOOK)
+        if case.commits and not case.commits_in_transactions:
+            return undetermined(
+                "what commits its offsets: its own commits, which are in no transaction, may wait"
+            )
         return _found(case, unstable, suspect, Fate.UNTOLD, seen)
     age = open_ms(transaction, case.cluster.now)
     fate = fate_of(transaction, case.cluster.now, stood_ms=stood_ms)
@@ -139,6 +149,16 @@ def _seen_before(case: Case, names: list[TopicPartition]) -> Instant | None:
     return min(times, default=None)
 
 
+def _stood_ms(case: Case, unstable: Sequence[Committed], seen: Instant | None) -> int:
+    """From the first survey that saw it until the coordinator last answered so. The rest of a survey may take
+    seconds: in that time the transaction may have ended.
+    """
+    if seen is None:
+        return 0
+    answered = max((row.at for row in unstable if row.at is not None), default=case.cluster.now)
+    return max(0, answered - seen)
+
+
 def _begun_after(case: Case, name: TopicPartition) -> Instant:
     """The transaction that is open now wrote its commit at this time, or later, as far as is known."""
     pending = [row.at for row in case.pending if row.name == name and row.at is not None]
@@ -160,7 +180,7 @@ def _found(
     transaction = suspect.transaction
     written = transaction.last_written if transaction is not None else None
     since = min((at for at in (seen, written) if at is not None), default=None)
-    lasting = f" for {duration(case.cluster.now - since)}" if since is not None else ""
+    lasting = f" for {duration(_stood_ms(case, unstable, since))}" if since is not None else ""
     where = f" of {some(names)}" if names else ""
     evidence = evidence_of(*unstable[: MOST_EVIDENCE // 2])
     own = _pending(case, names)
@@ -172,7 +192,7 @@ def _found(
         for row in own[:1]
     ]
     events = _events(case)
-    stood_ms = case.cluster.now - seen if seen is not None else 0
+    stood_ms = _stood_ms(case, unstable, seen)
     home = case.offsets_partition
     return RULE.finding(
         _severity(case, fate, stood_ms),
