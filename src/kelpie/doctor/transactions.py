@@ -63,7 +63,8 @@ def fate_of(transaction: OpenTransaction, now: Instant, *, stood_ms: int) -> Fat
     if state == UNKNOWN_STATE:
         return Fate.UNTOLD if stood_ms or age >= _LONG_MS else Fate.WELL
     if not state:
-        return Fate.FORGOTTEN  # The survey saw it open before and after.
+        # The survey saw it open before and after. While coordinators move, a young one is in no list.
+        return Fate.FORGOTTEN if stood_ms or age >= _LONG_MS else Fate.WELL
     # The coordinator is done; the marker may be on its way to this partition.
     return Fate.FINISHED if stood_ms or age >= _CLEANUP_MS else Fate.WELL
 

@@ -76,6 +76,15 @@ def test_one_survey_never_advises_to_abort() -> None:
     assert not _aborts(_case(moment_ago, HELD, transactions=[_transaction()]))
 
 
+def test_a_young_transaction_that_no_coordinator_lists_may_be_moving() -> None:
+    """Near miss, as seen on 3.9.2 in a rolling restart. A minute later, or at a second look, it hangs."""
+    young = _transaction(last_written=NOW - 3 * SECOND)
+    assert judge(_case(transactions=[young])) is ABSENT
+    old = _transaction(last_written=NOW - MINUTE)
+    assert found(judge(_case(transactions=[old]))).severity is Severity.WARNING
+    assert found(judge(_case(BEFORE, HELD, transactions=[young]))).severity is Severity.CRITICAL
+
+
 def test_a_transaction_that_may_still_last_is_not_to_be_aborted() -> None:
     """Near miss: two surveys saw it, and transaction.max.timeout.ms has not passed."""
     young = _transaction(last_written=NOW - 5 * MINUTE)

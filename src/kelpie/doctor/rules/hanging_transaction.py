@@ -20,7 +20,8 @@ Brokers leave out of their lists the transactions that the caller may not
 describe, and those of a partition of __transaction_state without a leader. So
 "no coordinator knows it" is said only if all brokers answered, every partition of
 __transaction_state has a leader among them, the caller may describe ids that it
-cannot have been given one by one, and the transaction was open before and after.
+cannot have been given one by one, and the transaction was open before and after; on one
+survey also only if its last record is a minute old, as coordinators may be moving.
 Where brokers cannot describe producers (before 2.8), a last stable offset that
 stood still for longer than transaction.max.timeout.ms is as good. Kafka's own
 tools print no last stable offset: where one was run last, that of earlier surveys
