@@ -14,6 +14,7 @@ from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.environment import STATE
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.rule_codes import rule_code
+from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.doctor.finding import Severity, names_group
 from kelpie.model.quoting import harmless
@@ -197,7 +198,7 @@ def _list(kept: Acknowledgements, now: Instant, *, as_json: bool) -> int:
         for row in of_cluster
     ]
     if rows:
-        print(text_table([("CLUSTER", "WHAT", "UP TO", "UNTIL", "BY", "WHY"), *rows]))
+        print(text_table([("CLUSTER", "WHAT", "UP TO", "UNTIL", "BY", "WHY"), *rows], terminal_width()))
     else:
         print("Nothing is acknowledged.")
     return 0

@@ -1,17 +1,17 @@
 """What `kelpie consume` writes: records to standard output, and what the consumer does to standard error."""
 
-import shutil
 import sys
-import textwrap
 import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+from kelpie.cli.terminal import terminal_width, text_width
 from kelpie.client.consumer import Change
 from kelpie.consumer import effects
 from kelpie.consumer.effects import ConsumedRecord
 from kelpie.consumer.steps import ConsumerStep, StepKind
+from kelpie.model.cells import cells, fill, padded
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import harmless
 from kelpie.model.words import counted
@@ -41,15 +41,8 @@ class Narrator:
             return
         clock = datetime.fromtimestamp(time.time() if at is None else at).strftime("%H:%M:%S ")
         text = f"{clock}{harmless(sentence)}"
-        if sys.stderr.isatty():
-            width = shutil.get_terminal_size().columns
-            text = textwrap.fill(
-                text,
-                max(40, width - 1),
-                subsequent_indent=" " * len(clock),
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+        if terminal_width(sys.stderr) is not None:
+            text = fill(text, text_width(sys.stderr), "", " " * len(clock))
         print(text, file=sys.stderr, flush=True)
 
     def zookeeper_step(self, recorded: RecordedStep) -> None:
@@ -134,6 +127,6 @@ class RecordCounter:
             (harmless(str(partition)), number) for partition, number in sorted(self._by_partition.items())
         ]
         rows.append(("total", self.count))
-        width = max(len(name) for name, _ in rows)
+        width = max(cells(name) for name, _ in rows)
         for name, number in rows:
-            print(f"{name:<{width}}  {number:>12,}")
+            print(f"{padded(name, width)}  {number:>12,}")

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -23,8 +22,9 @@ from kelpie.cli.examining import (
     store_for,
 )
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.progress import progress
 from kelpie.cli.rule_codes import rule_code
-from kelpie.cli.text_table import terminal_width
+from kelpie.cli.terminal import has_colour, terminal_width
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
@@ -107,7 +107,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     if arguments.tables is not None:
-        diagnosis = choice(_of_tables(arguments, selection))
+        with progress("doctor", "reading tables"):
+            diagnosis = choice(_of_tables(arguments, selection))
         _print(arguments, diagnosis)
         return _status(diagnosis)
     with store_for(arguments) as store:
@@ -116,7 +117,8 @@ def _run(arguments: argparse.Namespace) -> int:
         examination = examination_from(arguments, selection, store)
         if arguments.watch is not None:
             return asyncio.run(_watch(arguments, examination, choice))
-        diagnosis, saw_anything, _ = asyncio.run(examination.examine())
+        with progress("doctor", "examining"):
+            diagnosis, saw_anything, _ = asyncio.run(examination.examine())
     diagnosis = pasteable(choice(diagnosis), arguments, examination)
     _print(arguments, diagnosis)
     return _status(diagnosis) if saw_anything else ExitStatus.NOT_KNOWN
@@ -147,10 +149,8 @@ def _print(arguments: argparse.Namespace, diagnosis: Diagnosis) -> None:
     if arguments.json:
         print(as_json.render(diagnosis))
     else:
-        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-        colour = sys.stdout.isatty() and not plain
         width = terminal_width() or terminal.WIDTH
-        print(terminal.render(diagnosis, colour=colour, width=width, is_full=arguments.full), end="")
+        print(terminal.render(diagnosis, colour=has_colour(), width=width, is_full=arguments.full), end="")
 
 
 async def _watch(
@@ -161,7 +161,8 @@ async def _watch(
     status: int = ExitStatus.NOT_KNOWN
     with contextlib.suppress(asyncio.CancelledError):
         while True:
-            diagnosis, saw_anything, _ = await examination.examine()
+            with progress("doctor", "examining"):
+                diagnosis, saw_anything, _ = await examination.examine()
             diagnosis = pasteable(choice(diagnosis), arguments, examination)
             status = _status(diagnosis) if saw_anything else ExitStatus.NOT_KNOWN
             if arguments.json:

@@ -15,6 +15,7 @@ from kelpie.cli.connecting import settings_from
 from kelpie.cli.environment import STATE
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.node_path import node_path
+from kelpie.cli.progress import progress
 from kelpie.client.history import BYTES_PER_PARTITION
 from kelpie.client.zookeeper_survey import LIMIT_S, ZooKeeperPlace
 from kelpie.cluster.commands import with_properties
@@ -112,10 +113,12 @@ def examination_from(arguments: argparse.Namespace, selection: Selection, store:
         raise CommandError(f"There is no {', '.join(missing)}. (Names of groups go before --evidence.)")
     settings = settings_from(arguments) if is_online(arguments) else None
     hints = hints_of(arguments)
+    with progress(arguments.command, "reading files"):
+        evidence = read_evidence(arguments.evidence, hints=hints)
     return Examination(
         settings,
         selection,
-        read_evidence(arguments.evidence, hints=hints),
+        evidence,
         arguments.history or None,
         store,
         gentle=arguments.gentle,

@@ -19,7 +19,9 @@ from kelpie.cli.examining import (
     store_for,
 )
 from kelpie.cli.exit_status import ExitStatus
-from kelpie.cli.text_table import fitting, terminal_width
+from kelpie.cli.progress import progress
+from kelpie.cli.terminal import terminal_width, text_width
+from kelpie.cli.text_table import fitting
 from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.overview import (
@@ -31,6 +33,7 @@ from kelpie.doctor.overview import (
     partitions_of,
 )
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
+from kelpie.model.cells import fill
 from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant, iso_time
@@ -114,7 +117,9 @@ _MOST_NOTES = 10
 def _run(arguments: argparse.Namespace) -> int:
     selection = selection_of(arguments)
     with store_for(arguments) as store:
-        examined = asyncio.run(examination_from(arguments, selection, store).examine())
+        examination = examination_from(arguments, selection, store)
+        with progress("groups", "examining"):
+            examined = asyncio.run(examination.examine())
     diagnosis, saw_anything, cases = examined
     known = [case for case in cases if case.group not in diagnosis.unheard_of]
     rows = _chosen(overview(known, diagnosis.findings), arguments)
@@ -177,8 +182,8 @@ def _print_text(
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], dispensable: Sequence[str]) -> str:
     table, left_out = fitting(head, rows, dispensable, terminal_width())
-    note = f"\n(Too narrow for {listed(left_out)}: a wider terminal, a file or --json has all.)"
-    return table + (note if left_out else "")
+    note = f"(Too narrow for {listed(left_out)}: a wider terminal, a file or --json has all.)"
+    return f"{table}\n{fill(note, text_width())}" if left_out else table
 
 
 def _cells(row: GroupOverview, now: Instant) -> tuple[str, ...]:

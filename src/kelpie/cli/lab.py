@@ -7,7 +7,6 @@ import math
 import shlex
 import signal
 import sys
-import textwrap
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -18,10 +17,12 @@ from kelpie.cli.command import CommandError, describe, option, reads, setting
 from kelpie.cli.environment import CACHE, JAVA_HOME, REPOSITORY
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.suggestions import did_you_mean
+from kelpie.cli.terminal import text_width
 from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
+from kelpie.model.cells import fill
 from kelpie.real.cluster_errors import RealError
 from kelpie.real.zookeeper import RealZooKeeper
 
@@ -198,7 +199,7 @@ def _list(arguments: argparse.Namespace) -> int:
     for scenario in scenarios().values():
         print(scenario.name)
         paragraphs = scenario.description.split("\n\n")
-        print("\n\n".join(textwrap.indent(textwrap.fill(text, 76), "    ") for text in paragraphs))
+        print("\n\n".join(fill(text, text_width(), "    ", "    ") for text in paragraphs))
         print(f"\n    personas: {', '.join(scenario.personas)}")
     return 0
 
@@ -225,7 +226,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Path | None) -> int:
-    print(f"{scenario.name}\n{textwrap.fill(scenario.summary, 80)}\n")
+    print(f"{scenario.name}\n{fill(scenario.summary, text_width())}\n")
 
     async def hold(moment: Moment) -> None:
         if hold_s is not None and not moment.is_calm:
@@ -241,7 +242,7 @@ async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Pa
         def tell(text: str) -> None:
             print(text, flush=True)
 
-        stage = Stage(persona, tell, observer=hold, logs=logs, zookeeper=zookeeper)
+        stage = Stage(persona, tell, observer=hold, logs=logs, zookeeper=zookeeper, width=text_width())
         async with stage:
             await scenario.run(stage)
     if stage.failures:

@@ -10,7 +10,9 @@ from kelpie.cli.command import CommandError, describe
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.node_path import node_path
+from kelpie.cli.progress import progress
 from kelpie.cli.repairing import add_repair_options, export, run_repair
+from kelpie.cli.terminal import text_width
 from kelpie.client.client_errors import ClientError
 from kelpie.client.mapping_store import LIMIT_S
 from kelpie.client.nodes import Nodes
@@ -129,13 +131,14 @@ def _check(arguments: argparse.Namespace) -> int:
         return plan.with_properties(arguments.command_config) if arguments.command_config else plan
 
     try:
-        plan = asyncio.run(run())
+        with progress("mappings", "comparing members and nodes"):
+            plan = asyncio.run(run())
     except (CannotRepair, ClientError) as error:
         raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if arguments.json:
         print(json.dumps({"title": plan.title, **plan.details}, indent=2))
     else:
-        print(render(plan))
+        print(render(plan, text_width()))
     return ExitStatus.NO if plan.details["differs"] else ExitStatus.OK
 
 

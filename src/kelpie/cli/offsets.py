@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.cli.witnesses import read_witnesses
 from kelpie.model.names import TopicPartition
@@ -148,7 +149,7 @@ def _table(rows: Iterable[tuple[str, SettledOffset]]) -> str:
         )
         for group, offset in rows
     ]
-    return text_table(cells)
+    return text_table(cells, terminal_width())
 
 
 def _moment(at: Instant | None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from kelpie.cli.command import CommandError, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.progress import progress
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -47,7 +48,10 @@ def topic_of(arguments: argparse.Namespace) -> ClusterView | None:
         return ClusterView(now=0, offsets_partitions=arguments.partitions)
     if arguments.describe is not None:
         return _described(arguments.describe)
-    return asyncio.run(_looked_at(settings_from(arguments))) if online else None
+    if not online:
+        return None
+    with progress(arguments.command, "asking brokers"):
+        return asyncio.run(_looked_at(settings_from(arguments)))
 
 
 def _described(path: Path) -> ClusterView:

@@ -4,15 +4,17 @@ import argparse
 import asyncio
 import base64
 import json
-import textwrap
 from collections.abc import Iterator
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.progress import progress
+from kelpie.cli.terminal import text_width
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.peek import Batch, CannotPeek, Peek, PeekedRecord, peek
+from kelpie.model.cells import fill
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import harmless
 from kelpie.model.words import counted, moment
@@ -67,7 +69,8 @@ def _run(arguments: argparse.Namespace) -> int:
             return await peek(nodes, partition, arguments.offset, arguments.count)
 
     try:
-        found = asyncio.run(ask())
+        with progress("peek", "asking for the record"):
+            found = asyncio.run(ask())
     except (CannotPeek, ClientError) as error:
         raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if arguments.json:
@@ -145,7 +148,7 @@ def _preview(value: bytes, most: int) -> str:
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)
+    return fill(text, text_width())
 
 
 def _data(found: Peek, most: int) -> dict[str, object]:

@@ -1,22 +1,22 @@
 """What a run of the pipeline did, on a terminal."""
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kelpie.cli.terminal import text_width
+from kelpie.model.cells import wrap
 from kelpie.model.quoting import harmless
 
 if TYPE_CHECKING:
     from kelpie.pipeline.summary import Summary
 
 _MOST_FILES = 20
-_WIDTH = 80
 _TIED = "\xa0"
 """A space at which lines are not wrapped."""
 
 
 def render(summary: "Summary", into: Path) -> str:
-    """At most 80 columns, unless a name is longer."""
+    """As wide as the terminal, unless a name is longer."""
     lines = [
         f"Cluster {summary.cluster}: {summary.files:,} files, {summary.new_files:,} new "
         f"({summary.bytes / 1_000_000:,.1f} MB)"
@@ -52,12 +52,5 @@ def render(summary: "Summary", into: Path) -> str:
 
 
 def _wrapped(begin: str, text: str, further: str | None = None) -> list[str]:
-    wrapped = textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=begin,
-        subsequent_indent=" " * len(begin) if further is None else further,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrapped = wrap(text, text_width(), begin, " " * len(begin) if further is None else further)
     return [line.replace(_TIED, " ") for line in wrapped]

@@ -4,20 +4,20 @@ import argparse
 import asyncio
 import json
 import sys
-import textwrap
 from dataclasses import asdict, replace
 from typing import Any
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.terminal import text_width
 from kelpie.client.probe import ChapterStatus, Probe, ProbeChapter, ProbeReport, ProbeTarget
 from kelpie.consumer.config import GroupProtocol
 from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
 from kelpie.consumer.steps import ConsumerStep
+from kelpie.model.cells import fill
 from kelpie.model.quoting import harmless
 
-_WIDTH = 80
 _MARKS = {ChapterStatus.OK: "ok", ChapterStatus.FAILED: "FAILED", ChapterStatus.SKIPPED: "not done"}
 
 
@@ -117,7 +117,7 @@ class _Printer:
         self._number += 1
         head = f"{self._number}. {chapter.title}"
         mark = _MARKS[chapter.verdict]
-        print(f"{head} {'.' * max(3, _WIDTH - len(head) - len(mark) - 2)} {mark}")
+        print(f"{head} {'.' * max(3, text_width() - len(head) - len(mark) - 2)} {mark}")
         for sentence in chapter.said:
             self._say(sentence)
         if self._verbose:
@@ -152,16 +152,7 @@ class _Printer:
 
     @staticmethod
     def _print(text: str, indent: str = "", further: str = "") -> None:
-        print(
-            textwrap.fill(
-                harmless(text),
-                _WIDTH,
-                initial_indent=indent,
-                subsequent_indent=further,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
+        print(fill(harmless(text), text_width(), indent, further))
 
 
 def _as_data(report: ProbeReport) -> dict[str, Any]:

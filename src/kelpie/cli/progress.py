@@ -63,5 +63,6 @@ class StatusLine:
 def progress(command: str, doing: str) -> Iterator[None]:
     """Shows while the block runs what it does, and for how long."""
     began = time.monotonic()
-    with StatusLine(lambda: f"kelpie {command}: {doing}, {time.monotonic() - began:.0f} s").shown():
+    label = f"kelpie {command}".rstrip()
+    with StatusLine(lambda: f"{label}: {doing}, {time.monotonic() - began:.0f} s").shown():
         yield

@@ -13,7 +13,8 @@ from kelpie.cli.command import CommandError, describe, option, reads
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.environment import STATE
 from kelpie.cli.exit_status import ExitStatus
-from kelpie.cli.terminal import folded
+from kelpie.cli.progress import progress
+from kelpie.cli.terminal import folded, text_width
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -95,14 +96,15 @@ async def _run(arguments: argparse.Namespace, settings: Settings, make: Making, 
 
 
 async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making, cluster: str) -> int:
-    repair = await make(nodes)
+    with progress(arguments.command, "making the plan"):
+        repair = await make(nodes)
     if arguments.command_config:
         repair = replace(repair, plan=repair.plan.with_properties(arguments.command_config))
     plan, now = repair.plan, wall_clock()
     given = {name: value for name, value in vars(arguments).items() if name not in _NOT_OF_PLAN}
     plans = ShownPlans(cluster, arguments.command, given)
     if not arguments.json:
-        print(render(plan), end="\n\n")
+        print(render(plan, text_width()), end="\n\n")
     if not arguments.apply or not plan.applicable:
         if arguments.json:
             _print_json({**plan.as_data(), "applied": False})
@@ -118,7 +120,8 @@ async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making
             _print_json({**plan.as_data(), "applied": False, "reports": [], "failure": refusal})
         else:
             sys.stdout.flush()
-            print(render_refusal(refusal, plan, by_id=arguments.plan is not None), file=sys.stderr)
+            by_id, width = arguments.plan is not None, text_width(sys.stderr)
+            print(render_refusal(refusal, plan, by_id=by_id, width=width), file=sys.stderr)
         return ExitStatus.NO
     status = await _apply(arguments, repair)
     plans.forget()
@@ -130,7 +133,7 @@ async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:
 
     def on_report(number: int, report: str) -> None:
         if not arguments.json:
-            print(render_report(number, steps, report), flush=True)
+            print(render_report(number, steps, report, text_width()), flush=True)
 
     result = await apply(repair, on_report)
     if arguments.json:
@@ -139,7 +142,7 @@ async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:
         print("\nDone.")
     else:
         sys.stdout.flush()
-        print(render_failure(result), file=sys.stderr)
+        print(render_failure(result, text_width(sys.stderr)), file=sys.stderr)
     return ExitStatus.OK if result.failure is None else ExitStatus.NO
 
 

@@ -3,7 +3,6 @@
 import argparse
 import json
 import random
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,9 @@ from kelpie.attribution.simulation.trials import Trials, run_trials
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.pictures import add_picture_option, check_pictures, write_pictures
+from kelpie.cli.progress import progress
 from kelpie.cli.share_text import share_text
+from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.model.shares import wilson
 
@@ -74,9 +75,10 @@ def _run(arguments: argparse.Namespace) -> int:
         of_scenario = []
         for plan in plans:
             chances = _chances(arguments.first_seed, arguments.seeds)
-            of_scenario.append(run_trials(PLANS[plan], SCENARIOS[name], chances))
+            with progress("simulate", f"{name}, {plan}"):
+                of_scenario.append(run_trials(PLANS[plan], SCENARIOS[name], chances))
         if not arguments.json:
-            wide = shutil.get_terminal_size().columns >= _WIDE
+            wide = (terminal_width() or 0) >= _WIDE
             print(_table(name, of_scenario, wide=wide), end="\n\n", flush=True)
         results += of_scenario
     if arguments.json:

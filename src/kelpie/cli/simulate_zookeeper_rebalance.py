@@ -4,7 +4,6 @@ import argparse
 import json
 import random
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,13 @@ from typing import Any
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.pictures import add_picture_option, check_pictures, write_pictures
+from kelpie.cli.progress import progress
 from kelpie.cli.share_text import share_text
+from kelpie.cli.terminal import text_width
 from kelpie.cli.text_table import text_table
 from kelpie.client import java_properties
 from kelpie.client.client_errors import BadSettings
+from kelpie.model.cells import fill
 from kelpie.zookeeper.advice import outlasts, suggest, verdict
 from kelpie.zookeeper.config import Behaviour
 from kelpie.zookeeper.simulation.events import EVENTS
@@ -88,11 +90,12 @@ def _run(arguments: argparse.Namespace) -> int:
     results: list[Trials] = []
     for name in arguments.event or _USUAL_EVENTS:
         event = EVENTS[name]
-        of_event = [
-            run_trials(replace(settings, members=size), event, _chances(arguments))
-            for size in sizes
-            if size >= event.least_members
-        ]
+        with progress("simulate", name):
+            of_event = [
+                run_trials(replace(settings, members=size), event, _chances(arguments))
+                for size in sizes
+                if size >= event.least_members
+            ]
         if not of_event:
             raise CommandError(f"--event {name} needs {event.least_members} members or more.")
         if not arguments.json:
@@ -196,7 +199,7 @@ def _legend(seeds: int, settings: GroupSettings) -> str:
         "failed, and that own nothing at the end or have given up. unread: from the event until every "
         'partition was read again; "never": not before someone starts members.'
     )
-    return textwrap.fill(text, 79)
+    return fill(text, text_width())
 
 
 def _draw(results: list[Trials], paths: list[Path]) -> None:
@@ -242,10 +245,11 @@ def _advise(arguments: argparse.Namespace, settings: GroupSettings) -> int:
     for event in events:
         if settings.members < EVENTS[event].least_members:
             raise CommandError(f"--event {event} needs {EVENTS[event].least_members} members or more.")
-    results = {
-        name: [run_trials(case, EVENTS[event], _chances(arguments)) for event in events]
-        for name, case in cases
-    }
+    with progress("simulate", "trying settings"):
+        results = {
+            name: [run_trials(case, EVENTS[event], _chances(arguments)) for event in events]
+            for name, case in cases
+        }
     if arguments.json:
         document = {
             "outlasts_a_dead_session": outlasts(settings),
@@ -263,10 +267,10 @@ def _advise(arguments: argparse.Namespace, settings: GroupSettings) -> int:
         json.dump(document, sys.stdout, indent=1)
         print()
         return 0
-    print(textwrap.fill(verdict(settings), 79))
+    print(fill(verdict(settings), text_width()))
     for suggestion in suggestions:
         print(f"\n{suggestion.name}: {', '.join(suggestion.changes)}")
-        print(textwrap.fill(suggestion.why, 79, initial_indent="  ", subsequent_indent="  "))
+        print(fill(suggestion.why, text_width(), "  ", "  "))
     rows = [["", *events]]
     rows += [[name, *(_cell(trials) for trials in results[name])] for name, _ in cases]
     print(f"\n% of {arguments.seeds:,} runs that failed; median time without readers")

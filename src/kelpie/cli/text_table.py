@@ -1,19 +1,12 @@
 """Rows of text in columns, for a terminal."""
 
-import os
-import shutil
-import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 
+from kelpie.model.cells import cells, padded, wrap
 from kelpie.model.quoting import harmless
 
-
-def terminal_width() -> int | None:
-    """Columns of the terminal. None: output goes to a file or a program, and $COLUMNS does not say."""
-    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
-        return shutil.get_terminal_size().columns
-    return None
+_GAP = "  "
+_LEAST_ROOM = 20
 
 
 def fitting(
@@ -24,7 +17,10 @@ def fitting(
     Only dispensable columns are left out, the first of them first.
     """
     left_out: set[str] = set()
-    widths = {name: max(map(_width, (name, *column))) for name, *column in zip(head, *rows, strict=True)}
+    widths = {
+        name: max(map(cells, map(harmless, (name, *column))))
+        for name, *column in zip(head, *rows, strict=True)
+    }
     for name in dispensable:
         total = sum(2 + each for name, each in widths.items() if name not in left_out) - 2
         if width is None or total <= width:
@@ -35,21 +31,18 @@ def fitting(
     return table, [name for name in head if name in left_out]
 
 
-def text_table(rows: Sequence[Sequence[str]]) -> str:
-    """Nothing in a cell is obeyed by the terminal: names and sources come from brokers and files."""
+def text_table(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Nothing in a cell is obeyed by the terminal: names and sources come from brokers and files.
+
+    `width`: what does not fit of a last cell goes on below it, if there is room for it at all.
+    """
     rows = [[harmless(cell) for cell in row] for row in rows]
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    )
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal: wide letters take two, combining marks none."""
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
-        for sign in text
-    )
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    start = sum(widths[:-1]) + len(_GAP) * len(widths[:-1])
+    room = max(_LEAST_ROOM, width - start) if width is not None else widths[-1]
+    lines = []
+    for row in rows:
+        first, *others = wrap(row[-1], room) if cells(row[-1]) > room else [row[-1]]
+        begin = [padded(cell, each) for cell, each in zip(row[:-1], widths[:-1], strict=True)]
+        lines += [_GAP.join([*begin, first]).rstrip(), *(" " * start + other for other in others)]
+    return "\n".join(lines)

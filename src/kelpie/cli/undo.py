@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.progress import progress
 from kelpie.cli.repairing import add_repair_options, run_repair
+from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
@@ -84,7 +86,8 @@ def _list(arguments: argparse.Namespace, known: list[ChangeRecord], *, is_named:
     states = {record.id: _noted_state(record, undone) for record in known}
     if is_named:
         try:
-            cluster, asked = asyncio.run(_asked(arguments, known, states))
+            with progress("undo", "asking what can be undone"):
+                cluster, asked = asyncio.run(_asked(arguments, known, states))
         except ClientError as error:
             raise CommandError(str(error), ExitStatus.NO) from None
         known = [record for record in known if record.cluster == cluster]
@@ -142,9 +145,8 @@ def _text(known: Iterable[ChangeRecord], states: Mapping[str, str]) -> str:
             )
             for record in rows
         ]
-        blocks.append(
-            f"Cluster {harmless(cluster) or 'without an id'} at {harmless(bootstrap)}\n{text_table(cells)}"
-        )
+        title = f"Cluster {harmless(cluster) or 'without an id'} at {harmless(bootstrap)}"
+        blocks.append(f"{title}\n{text_table(cells, terminal_width())}")
     if any(":" in states[record.id] for record in known):
         blocks.append("Why one cannot be undone, kelpie undo ID says; so does --list --json.")
     return "\n\n".join(blocks)

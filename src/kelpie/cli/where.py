@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.offsets_topic import add_topic_options, topic_of
+from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.cluster import ClusterView
 from kelpie.cluster.health import Health, health_of
@@ -57,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
         rows.append((harmless(group), str(java_hash(group)), str(home.partition), *row))
         healthy &= is_healthy
     if cluster.views:
-        print(text_table([_HEAD, *rows]))
+        print(text_table([_HEAD, *rows], terminal_width()))
     else:
         print(text_table([_HEAD[:3], *(row[:3] for row in rows)]))
     return ExitStatus.OK if healthy else ExitStatus.NO

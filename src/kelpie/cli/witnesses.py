@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kelpie.cli.command import CommandError
+from kelpie.cli.progress import progress
 from kelpie.evidence import read_evidence
 from kelpie.observations import Observations
 
@@ -17,7 +18,10 @@ def read_witnesses(paths: Iterable[Path], cluster: str | None = None) -> Observa
             observations.add(_of_tables(path, cluster))
         else:
             files.append(path)
-    return observations.add(read_evidence(files)) if files else observations
+    if files:
+        with progress("", "reading files"):
+            observations.add(read_evidence(files))
+    return observations
 
 
 def _of_tables(folder: Path, cluster: str | None) -> Observations:

@@ -5,6 +5,8 @@ import unicodedata
 
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")
 """Not the no-break space: words that it joins stay together."""
+_WIDEST = 2
+"""Cells of the widest letter."""
 
 
 def cells(text: str) -> int:
@@ -35,18 +37,20 @@ def wrap(text: str, width: int, first: str = "", rest: str = "", *, breaks_words
     lines: list[str] = []
     line, is_empty = first, True
     for word in filter(None, _SPACE.split(text)):
-        if not is_empty and cells(line) + 1 + cells(word) > width:
+        room = width - cells(line) - (not is_empty)
+        begins_here = breaks_words and cells(word) > width - cells(rest) and room >= _WIDEST
+        if not is_empty and cells(word) > room and not begins_here:
             lines.append(line)
             line, is_empty = rest, True
-        left = word
-        while breaks_words and cells(line) + (not is_empty) + cells(left) > width:
+        line, left = line if is_empty else f"{line} ", word
+        while breaks_words and cells(line) + cells(left) > width:
             begin, left = _split(left, max(1, width - cells(line)))
             if not left:
                 left = begin  # Not even one letter fits.
                 break
             lines.append(line + begin)
             line = rest
-        line, is_empty = f"{line}{'' if is_empty else ' '}{left}", False
+        line, is_empty = line + left, False
     return lines if is_empty else [*lines, line]
 
 

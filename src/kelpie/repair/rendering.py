@@ -1,31 +1,32 @@
-"""Plans and results as text of 80 columns. Lines to paste stay such."""
+"""Plans and results as text of a given width. Lines to paste stay such."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from kelpie.cluster import commands
+from kelpie.model.cells import cells, fill, padded
 from kelpie.model.quoting import words_of
 from kelpie.repair.applying import RepairResult
 from kelpie.repair.plan import ManualStep, Plan, PlanTable
 
 WIDTH = 80
+"""Where no terminal says otherwise."""
 _HOW_TO_GO_ON = "To go on: mend what is said above and run the same command again; what is done is kept."
 _AGAIN = "To apply the plan above, run the command again."
 _MOST_ROWS = 40
 """More rows of a table do not help a person; programs get them all with --json."""
 
 
-def render(plan: Plan) -> str:
+def render(plan: Plan, width: int = WIDTH) -> str:
     blocks = [
-        _wrapped(plan.title),
-        _block("What was found", _sentences(plan.seen)),
-        *map(_table, plan.tables),
+        _wrapped(width, plan.title),
+        _block("What was found", _sentences(width, plan.seen)),
+        *(_table(width, table) for table in plan.tables),
         *(f"{document.title}\n{document.text.rstrip()}" for document in plan.documents),
-        _block("Plan", _steps(plan)),
-        _block("What to do by hand", [_manual_step(step, "  ") for step in plan.instead]),
-        _block("Mind", _sentences(plan.warnings)),
-        _block("This cannot be done now", _sentences(plan.obstacles)),
-        _block("Afterwards", [_manual_step(step, "  ") for step in plan.afterwards]),
+        _block("Plan", _steps(width, plan)),
+        _block("What to do by hand", [_manual_step(width, step, "  ") for step in plan.instead]),
+        _block("Mind", _sentences(width, plan.warnings)),
+        _block("This cannot be done now", _sentences(width, plan.obstacles)),
+        _block("Afterwards", [_manual_step(width, step, "  ") for step in plan.afterwards]),
     ]
     return "\n\n".join(filter(None, blocks))
 
@@ -42,30 +43,30 @@ def render_end(plan: Plan) -> str:
     )
 
 
-def render_refusal(reason: str, plan: Plan, *, by_id: bool) -> str:
+def render_refusal(reason: str, plan: Plan, *, by_id: bool, width: int = WIDTH) -> str:
     """Instead of applying a plan that is not the one that was shown, or that was asked for by its id."""
     how = f"To apply the plan above: --apply --plan {plan.id}" if by_id else _AGAIN
-    return "\n".join([_wrapped(reason), f"Nothing was changed. {how}"])
+    return "\n".join([_wrapped(width, reason), f"Nothing was changed. {how}"])
 
 
-def render_report(number: int, steps: int, report: str) -> str:
-    return _wrapped(report, f"{number} of {steps}  ")
+def render_report(number: int, steps: int, report: str, width: int = WIDTH) -> str:
+    return _wrapped(width, report, f"{number} of {steps}  ")
 
 
-def render_failure(result: RepairResult) -> str:
+def render_failure(result: RepairResult, width: int = WIDTH) -> str:
     number = len(result.reports) + 1
     steps = result.plan.steps
     lines = [
-        _wrapped(f"Step {number} of {len(steps)} broke: {steps[number - 1].does}.", ""),
-        _wrapped(result.failure or "", "  "),
+        _wrapped(width, f"Step {number} of {len(steps)} broke: {steps[number - 1].does}.", ""),
+        _wrapped(width, result.failure or "", "  "),
         "",
     ]
     lines.append("Done so far:" if result.done else "Nothing was changed.")
-    lines += [_wrapped(step.does + ".", f"  {at}. ") for at, step in enumerate(result.done, start=1)]
-    lines += ["", _wrapped(_HOW_TO_GO_ON)]
+    lines += [_wrapped(width, step.does + ".", f"  {at}. ") for at, step in enumerate(result.done, start=1)]
+    lines += ["", _wrapped(width, _HOW_TO_GO_ON)]
     if result.undo_steps:
         lines.append("To go back:")
-        lines += [_manual_step(step, "  ") for step in result.undo_steps]
+        lines += [_manual_step(width, step, "  ") for step in result.undo_steps]
     return "\n".join(lines)
 
 
@@ -73,63 +74,67 @@ def _block(title: str, lines: Sequence[str]) -> str:
     return "\n".join([title, *lines]) if lines else ""
 
 
-def _sentences(sentences: Iterable[str]) -> list[str]:
-    return [_wrapped(sentence, "  - ") for sentence in sentences]
+def _sentences(width: int, sentences: Iterable[str]) -> list[str]:
+    return [_wrapped(width, sentence, "  - ") for sentence in sentences]
 
 
-def _steps(plan: Plan) -> list[str]:
+def _steps(width: int, plan: Plan) -> list[str]:
     lines = []
     for number, step in enumerate(plan.steps, start=1):
-        lines.append(_wrapped(step.does + ".", f"  {number}. "))
-        lines.append(_wrapped(f"Changes: {step.changes}", "     "))
-        lines.append(_manual_step(ManualStep(f"Undo: {step.undo.text}", step.undo.lines), "     "))
+        lines.append(_wrapped(width, step.does + ".", f"  {number}. "))
+        lines.append(_wrapped(width, f"Changes: {step.changes}", "     "))
+        lines.append(_manual_step(width, ManualStep(f"Undo: {step.undo.text}", step.undo.lines), "     "))
     return lines
 
 
-def _manual_step(step: ManualStep, indent: str) -> str:
+def _manual_step(width: int, step: ManualStep, indent: str) -> str:
     start = indent + "    "
-    return "\n".join([_wrapped(step.text, indent), *(_pasteable(line, start) for line in step.lines)])
+    return "\n".join(
+        [_wrapped(width, step.text, indent), *(_pasteable(width, line, start) for line in step.lines)]
+    )
 
 
-def _pasteable(line: str, indent: str) -> str:
+def _pasteable(width: int, line: str, indent: str) -> str:
     """A command that is too long goes on behind a backslash, as shells take it; other lines stay whole."""
-    if len(indent) + len(line) <= WIDTH or not line.startswith(commands.BEGINNINGS):
+    if len(indent) + len(line) <= width or not line.startswith(commands.BEGINNINGS):
         return indent + line
     lines = [indent.rstrip("\n")]
     for word in words_of(line):
-        if len(lines[-1]) + len(word) + 2 > WIDTH and lines[-1].strip():
+        if len(lines[-1]) + len(word) + 2 > width and lines[-1].strip():
             lines[-1] += "\\"
             lines.append(indent + "    ")
         lines[-1] += word + " "
     return "\n".join(lines).rstrip()
 
 
-def _table(table: PlanTable) -> str:
+def _table(width: int, table: PlanTable) -> str:
     shown = table.rows[:_MOST_ROWS]
-    widths = [max(len(row[at]) for row in (table.columns, *shown)) for at in range(len(table.columns))]
+    widths = [
+        max(cells(printable(row[at])) for row in (table.columns, *shown)) for at in range(len(table.columns))
+    ]
     numbers = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(widths))]
     lines = [table.title]
     for row in (table.columns, *shown):
-        lines += _row(row, widths, numbers)
+        lines += _row(width, row, widths, numbers)
     if len(table.rows) > len(shown):
         lines.append(f"  … and {len(table.rows) - len(shown)} more; --json has them all")
-    lines += [_wrapped(note, "  ", "     ") for note in table.notes]
+    lines += [_wrapped(width, note, "  ", "     ") for note in table.notes]
     return "\n".join(lines)
 
 
-def _row(row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
+def _row(width: int, row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
     """One line; what does not fit of its last column goes on below it."""
-    cells = [
-        text.rjust(width) if number else text.ljust(width)
-        for text, width, number in zip(map(printable, row), widths, numbers, strict=True)
+    columns = [
+        text.rjust(each) if number else padded(text, each)
+        for text, each, number in zip(map(printable, row), widths, numbers, strict=True)
     ]
-    start = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
-    rest = cells[-1].rstrip()
-    if len(start) + len(rest) <= WIDTH or numbers[-1]:
+    start = "  " + "  ".join(columns[:-1]) + ("  " if columns[:-1] else "")
+    rest = columns[-1].rstrip()
+    if cells(start) + cells(rest) <= width or numbers[-1]:
         return [(start + rest).rstrip()]
-    if len(start) > WIDTH // 2:
-        return [start.rstrip(), _wrapped(rest, " " * 6)]
-    return [_wrapped(rest, start).rstrip()]
+    if cells(start) > width // 2:
+        return [start.rstrip(), _wrapped(width, rest, " " * 6)]
+    return [_wrapped(width, rest, start).rstrip()]
 
 
 def printable(text: str) -> str:
@@ -141,12 +146,5 @@ def _is_number(text: str) -> bool:
     return text in ("", "-") or text.lstrip("+-").replace(",", "").isdigit()
 
 
-def _wrapped(text: str, indent: str = "", then: str | None = None) -> str:
-    return textwrap.fill(
-        printable(text),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=" " * len(indent) if then is None else then,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _wrapped(width: int, text: str, indent: str = "", then: str | None = None) -> str:
+    return fill(printable(text), width, indent, " " * cells(indent) if then is None else then)

@@ -4,12 +4,12 @@ Commands stay on one line, so that they can be pasted. Colour is an ornament: no
 Whatever others wrote (names, log lines) is made harmless first.
 """
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from kelpie.doctor.finding import Finding, Severity
+from kelpie.model.cells import wrap
 from kelpie.model.quoting import harmless
 
 WIDTH = 80
@@ -33,18 +33,14 @@ class Page:
 
     def headline(self, text: str, severity: Severity | None) -> Iterator[str]:
         """The verdict: its first word, up to the colon, has the colour of the severity."""
-        first, *rest = textwrap.wrap(
-            harmless(text), self.width, break_long_words=False, break_on_hyphens=False
-        )
+        first, *rest = wrap(harmless(text), self.width)
         word, colon, words = first.partition(":")
         code = _COLOURS[severity] if severity is not None else _GOOD if word == "OK" else ""
         yield self._coloured(word, code) + colon + words
         yield from rest
 
     def wrapped(self, text: str, first: str, rest: str) -> Iterator[str]:
-        lines = textwrap.wrap(
-            harmless(text), self.width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-        )
+        lines = wrap(harmless(text), self.width, first, rest, breaks_words=True)
         yield from lines or [first.rstrip()]
 
     def wrapped_after(self, head: str, length: int, text: str) -> Iterator[str]:

@@ -12,7 +12,6 @@ Both call the observer of the stage, if there is one, and the scenario waits for
 import asyncio
 import random
 import tempfile
-import textwrap
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -31,6 +30,7 @@ from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.memory_network import MemoryNetwork
 from kelpie.lab.virtual_time import VirtualLoop
+from kelpie.model.cells import fill
 from kelpie.model.time import Instant
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class Stage:
     - `observer`: called at every moment that the scenario shows.
     - `logs`: the folder for logs; if left out, a temporary one.
     - `zookeeper`: starts a real ZooKeeper and returns its address, for the scenarios that need one.
+    - `width`: columns of what it tells.
     """
 
     def __init__(
@@ -109,10 +110,12 @@ class Stage:
         observer: Observer | None = None,
         logs: Path | None = None,
         zookeeper: Callable[[], Awaitable[str]] | None = None,
+        width: int = WIDTH,
     ) -> None:
         self.persona = persona
         self.failures: list[str] = []
         self._tell = tell
+        self._width = width
         self.environment = environment or Environment()
         self.memory = Memory(tells_versions=persona != "0.9")
         """What clients know of the cluster: Kafka 0.9 does not answer ApiVersions."""
@@ -235,13 +238,11 @@ class Stage:
         self._steps += 1
         start = f"{self._steps}. "
         blank = "\n" if self._steps > 1 else ""
-        self._tell(
-            blank + textwrap.fill(text, WIDTH, initial_indent=start, subsequent_indent=" " * len(start))
-        )
+        self._tell(blank + fill(text, self._width, start, " " * len(start)))
 
     def say(self, text: str) -> None:
         """What is seen."""
-        self._tell(textwrap.fill(text, WIDTH, initial_indent="   ", subsequent_indent="     "))
+        self._tell(fill(text, self._width, "   ", "     "))
 
     def expect(self, is_so: object, text: str) -> None:
         """What must be so."""
