@@ -17,7 +17,7 @@ __all__ = ["decode", "decode_prefix", "encode", "encode_into"]
 
 _ENCODERS: dict[tuple[type[Any], int], Encoder] = {}
 _DECODERS: dict[tuple[type[Any], int], Decoder] = {}
-_LENIENT: dict[tuple[type[Any], int], Decoder] = {}
+_SLOWER_DECODERS: dict[tuple[type[Any], int, bool, bool], Decoder] = {}
 MOST_EXPLAINED = 1024 * 1024
 """Bytes. To explain takes microseconds for each, and nobody looks for a byte in a message that is longer."""
 
@@ -36,10 +36,12 @@ def _decoder(cls: type[Any], version: int) -> Decoder:
     return known
 
 
-def _lenient_decoder(cls: type[Any], version: int) -> Decoder:
-    known = _LENIENT.get((cls, version))
+def _slower_decoder(cls: type[Any], version: int, *, lenient: bool, counted: bool) -> Decoder:
+    key = (cls, version, lenient, counted)
+    known = _SLOWER_DECODERS.get(key)
     if known is None:
-        known = _LENIENT[cls, version] = compile_decoder(layout(cls, version), lenient=True)
+        made = compile_decoder(layout(cls, version), lenient=lenient, counted=counted)
+        known = _SLOWER_DECODERS[key] = made
     return known
 
 
@@ -73,12 +75,15 @@ def decode(cls: type[T], version: int, buffer: bytes, position: int = 0) -> T:
 
 def decode_prefix(cls: type[T], version: int, buffer: bytes, position: int = 0) -> tuple[T, int]:
     """Reads one message at `position`: the message, and the position behind it."""
+    is_long = len(buffer) - position > MOST_ENTRIES
     try:
         try:
-            message, stop = _decoder(cls, version)(buffer, position)
+            read = _slower_decoder(cls, version, lenient=False, counted=True) if is_long else None
+            message, stop = (read or _decoder(cls, version))(buffer, position)
         except UnicodeDecodeError:
             # As Java reads it: brokers take names that are not UTF-8.
-            message, stop = _lenient_decoder(cls, version)(buffer, position)
+            read = _slower_decoder(cls, version, lenient=True, counted=is_long)
+            message, stop = read(buffer, position)
         if stop <= len(buffer):
             return message, stop
     except (IndexError, struct.error, UnreadableBytes):

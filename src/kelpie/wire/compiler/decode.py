@@ -33,15 +33,19 @@ MOST_ENTRIES = 3_000_000
 """Of all arrays of a message. One answer may hold 2,000 groups with 1,000 partitions each."""
 
 
-def compile_decoder(layout: Layout, *, lenient: bool = False) -> Decoder:
-    """`lenient`: a string that is not UTF-8 is read with replacement characters, and does not raise."""
-    return _DecoderWriter(layout.version, layout.flexible, lenient).whole(layout)
+def compile_decoder(layout: Layout, *, lenient: bool = False, counted: bool = False) -> Decoder:
+    """`lenient`: a string that is not UTF-8 is read with replacement characters, and does not raise.
+
+    `counted`: more than MOST_ENTRIES entries raise TooManyEntries. A message of fewer bytes cannot have them.
+    """
+    return _DecoderWriter(layout.version, layout.flexible, lenient, counted).whole(layout)
 
 
 class _DecoderWriter:
-    def __init__(self, version: int, flexible: bool, lenient: bool) -> None:
+    def __init__(self, version: int, flexible: bool, lenient: bool, counted: bool) -> None:
         self._version = version
         self._flexible = flexible
+        self._counted = counted
         self._decode = 'decode("utf-8", "replace")' if lenient else "decode()"
         self._source = Source()
         self._source.names.update(
@@ -57,7 +61,8 @@ class _DecoderWriter:
         source = self._source
         with source.block("def decode(b, p):"):
             source.line("end = len(b)")
-            source.line(f"left = {MOST_ENTRIES}")
+            if self._counted:
+                source.line(f"left = {MOST_ENTRIES}")
             self._struct(layout, "m")
             source.line("return m, p")
         return source.function("decode", f"decode {layout.cls.__name__} v{layout.version}")
@@ -144,7 +149,7 @@ class _DecoderWriter:
         smallest = least_size(element, self._version, self._flexible)
         product = count if smallest == 1 else f"{count} * {smallest}"
         source.line(f"if {product} > end - p: raise UnreadableBytes")
-        if not isinstance(element, Fixed):
+        if self._counted and not isinstance(element, Fixed):
             source.line(f"left -= {count}")
             source.line("if left < 0: raise TooManyEntries")
         with source.block(f"if {count} >= 0:"):
