@@ -19,9 +19,14 @@ from kelpie.errors import ErrorCode
 from kelpie.lab import Cluster
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Observations
+from kelpie.observations.offsets_topic import OffsetsPartition, cost_of
+from kelpie.questions.fetch import FetchedPartition
 from kelpie.real.cluster import RealCluster
 from kelpie.wire.api.metadata import MetadataRequest
+from kelpie.wire.malformed import TooLarge
+from kelpie.wire.records import Codec, read_batches
 from tests.client.inhabitants import Inhabitants
+from tests.evidence.records import batch, commit
 
 PARTITIONS = 5
 GROUPS = ("alpha", "beta", "gamma", "delta", "epsilon")
@@ -178,6 +183,38 @@ def test_the_newest_come_first_when_there_is_too_much(monkeypatch: pytest.Monkey
         assert reason.startswith("Only its end was read: offsets ")
 
     _run(test)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.ZSTD])
+def test_the_limit_is_of_inflated_bytes_and_rows(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """35 KB of zstd were 26 MB of rows, and nothing was left out."""
+    made = [
+        batch([commit("g", 1, partition=number) for number in range(100)], base=100 * base, codec=codec)
+        for base in range(50)
+    ]
+    rows_of_one = sum(1 for _ in OffsetsPartition().read(made[0], "here"))
+    cost = sum(cost_of(one, 1 << 30) for batch_ in made[:1] for one in read_batches(batch_))
+
+    async def records(*asked: Any) -> FetchedPartition:
+        return FetchedPartition(0, records=b"".join(made[asked[3] // 100 :][:4]))
+
+    monkeypatch.setattr(history, "ask_records", records)
+    monkeypatch.setattr(history, "_FIRST_WINDOW", 100)
+    reader = history._Reader(None, 10 * cost, None, None)  # type: ignore[arg-type]
+    windows = asyncio.run(reader._windows(1, 0, 0, 5000))
+    pieces = [piece for window in reversed(windows) for piece in window.pieces]
+    read = [placed for piece in pieces for placed in OffsetsPartition().read(piece, "here")]
+    assert 5 * rows_of_one <= len(read) <= 10 * rows_of_one
+    assert read[-1].offset == 4999
+
+
+def test_records_without_content_count_as_rows() -> None:
+    """Seven bytes each, and an object for each of them."""
+    (empty,) = read_batches(batch([(b"", b"")] * 1000))
+    assert empty.size < 20_000
+    assert cost_of(empty, 1 << 20) == 48_000
+    with pytest.raises(TooLarge):
+        cost_of(empty, 40_000)
 
 
 def test_what_is_older_than_asked_for_is_spared() -> None:

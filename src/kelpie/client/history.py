@@ -1,8 +1,8 @@
 """The history in the offsets topic, read by Fetch from its leaders: commits, generations, removed groups.
 
 Each partition is read backwards from its end, in windows of offsets. Reading stops when the allowed bytes are
-used up, or when the time asked for or the beginning is reached. The windows are put in order before their
-records are decoded.
+used up, or when the time asked for or the beginning is reached. The size of records counts when they are
+inflated, and of small ones their number. The windows are put in order before their records are decoded.
 
 Nothing fails as a whole. A partition that has no leader, may not be read, or whose broker does not answer is
 an `Unasked` row of kind "history"; so is the part of a partition that was not read.
@@ -22,10 +22,10 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
-from kelpie.observations.offsets_topic import OffsetsPartition, Row, add_row
+from kelpie.observations.offsets_topic import OffsetsPartition, Row, add_row, cost_of
 from kelpie.questions.list_offsets import EARLIEST, LATEST
 from kelpie.wire.api.list_offsets import ListOffsetsRequest
-from kelpie.wire.malformed import Malformed
+from kelpie.wire.malformed import Malformed, TooLarge
 from kelpie.wire.records import read_batches
 
 BYTES_PER_PARTITION = 2 * 1024 * 1024
@@ -50,10 +50,8 @@ class _Window:
 
     start: int
     pieces: list[bytes] = field(default_factory=list)
-
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.pieces))
+    cost: int = 0
+    """What their records come to when they are inflated."""
 
 
 async def read_history(
@@ -179,8 +177,8 @@ class _Reader:
                 length //= _GROWTH  # Not even the newest window fits: a smaller one.
                 continue
             windows.append(window)
-            left -= window.size
-            density = max(window.size, 1) / max(until - start, 1)
+            left -= window.cost
+            density = max(window.cost, 1) / max(until - start, 1)
             length = min(length * _GROWTH, int(left / density))
             until = start
         return windows
@@ -193,15 +191,17 @@ class _Reader:
             data = await ask_records(self._nodes, node, partition, offset, largest)
             if data.error:
                 raise _PartitionRefused(_reason(data.error))
-            whole, following = _whole(data.records, until)
+            try:
+                whole, following, cost = _whole(data.records, until, left)
+            except TooLarge:
+                return None
             if following is None:
                 if not data.records or largest >= _LARGEST_BATCH:
                     break  # Compaction has left nothing between here and the end.
                 largest *= _GROWTH  # Up to version 2 a batch that does not fit is cut off.
                 continue
-            left -= len(whole)
-            if left < 0:
-                return None
+            left -= cost
+            window.cost += cost
             window.pieces.append(whole)
             offset = max(following, offset + 1)
         return window
@@ -213,17 +213,26 @@ class _Reader:
             add_row(rows, row)
 
 
-def _whole(records: bytes, until: int) -> tuple[bytes, int | None]:
-    """The whole batches at the beginning, up to an offset, and the offset behind them."""
-    end, following = 0, None
+def _whole(records: bytes, until: int, most: int) -> tuple[bytes, int | None, int]:
+    """The whole batches at the beginning, up to an offset, the offset behind them, and their cost.
+
+    Raises TooLarge when their records come to more than so many bytes.
+    """
+    end, following, cost = 0, None, 0
     try:
         for batch in read_batches(records, crc=False):
             if following is not None and following >= until:
                 break
             end, following = batch.position + batch.size, batch.header.next_offset
+            cost += cost_of(batch, most - cost)
+    except TooLarge:
+        raise
     except Malformed:
         end = len(records)  # The decoder of the batches will say what is wrong.
-    return records[:end], following
+        cost = max(cost, end)
+        if cost > most:
+            raise TooLarge("a broken batch", offset=0) from None
+    return records[:end], following, cost
 
 
 def _reason(code: int) -> str:

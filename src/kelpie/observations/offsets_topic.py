@@ -14,6 +14,7 @@ streams: a row is handed out as soon as it is certain.
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kelpie.model.names import TopicPartition
@@ -26,12 +27,13 @@ from kelpie.observations.groups import SHARE, STREAMS, Generation, GroupRemoved,
 from kelpie.observations.open_transactions import OpenTransactions, Place
 from kelpie.observations.positions import NO_OFFSET, Commit, PendingCommit
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_subscription, partitions_in
-from kelpie.wire.malformed import Malformed
+from kelpie.wire.malformed import Malformed, TooLarge
 from kelpie.wire.offsets_topic import OtherKey, RecordType, decode_key, decode_value
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitValue
 from kelpie.wire.offsets_topic.plain_commit import Places, PlainCommit, read_plain_commit
-from kelpie.wire.records import ControlType, Record, RecordBatch, read_batches
+from kelpie.wire.records import BatchHeader, Codec, ControlType, Record, RecordBatch, read_batches
+from kelpie.wire.records.header import codec_of
 from kelpie.wire.schema import NO_UUID
 
 Row = Commit | Generation | GroupRemoved | Unasked
@@ -40,6 +42,28 @@ Partitions = tuple[TopicPartition, ...]
 
 _COMMITS = (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
 _LARGEST_INFLATED = 256 * 1024 * 1024
+_MOST_INFLATED = 1 << 30
+"""Of all batches of a partition that are compressed: a kilobyte may be a megabyte of rows."""
+_ROW_BYTES = 48
+"""What a row costs at least, however few bytes its record has."""
+
+
+def cost_of(batch: RecordBatch, most: int) -> int:
+    """How many bytes the records of a batch come to when they are inflated, rows without content included.
+
+    Raises Malformed; TooLarge when they are more than `most`.
+    """
+    header = batch.header
+    count = header.record_count if isinstance(header, BatchHeader) else 1
+    size = batch.size
+    if codec_of(header.attributes) is not Codec.NONE:
+        size = 0
+        for record in batch.records(inflated_limit=most):
+            size += _ROW_BYTES + len(record.key or b"") + len(record.value or b"")
+    cost = max(size, _ROW_BYTES * count)
+    if cost > most:
+        raise TooLarge(f"its records come to more than {most} bytes", offset=batch.position)
+    return cost
 
 
 _EPOCHS_OF_OTHERS = (RecordType.SHARE_GROUP_METADATA, RecordType.STREAMS_GROUP_METADATA)
@@ -69,6 +93,19 @@ class Placed(NamedTuple):
         return self.row[:3] if isinstance(self.row, Commit) else None
 
 
+@dataclass(slots=True)
+class _Unread:
+    """Records of a buffer that cannot be read: there may be very many."""
+
+    count: int = 0
+    first: str = ""
+
+    def note(self, offset: int, malformed: Malformed) -> None:
+        self.count += 1
+        if self.count == 1:
+            self.first = f"offset {offset}: {malformed}"
+
+
 class OffsetsPartition:
     """One partition of the offsets topic, read in the order of offsets."""
 
@@ -84,6 +121,7 @@ class OffsetsPartition:
         self.other_groups: dict[str, OtherGroup] = {}
         """Share groups and groups of the Streams protocol that have records here; no more is read of them."""
         self._places: Places = {}
+        self._inflated_left = _MOST_INFLATED
         self.next_offset: int | None = None
         """Behind the last batch that was read."""
 
@@ -104,7 +142,7 @@ class OffsetsPartition:
     def read(self, buffer: bytes | bytearray | memoryview, source: str) -> Iterator[Placed]:
         """The rows of one buffer: a segment file, or the records of a fetch. Never raises Malformed."""
         reasons: list[str] = []
-        unread: list[str] = []
+        unread = _Unread()
         batches = read_batches(buffer)
         try:
             for batch in batches:
@@ -115,12 +153,12 @@ class OffsetsPartition:
             reasons.append(f"From byte {malformed.offset} on: {malformed.reason}.")
         if batches.torn is not None:
             reasons.append(f"From byte {batches.torn.position} on, no whole batch: {batches.torn.reason}.")
-        if unread:
-            reasons.append(f"{len(unread)} records cannot be read; the first: {unread[0]}.")
+        if unread.count:
+            reasons.append(f"{unread.count} records cannot be read; the first: {unread.first}.")
         for reason in reasons:
             yield Placed(NO_OFFSET, Unasked("file", source, reason, source=source))
 
-    def _batch(self, batch: RecordBatch, source: str, unread: list[str]) -> Iterator[Placed]:
+    def _batch(self, batch: RecordBatch, source: str, unread: _Unread) -> Iterator[Placed]:
         header = batch.header
         if header.is_control:
             for marker in batch.control_records():
@@ -129,14 +167,26 @@ class OffsetsPartition:
                 elif marker.type is ControlType.ABORT:
                     self._pending.end(header.producer_id)
             return
-        records = batch.records(inflated_limit=_LARGEST_INFLATED)
+        records = self._inflated(batch)
         if header.is_transactional:
             self._pending.write(header.producer_id, self._rows(records, source, unread, True))
             self._producer_epochs[header.producer_id] = header.producer_epoch
             return
         yield from self._written(records, source, unread)
 
-    def _written(self, records: Iterable[Record], source: str, unread: list[str]) -> Iterator[Placed]:
+    def _inflated(self, batch: RecordBatch) -> Iterable[Record]:
+        if codec_of(batch.header.attributes) is Codec.NONE:
+            return batch.records()
+        left = min(self._inflated_left, _LARGEST_INFLATED)
+        records = list(batch.records(inflated_limit=left))
+        cost = sum(_ROW_BYTES + len(record.key or b"") + len(record.value or b"") for record in records)
+        self._inflated_left -= cost
+        if self._inflated_left < 0:
+            reason = f"the compressed records of the partition come to more than {_MOST_INFLATED} bytes"
+            raise TooLarge(reason, offset=batch.position)
+        return records
+
+    def _written(self, records: Iterable[Record], source: str, unread: _Unread) -> Iterator[Placed]:
         converted = self._epochs.begin_batch()
         placed_rows = self._rows(records, source, unread, False)
         if not converted:
@@ -150,7 +200,7 @@ class OffsetsPartition:
             yield Placed(offset, generation)
 
     def _rows(
-        self, records: Iterable[Record], source: str, unread: list[str], transactional: bool
+        self, records: Iterable[Record], source: str, unread: _Unread, transactional: bool
     ) -> list[Placed]:
         rows: list[Placed] = []
         for record in records:
@@ -163,7 +213,7 @@ class OffsetsPartition:
                 try:
                     row = self._record(record, source, transactional)
                 except Malformed as malformed:
-                    unread.append(f"offset {offset}: {malformed}")
+                    unread.note(offset, malformed)
                     continue
             if row is not None:
                 rows.append(tuple.__new__(Placed, (offset, row)))

@@ -9,5 +9,9 @@ class Malformed(ValueError):
         self.path = path
 
 
+class TooLarge(Malformed):
+    """Compressed bytes that inflate to more than was allowed. They may be right."""
+
+
 class Unencodable(ValueError):
     """A message that cannot be written in the version asked for: a defect of the caller that built it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import cramjam
 
-from kelpie.wire.malformed import Malformed
+from kelpie.wire.malformed import Malformed, TooLarge
 from kelpie.wire.records.attributes import Codec
 from kelpie.wire.records.frames import (
     lz4_bound,
@@ -56,8 +56,8 @@ def inflate(codec: Codec, data: memoryview, *, magic: int, limit: int, where: in
     return data
 
 
-def _too_much(limit: int, where: int) -> Malformed:
-    return Malformed(f"the records inflate to more than {limit} bytes", offset=where)
+def _too_much(limit: int, where: int) -> TooLarge:
+    return TooLarge(f"the records inflate to more than {limit} bytes", offset=where)
 
 
 def _inflate_gzip(data: memoryview, limit: int, where: int) -> bytes:
