@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kelpie import folders
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, plausible
 from kelpie.model.words import counted
 from kelpie.observations import Illness, Observations
 from kelpie.observations.earlier import (
@@ -49,7 +49,7 @@ _FORGET_GONE_MS = 24 * 3_600_000
 _MOST_GROUPS = 200_000
 _LARGEST_SURVEY = 16 * 1024 * 1024
 _UNREADABLE = (Unpackable, AttributeError, TypeError, ValueError, OverflowError, OSError)
-"""What reading a row may raise: SQLite holds any type in any column. Python's dates raise the last two."""
+"""What reading a row may raise: SQLite holds any type in any column."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS survey (
@@ -217,7 +217,7 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
     with_offsets: dict[Instant, set[str]] = {}
     for at, data in surveys:
         try:
-            survey = unpack(data, _whole(at))
+            survey = unpack(data, _time(at))
         except _UNREADABLE as error:
             unreadable.append(f"a survey made at {at!r} ({error})")
             continue
@@ -231,17 +231,17 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
         try:
             group = read_name(name)
             if last_at not in words:
-                words[last_at] = seen_in_survey(_whole(last_at))
+                words[last_at] = seen_in_survey(_time(last_at))
             recalled.known_groups[group] = words[last_at]
             if offsets is not None and group not in with_offsets.get(offsets_at, ()):
-                recalled.add(unpack(offsets, _whole(offsets_at)))
+                recalled.add(unpack(offsets, _time(offsets_at)))
         except _UNREADABLE as error:
             unreadable.append(f"group {name!r} ({error})")
     for name, code, since, at in database.execute(
         "SELECT name, code, since, at FROM illness WHERE cluster = ?", (cluster,)
     ):
         try:
-            row = Illness(read_name(name), str(code), _whole(since), _whole(at), EARLIER_SURVEY)
+            row = Illness(read_name(name), str(code), _time(since), _time(at), EARLIER_SURVEY)
         except _UNREADABLE as error:
             unreadable.append(f"when group {name!r} did not consume ({error})")
         else:
@@ -251,10 +251,17 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
     return recalled, unreadable
 
 
-def _whole(at: object) -> int:
-    if not isinstance(at, int):
-        raise TypeError(f"{at!r} is no whole number")
-    return at
+def _whole(number: object) -> int:
+    if not isinstance(number, int):
+        raise TypeError(f"{number!r} is no whole number")
+    return number
+
+
+def _time(at: object) -> Instant:
+    time = plausible(_whole(at))
+    if time is None:
+        raise ValueError(f"{at!r} is no time")
+    return time
 
 
 def _named(database: sqlite3.Connection, addresses: list[str]) -> list[str]:
@@ -375,7 +382,7 @@ def _presences(database: sqlite3.Connection, cluster: str, unreadable: list[str]
     presences = {}
     for node, *times in rows:
         try:
-            presences[_whole(node)] = Presence(*(None if at is None else _whole(at) for at in times))
+            presences[_whole(node)] = Presence(*(None if at is None else _time(at) for at in times))
         except _UNREADABLE as error:
             unreadable.append(f"when broker {node!r} was away ({error})")
     return presences

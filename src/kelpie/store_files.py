@@ -33,6 +33,8 @@ _FORMER_TABLES = {
     "found": "cluster, name, code, severity",
 }
 """Its tables by cluster, and their columns."""
+_DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""The second: SQLite quotes what it cannot read, and Python cannot read the quotation."""
 
 
 class StoreFiles:
@@ -71,7 +73,7 @@ class StoreFiles:
             except sqlite3.OperationalError as error:
                 self._words.append(f"{file} could not be used: {error}. Earlier surveys are left out.")
                 return None
-            except sqlite3.DatabaseError as error:
+            except _DAMAGED as error:
                 if attempt == 2 or not self._set_aside(cluster, opened, error):
                     return None
             except OSError as error:
@@ -119,7 +121,7 @@ class StoreFiles:
                     query = f"SELECT {columns} FROM {table} WHERE cluster = ?"  # noqa: S608 - names from here
                     into = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - names from here
                     database.executemany(into, former.execute(query, (cluster,)))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             word = (
                 f"{self._former}, the store of an earlier release, cannot be read: {error}. It stays as it "
                 "is; what it holds is left out."

@@ -30,7 +30,9 @@ from kelpie.model.time import iso_time
 from kelpie.observations.encoding import dumps, rows_of
 from kelpie.repair import change_records, offsets_file
 from kelpie.repair.plan import CannotRepair
-from tests.fuzzing.files_seeds import Seed, seeds
+from kelpie.store import Store
+from kelpie.store_files import StoreFiles
+from tests.fuzzing.files_seeds import CLUSTER, TIME, Seed, seeds
 from tests.fuzzing.mutation import EDGES, mutated, peak_mib, run_seeds
 
 MOST_CPU_S = 10.0
@@ -120,6 +122,20 @@ class Fuzz:
             shutil.rmtree(self._room)
             self._room.mkdir()
 
+    def read_store(self, _: Seed, content: bytes) -> None:
+        folder = self._file.parent / "store"
+        path = StoreFiles(folder, []).of(CLUSTER)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+        try:
+            store = Store(folder)
+            for _kind, row in rows_of(store.recall(CLUSTER, TIME)):
+                self.rows += 1
+                dumps(row)
+            store.found(CLUSTER)
+        finally:
+            shutil.rmtree(folder)
+
     def read_undo(self, _: Seed, content: bytes) -> None:
         self._file.write_bytes(content)
         record = change_records._read(self._file)
@@ -144,6 +160,7 @@ class Fuzz:
 READERS: dict[str, Callable[[Fuzz, Seed, bytes], None]] = {
     "evidence": Fuzz.read_evidence,
     "undo": Fuzz.read_undo,
+    "store": Fuzz.read_store,
     "acknowledgements": Fuzz.read_acknowledgements,
     "offsets": Fuzz.read_offsets,
     "properties": Fuzz.read_properties,

@@ -10,6 +10,7 @@ import io
 import json
 import lzma
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from functools import cache
@@ -24,6 +25,8 @@ from kelpie.observations.encoding import gathered, rows_of
 from kelpie.observations.zookeeper_tree import ZooKeeperNode
 from kelpie.repair import change_records, offsets_file
 from kelpie.repair.change_records import ChangeRecord, OffsetsChange, ReplicasChange, StoredOffset
+from kelpie.store import Store
+from kelpie.store_files import StoreFiles
 from kelpie.wire.records import Codec, ControlType, write_control_batch
 from tests.evidence import unpacked
 from tests.evidence.records import batch, commit, generation, group_removed, new_protocol
@@ -31,7 +34,8 @@ from tests.evidence.records import batch, commit, generation, group_removed, new
 NEW, OLD = "kafka-4.3.1-coordinator-outage", "kafka-0.9.0.1-coordinator-outage"
 ZOOKEEPER, KOP = "kafka-0.8.2.2-rebalance-failure", "kop-3.2-scrapes"
 PIECE = 900
-_TIME = 1_794_793_788_619
+TIME = 1_794_793_788_619
+CLUSTER = "c-1"
 _TEXTS = (
     (NEW, "brokers/*.log"),
     (NEW, "brokers/*.properties"),
@@ -88,7 +92,7 @@ def _segments() -> Iterator[Seed]:
             yield Seed("evidence", name, path.read_bytes()[: 2 * PIECE])
     transactional = {"transactional": True, "producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     marker = write_control_batch(
-        ControlType.COMMIT, offset=2, timestamp=_TIME, producer_id=7, producer_epoch=0, coordinator_epoch=0
+        ControlType.COMMIT, offset=2, timestamp=TIME, producer_id=7, producer_epoch=0, coordinator_epoch=0
     )
     log = batch([commit("g", 1), commit("g", 2)], **transactional) + marker
     log += batch([generation("g", 3, {"m-1": [0, 1]}), group_removed("h"), commit("g", None)], base=3)
@@ -107,19 +111,22 @@ def _surveys() -> Iterator[Seed]:
             if len(rows.setdefault(kind, [])) < 1:
                 rows[kind].append(row)
     few = gathered((kind, row) for kind, all_of_kind in rows.items() for row in all_of_kind)
-    packed = snapshot_files.pack(snapshot_files.Header("c-1", _TIME, _TIME + 9, "b:9092"), few)
+    packed = snapshot_files.pack(snapshot_files.Header("c-1", TIME, TIME + 9, "b:9092"), few)
     yield Seed("evidence", "survey-1.jsonl.gz", packed)
     yield Seed("evidence", "survey-1.jsonl", gzip.decompress(packed))
+    with tempfile.TemporaryDirectory() as folder:
+        Store(Path(folder)).remember(CLUSTER, few, TIME)
+        yield Seed("store", "store.sqlite3", StoreFiles(Path(folder), []).of(CLUSTER).read_bytes())
 
 
 def _trees() -> Iterator[Seed]:
     nodes = {
-        "/brokers/ids/0": ZooKeeperNode('{"host":"b","port":9092,"version":4}', _TIME, _TIME, 7),
-        "/consumers/g/owners/orders/0": ZooKeeperNode("g_app-0", _TIME, _TIME, 9),
-        "/consumers/g/offsets/orders/0": ZooKeeperNode("42", _TIME, _TIME, None),
-        "/consumers/g/ids/g_app": ZooKeeperNode('{"version":1,"subscription":{"orders":1}}', _TIME, _TIME, 9),
+        "/brokers/ids/0": ZooKeeperNode('{"host":"b","port":9092,"version":4}', TIME, TIME, 7),
+        "/consumers/g/owners/orders/0": ZooKeeperNode("g_app-0", TIME, TIME, 9),
+        "/consumers/g/offsets/orders/0": ZooKeeperNode("42", TIME, TIME, None),
+        "/consumers/g/ids/g_app": ZooKeeperNode('{"version":1,"subscription":{"orders":1}}', TIME, TIME, 9),
     }
-    packed = zookeeper_dumps.pack(zookeeper_dumps.Dump(nodes), hosts="zk", begun=_TIME, ended=_TIME)
+    packed = zookeeper_dumps.pack(zookeeper_dumps.Dump(nodes), hosts="zk", begun=TIME, ended=TIME)
     yield Seed("evidence", "zookeeper.json.gz", packed)
     yield Seed("evidence", "zookeeper.json", gzip.decompress(packed))
     yield Seed("evidence", "zk.txt", _ZKCLI.encode())
@@ -132,16 +139,16 @@ def _own_files() -> Iterator[Seed]:
     offsets = OffsetsChange({place: StoredOffset(4, -1, "")}, {place: StoredOffset(9, 2, "x")})
     replicas = ReplicasChange({0: (1, 2)}, {0: (2, 3)})
     for change in (offsets, replicas):
-        record = ChangeRecord("c-1", "b:9092", "reset", "billing", _TIME, "Resets", change)
+        record = ChangeRecord("c-1", "b:9092", "reset", "billing", TIME, "Resets", change)
         document: dict[str, object] = {
             "format": change_records._FORMAT,
             "id": record.id,
             "cluster": "c-1",
             "bootstrap": "b:9092",
         }
-        document |= {"command": "reset", "subject": "billing", "at": _TIME, "what": "Resets", "undoes": ""}
+        document |= {"command": "reset", "subject": "billing", "at": TIME, "what": "Resets", "undoes": ""}
         yield Seed("undo", "undo.json", json.dumps(document | {"change": change.as_data()}).encode())
-    known = Acknowledgement("billing", "KLP101", "ERROR", _TIME + 9, "me", "known", _TIME)
+    known = Acknowledgement("billing", "KLP101", "ERROR", TIME + 9, "me", "known", TIME)
     yield Seed("acknowledgements", "acknowledgements.json", written({"c-1": [known]}).encode())
     yield Seed("offsets", "offsets.csv", offsets_file.write({place: 4}, "billing").encode())
     properties = (
@@ -159,7 +166,7 @@ def _archives() -> Iterator[Seed]:
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, content in (*small.items(), ("deep/" * 30 + "é" * 60, b"x")):
             info = tarfile.TarInfo(name)
-            info.size, info.mtime = len(content), _TIME / 1000
+            info.size, info.mtime = len(content), TIME / 1000
             archive.addfile(info, io.BytesIO(content))
         for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
             info = tarfile.TarInfo("d")

@@ -11,9 +11,11 @@ import pytest
 from kelpie.acknowledgements import UnreadableAcknowledgements, parsed
 from kelpie.evidence.mapping_dumps import read_mappings
 from kelpie.repair import change_records
+from kelpie.store import Store
+from kelpie.store_files import StoreFiles
 from tests.evidence.reading import events_of
 from tests.fuzzing.files import READERS, fuzz_files
-from tests.fuzzing.files_seeds import seeds
+from tests.fuzzing.files_seeds import CLUSTER, TIME, seeds
 from tests.fuzzing.mutation import runs
 
 FILES = runs("KELPIE_FUZZ_FILES", 800)
@@ -57,6 +59,18 @@ def test_a_broken_record_of_a_change_is_passed_over(at: str, tmp_path: Path) -> 
 def test_a_claim_without_thread_or_partition_is_none(message: str) -> None:
     """A part of the line that was overwritten: the others are not read as if it were there."""
     assert not events_of(f"[2026-11-15 20:56:40,123] INFO [g_app], {message} (kafka.consumer.Z)")
+
+
+def test_a_store_whose_tables_have_broken_names_is_set_aside(tmp_path: Path) -> None:
+    """SQLite's message quoted bytes that are no UTF-8, and Python raised UnicodeDecodeError for it."""
+    content = next(seed.content for seed in seeds() if seed.kind == "store")
+    path = StoreFiles(tmp_path, []).of(CLUSTER)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content.replace(b"TABLE illness", b"TABLE\xa0illness"))
+    store = Store(tmp_path)
+    assert not store.recall(CLUSTER, TIME).known_groups
+    (word,) = store.words
+    assert "was unreadable" in word
 
 
 def test_nested_or_infinite_acknowledgements_are_none() -> None:
