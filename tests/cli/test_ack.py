@@ -17,7 +17,8 @@ BEFOREHAND = ("--cluster", "c", "--severity", "notice")
 def cluster() -> Iterator[SyncCluster]:
     """A cluster whose offsets topic hangs on one broker: a warning about the cluster (KLP106)."""
     with SyncCluster(2, replication=1, offsets_partitions=2) as cluster:
-        cluster.create_topic("__consumer_offsets", assignment={0: (1,), 1: (2,)})
+        compacted = {"cleanup.policy": "compact"}
+        cluster.create_topic("__consumer_offsets", assignment={0: (1,), 1: (2,)}, config=compacted)
         yield cluster
 
 
