@@ -27,6 +27,9 @@ from tests.client.zookeeper_client import kazoo_client
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Processes of xdist have one of their own. Tests of commands say themselves how wide a terminal is.
+os.environ.pop("COLUMNS", None)
+
 # Their asserts shall tell as much as those of tests; said before anybody imports them.
 pytest.register_assert_rewrite("tests.lab.clients.scenarios", "tests.lab.clients.clusters")
 

@@ -161,12 +161,19 @@ def test_controllers_are_no_brokers() -> None:
 
 def test_the_quorum_tells_when_a_broker_was_last_there_and_not_whether_it_is() -> None:
     """It answers for five minutes after a broker's last fetch. Its own members are no brokers."""
-    quorum = [BrokerView(node, alive=True, at=NOW - 20 * SECOND, source=QUORUM) for node in (2, 100)]
+    quorum = [BrokerView(node, at=NOW - 20 * SECOND, source=QUORUM) for node in (2, 100)]
     rows = [a_broker(1), a_broker(2, False), *quorum]
     cluster = cluster_of([a_view(0, 1, (1, 2), (1,))], brokers=rows)
     assert alive(cluster) == {1: True, 2: False}
     (outage,) = cluster.outages[2]
     assert (outage.at_earliest, outage.until) == (NOW - 20 * SECOND, None)
+
+
+def test_the_quorum_does_not_revive_a_broker_that_a_survey_did_not_reach() -> None:
+    """A broker that died a moment ago fetched a moment ago, by a clock that may be a little ahead."""
+    quorum = [BrokerView(2, at=NOW + 1, source=QUORUM)]
+    cluster = cluster_of([a_view(0, 1, (1, 2), (1,))], brokers=[a_broker(1), a_broker(2, False), *quorum])
+    assert alive(cluster) == {1: True, 2: False}
 
 
 def test_reports_of_one_moment_that_contradict_each_other_have_an_order() -> None:

@@ -86,12 +86,16 @@ def liveness(
     for node, report in _by_logs(observations.events):
         if node in known:
             reports_by_node[node].append(report)
-    for row in observations.brokers:
-        if row.source in _OF_THE_PAST and row.alive is not None and row.node_id in known:
-            report = _Report(row.at or 0, _SURVEY, row.alive, row.reason, row.source)
-            reports_by_node[row.node_id].append(report)
+    surveyed: dict[int, Instant] = {}
     for node, report in _by_survey(observations, newest, known, now):
         reports_by_node[node].append(report)
+        surveyed[node] = min(report.at, surveyed.get(node, report.at))
+    for row in observations.brokers:
+        alive = True if row.source == QUORUM else row.alive  # It was there then, whatever is so now.
+        seen = row.at or 0
+        is_past = row.source in _OF_THE_PAST and seen < surveyed.get(row.node_id, seen + 1)
+        if is_past and alive is not None and row.node_id in known:
+            reports_by_node[row.node_id].append(_Report(seen, _SURVEY, alive, row.reason, row.source))
     undated: dict[int, _Report] = {}
     for node, at, report in _by_tools(newest):
         if at is not None:

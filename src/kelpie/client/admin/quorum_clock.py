@@ -55,7 +55,7 @@ def _note(asking: Asking, partition: ResponsePartitionData, sent: Instant, at: I
         return
     asking.seen.clocks.append(ClockReading(leader.replica_id, told, sent, at, source))
     asking.seen.brokers += [
-        BrokerView(each.replica_id, alive=True, at=at - (told - each.last_fetch_timestamp), source=QUORUM)
+        BrokerView(each.replica_id, at=at - (told - each.last_fetch_timestamp), source=QUORUM)
         for each in (*partition.current_voters, *partition.observers)
         if each.replica_id not in asking.reached and (plausible(each.last_fetch_timestamp) or 0) > 0
     ]
