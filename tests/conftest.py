@@ -27,9 +27,6 @@ from tests.client.zookeeper_client import kazoo_client
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Processes of xdist have one of their own. Tests of commands say themselves how wide a terminal is.
-os.environ.pop("COLUMNS", None)
-
 # Their asserts shall tell as much as those of tests; said before anybody imports them.
 pytest.register_assert_rewrite("tests.lab.clients.scenarios", "tests.lab.clients.clusters")
 
@@ -145,6 +142,12 @@ _ON_REAL = pytest.StashKey[set[str]]()
 _POOL = pytest.StashKey[Pool]()
 _IDLE_S = 45.0
 """What the JVMs of a cluster take in so long a time, another start takes, too."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Tests of commands say themselves how wide a terminal is; readline leaves its own guess behind."""
+    os.environ.pop("COLUMNS", None)
 
 
 @pytest.hookimpl(trylast=True)

@@ -375,7 +375,10 @@ class Command:
 
 
 @pytest.fixture
-def command(cluster: SyncCluster, tree: Tree, capsys: pytest.CaptureFixture[str]) -> Command:
+def command(
+    cluster: SyncCluster, tree: Tree, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    monkeypatch.setenv("COLUMNS", "80")  # As on a terminal of that width.
     return Command(cluster, tree, capsys)
 
 
