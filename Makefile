@@ -69,7 +69,7 @@ soak: $(READY)
 # Pins every dependency anew. The lock file holds names, versions and hashes, and no address.
 lock:
 	uvx --version >/dev/null 2>&1 || { echo "make lock needs uv: pip install uv"; exit 1; }
-	uv pip compile pyproject.toml --extra pipeline --extra plots --extra web --extra zookeeper --group dev --universal \
+	uv pip compile pyproject.toml --extra mcp --extra otlp --extra pipeline --extra plots --extra web --extra zookeeper --group dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade -o requirements.lock
 
 # Asks an advisory service for every pinned version. make check needs none: tests/test_dependencies.py holds
