@@ -5,7 +5,8 @@ a group's name may hold anything, also slashes and dots.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -22,7 +23,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kelpie.model.prometheus_text import CONTENT_TYPE
-from kelpie.web import burrow_api, pages, words
+from kelpie.web import burrow_api, language, pages, words
+from kelpie.web.language import N_, Speaking
 from kelpie.web.metrics import BURROW, OWN, exposition
 from kelpie.web.pages import Page
 from kelpie.web.watch import Watch
@@ -41,12 +43,9 @@ def application(
     watches: Sequence[Watch], hosts: Sequence[str], exporters: Sequence[str] = (OWN,)
 ) -> Starlette:
     """`hosts`: the names under which browsers may ask. A page elsewhere could use another to read along."""
-    templates = Environment(
-        loader=PackageLoader("kelpie.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    templates.filters.update(words.FILTERS)
     by_name = {watch.name: watch for watch in watches}
-    site = _Site(by_name, templates, exporters)
+    languages = language.catalogues()
+    site = _Site(by_name, _templates(), exporters, languages)
     static = StaticFiles(directory=str(files("kelpie.web") / "static"))
     return Starlette(
         routes=[
@@ -62,15 +61,37 @@ def application(
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
             Middleware(GZipMiddleware, minimum_size=_LEAST_TO_COMPRESS),
+            Middleware(Speaking, known=languages),
         ],
         exception_handlers={HTTPException: site.refusal},
     )
 
 
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("kelpie.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    made.install_gettext_callables(language.gettext, language.ngettext, newstyle=True)  # type: ignore[attr-defined]
+    made.policies["ext.i18n.trimmed"] = True
+    made.filters.update(words.FILTERS)
+    return made
+
+
 class _Site:
     """Endpoints are plain functions: Starlette runs them in threads, so that a long page delays no other."""
 
-    def __init__(self, watches: dict[str, Watch], templates: Environment, exporters: Sequence[str]) -> None:
+    def __init__(
+        self,
+        watches: dict[str, Watch],
+        templates: Environment,
+        exporters: Sequence[str],
+        languages: Iterable[str],
+    ) -> None:
+        self._languages = {tag: language.own_name(tag) for tag in languages}
         self._watches = watches
         self._templates = templates
         self._exporters = exporters
@@ -100,7 +121,7 @@ class _Site:
         def answer(request: Request) -> Page:
             watch = self._watches.get(request.path_params["cluster"])
             if watch is None:
-                raise HTTPException(404, "No cluster of this name is watched here.")
+                raise HTTPException(404, N_("No cluster of this name is watched here."))
             return page(watch, request) if watch.latest is not None else pages.waiting(watch)
 
         return answer
@@ -119,7 +140,8 @@ class _Site:
 
     def refusal(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        page = Page("refusal.html", {"error": error.detail}, {"title": error.detail}, error.status_code)
+        title = language.gettext(error.detail)
+        page = Page("refusal.html", {"error": error.detail}, {"title": title}, error.status_code)
         if request.url.path.endswith(".json"):
             return Response(json.dumps(page.data), page.status, media_type="application/json")
         return HTMLResponse(self._render(request, page, ""), page.status)
@@ -128,10 +150,18 @@ class _Site:
         shared: dict[str, Any] = {
             "path": request.url.path,
             "twin": twin,
+            "language": language.tag(),
+            "languages": self._languages,
+            "changed_query": partial(_changed_query, request),
             "clusters": list(self._watches),
             "cluster": request.path_params.get("cluster"),
         }
         return self._templates.get_template(page.template).render(shared | dict(page.values))
+
+
+def _changed_query(request: Request, **changes: str) -> str:
+    """The address of the same page but for what is named."""
+    return f"?{request.url.include_query_params(**changes).query}"
 
 
 class _Headers:

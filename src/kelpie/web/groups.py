@@ -8,9 +8,20 @@ from urllib.parse import urlencode
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.overview import ORDERS, GroupOverview
 from kelpie.model.selection import Selection
+from kelpie.web.language import N_
 
 SHOWN = 100
 """Groups on a page."""
+TITLES = {
+    "worst": N_("Worst finding"),
+    "name": N_("Group"),
+    "members": N_("Members"),
+    "lag": N_("Lag"),
+    "lag-time": N_("Lag in time"),
+    "lag-per-min": N_("Lag per minute"),
+    "last-commit": N_("Last commit"),
+}
+"""Of the columns by which a list can be sorted."""
 _LONGEST_PATTERN = 300
 _LAST = 10_000_000
 

@@ -3,6 +3,7 @@
 from starlette.requests import Request
 
 from kelpie.doctor.rendering.json import as_data, time_of
+from kelpie.web.language import gettext
 from kelpie.web.pages.page import Page, age_of, look_of, losses_as_data
 from kelpie.web.watch import Watch
 
@@ -23,5 +24,11 @@ def brokers(watch: Watch, _: Request) -> Page:
         "broker_losses": losses_as_data(look),
     }
     return Page(
-        "brokers.html", data, {"title": f"Brokers of {watch.name}", "rows": rows, **age_of(watch, look)}
+        "brokers.html",
+        data,
+        {
+            "title": gettext("Brokers of %(cluster)s") % {"cluster": watch.name},
+            "rows": rows,
+            **age_of(watch, look),
+        },
     )

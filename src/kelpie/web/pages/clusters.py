@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from kelpie.doctor.rendering.json import time_of
 from kelpie.doctor.report import verdict
+from kelpie.web.language import N_, gettext
 from kelpie.web.pages.page import Page, severity_of
 from kelpie.web.watch import Watch
 
@@ -19,10 +20,11 @@ def clusters(watches: Sequence[Watch]) -> Page:
         }
         for watch in watches
     ]
-    return Page("clusters.html", {"clusters": rows}, {"title": "Clusters", "rows": rows})
+    return Page("clusters.html", {"clusters": rows}, {"title": gettext("Clusters"), "rows": rows})
 
 
 def waiting(watch: Watch) -> Page:
     """Before the first look has come to an end."""
-    text = "The first look at the cluster is under way." if not watch.failures else "The first look failed."
-    return Page("waiting.html", {"error": text}, {"title": watch.name, "text": text}, 503)
+    under_way, failed = N_("The first look at the cluster is under way."), N_("The first look failed.")
+    text = failed if watch.failures else under_way
+    return Page("waiting.html", {"error": text}, {"title": watch.name, "text": gettext(text)}, 503)

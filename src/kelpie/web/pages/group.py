@@ -7,6 +7,7 @@ from kelpie.doctor.journey import journey
 from kelpie.doctor.overview import GroupOverview, idle_members, partitions_of
 from kelpie.doctor.rendering.json import finding_as_data, time_of
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
+from kelpie.web.language import N_
 from kelpie.web.pages.page import Page, age_of, look_of
 from kelpie.web.snapshot import Snapshot
 from kelpie.web.watch import Watch
@@ -17,7 +18,7 @@ def group(watch: Watch, request: Request) -> Page:
     name = request.query_params.get("name", "")
     case, row = look.case(name), _row(look, name)
     if case is None or row is None:
-        raise HTTPException(404, "No group of this name was seen in the last look.")
+        raise HTTPException(404, N_("No group of this name was seen in the last look."))
     findings = look.findings_of(name)
     partitions = partitions_of(case)
     steps = journey(case, findings)

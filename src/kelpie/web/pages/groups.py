@@ -4,7 +4,8 @@ from starlette.requests import Request
 
 from kelpie.doctor.rendering.json import time_of
 from kelpie.doctor.rendering.overview_json import group_as_data
-from kelpie.web.groups import SHOWN, Choice, chosen
+from kelpie.web.groups import SHOWN, TITLES, Choice, chosen
+from kelpie.web.language import gettext
 from kelpie.web.pages.page import Page, age_of, look_of
 from kelpie.web.watch import Watch
 
@@ -15,7 +16,8 @@ def groups(watch: Watch, request: Request) -> Page:
     rows = chosen(look.groups, choice)
     part = rows[choice.first : choice.first + SHOWN]
     values = {
-        "title": f"Groups of {watch.name}",
+        "title": gettext("Groups of %(cluster)s") % {"cluster": watch.name},
+        "order": gettext(TITLES[choice.sort]),
         "rows": part,
         "count": len(rows),
         "total": len(look.groups),

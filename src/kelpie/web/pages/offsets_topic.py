@@ -6,6 +6,7 @@ from kelpie.cluster.health import health_of
 from kelpie.doctor.overview import GroupOverview
 from kelpie.doctor.rendering.json import time_of
 from kelpie.web.groups import SHOWN
+from kelpie.web.language import gettext
 from kelpie.web.pages.page import Page, age_of, look_of
 from kelpie.web.watch import Watch
 
@@ -35,5 +36,9 @@ def offsets_topic(watch: Watch, _: Request) -> Page:
             for name, view, health, of in rows
         ],
     }
-    values = {"title": f"The offsets topic of {watch.name}", "rows": rows, "shown": SHOWN}
+    values = {
+        "title": gettext("The offsets topic of %(cluster)s") % {"cluster": watch.name},
+        "rows": rows,
+        "shown": SHOWN,
+    }
     return Page("offsets_topic.html", data, values | age_of(watch, look))
