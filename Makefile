@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long check lint bench fuzz differential soak lock audit clean
+.PHONY: setup demo test test-long check lint bench fuzz differential soak docs lock audit clean
 
 setup: $(READY)
 
@@ -65,6 +65,10 @@ KILLS ?= 5
 SEED ?= 1
 soak: $(READY)
 	$(BIN)/python -m tests.pipeline.soak --seconds $(SECONDS) --kills $(KILLS) --seed $(SEED)
+
+# The documentation as a site in build/site. Works offline; a warning or a broken link fails it.
+docs: $(READY)
+	$(BIN)/python -m website
 
 # Pins every dependency anew. The lock file holds names, versions and hashes, and no address.
 lock:

@@ -1,6 +1,5 @@
 """Every page in a real browser: within its policy, for everybody, on a phone, and without scripts."""
 
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from kelpie.evidence import read_evidence
 from kelpie.examination import Examination
@@ -18,11 +17,11 @@ from kelpie.observations import Committed, Listing, Observations
 from kelpie.real.ports import free
 from kelpie.web.application import application
 from kelpie.web.watch import Watch
+from tests.browsers import a_browser
 from tests.doctor.building import NOW, a_broker, an_offsets_topic
 from tests.evidence import unpacked
 from tests.web.watching import looked
 
-PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
 HOSTILE = ["<script>document.title='owned'</script>", "a" * 240, "订单-" * 30, "\u202eevil"]
 ADDRESSES = [
     "/",
@@ -41,13 +40,8 @@ ADDRESSES = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        pytest.skip("no Chromium is installed (Debian: apt install chromium-headless-shell)")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with a_browser() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

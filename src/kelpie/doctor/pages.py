@@ -12,6 +12,7 @@ _TITLES = "What it sees|Why it matters|How it decides|What it needs|What to do|W
 _PARAGRAPH = re.compile(rf"^({_TITLES}): (.)", re.M)
 _GOES_ON = re.compile(rf"^({_TITLES}),", re.M)
 _REPRODUCE = re.compile(r"^Reproduce: (.*)$", re.M)
+_OTHER_RULE = re.compile(r"\bKLP\d{3}\b")
 _FAMILIES = {
     "1": "Coordinators and the offsets topic",
     "2": "Membership and rebalances",
@@ -43,7 +44,27 @@ def _page(rule: Rule) -> str:
     body = _PARAGRAPH.sub(lambda match: f"**{match[1]}.** {match[2].upper()}", body)
     body = _GOES_ON.sub(r"**\1**,", body)
     body = _REPRODUCE.sub(r"**Reproduce.** `\1`", body)
-    return f"# {title}\n{body}\n"
+    body = _OTHER_RULE.sub(lambda match: _link(match[0], rule.code), body)
+    return f"# {title}\n{_with_lists_apart(body)}\n"
+
+
+def _link(code: str, page: str) -> str:
+    """The code of a rule; as a link, if it has a page, and that is another one."""
+    return f"[{code}]({code}.md)" if code in rules() and code != page else code
+
+
+def _with_lists_apart(text: str) -> str:
+    """A blank line before and after each list: not every reader of Markdown sees a list without."""
+    lines: list[str] = []
+    in_list = False
+    for line in text.split("\n"):
+        begins = line.startswith("- ")
+        goes_on = in_list and (begins or line.startswith(" "))
+        if line and lines and lines[-1] and (begins or in_list) and not goes_on:
+            lines.append("")
+        in_list = begins or goes_on
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _index() -> str:

@@ -1,0 +1,94 @@
+"""Where each page of the documentation stands in the site.
+
+A page that no section names is listed in the last one, so that a new page can be found before somebody gives
+it a better place.
+"""
+
+import re
+from pathlib import Path
+from typing import TypeAlias
+
+Entry: TypeAlias = dict[str, "str | list[Entry]"]
+"""A title with a page, or with the entries below it. As the generator's configuration has it."""
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Start": {
+        "Kelpie": "index.md",
+    },
+    "Examine": {
+        "Doctor": "doctor.md",
+        "Evidence in files": "evidence.md",
+        "Groups at a glance": "groups.md",
+        "Pages in a browser": "serve.md",
+        "Metrics": "metrics.md",
+        "Probe": "probe.md",
+        "Peek": "peek.md",
+    },
+    "Repair": {
+        "Repairs": "repair.md",
+        "Guard": "guard.md",
+        "Mappings of KoP": "mappings.md",
+    },
+    "Collect and compute": {
+        "Collect": "collect.md",
+        "Pipeline": "pipeline.md",
+        "Spark clusters": "spark-clusters.md",
+        "Tables": "tables.md",
+        "Spark's queries as groups": "spark-consumers.md",
+        "Whose fetch is this?": "attribution.md",
+    },
+    "Reproduce": {
+        "Lab": "lab.md",
+        "Consume": "consume.md",
+        "Consumers of Kafka 0.8": "zookeeper-consumers.md",
+    },
+    "Program against it": {
+        "Admin client": "admin.md",
+    },
+    "Reference": {
+        "Commands": "commands.md",
+        "Configuration": "configuration.md",
+        "Exit codes": "exit-codes.md",
+        "Benchmarks": "benchmarks.md",
+    },
+    "The project": {
+        "Architecture": "architecture.md",
+        "Contributing": "contributing.md",
+        "Security": "security.md",
+        "Roadmap": "roadmap.md",
+    },
+}
+RULES, REST = "Rules", "Reference"
+_FAMILY = re.compile(r"^## (.+)$|\[(KLP\d{3})\]\((KLP\d{3}\.md)\) \| ([\w-]+) ", re.M)
+
+
+def entries(pages: Path) -> list[Entry]:
+    """The navigation of the pages in a folder."""
+    named = {page for section in SECTIONS.values() for page in section.values()}
+    sections = {title: dict(section) for title, section in SECTIONS.items()}
+    others = {page.name for page in pages.glob("*.md")} - named
+    sections[REST] |= {_title(pages / page): page for page in sorted(others)}
+    navigation: list[Entry] = []
+    for title, section in sections.items():
+        below: list[Entry] = [{name: page} for name, page in section.items()]
+        if title == "Examine":
+            below.append({RULES: _rules(pages / "rules")})
+        navigation.append({title: below})
+    return navigation
+
+
+def _rules(folder: Path) -> list[Entry]:
+    """The list of the rules, then the rules by family, as the list has them."""
+    families: dict[str, list[Entry]] = {}
+    for found in _FAMILY.finditer((folder / "README.md").read_text(encoding="utf-8")):
+        family, code, page, name = found.groups()
+        if family:
+            families[family] = rules = []
+        else:
+            rules.append({f"{code} {name}": f"rules/{page}"})
+    by_family: list[Entry] = [{family: rules} for family, rules in families.items()]
+    return [{"All rules": "rules/README.md"}, *by_family]
+
+
+def _title(page: Path) -> str:
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").replace("`", "")
