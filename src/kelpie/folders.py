@@ -36,17 +36,25 @@ def trusted_cache(*below: str) -> Path:
 def trusted(path: Path) -> Path:
     """The same path. Raises Untrusted unless only this user, or root, can have written it; OSError."""
     state = path.stat()
+    why = why_untrusted(state)
+    if why is None:
+        return path
     if state.st_uid not in (os.geteuid(), _ROOT):
-        why = f"belongs to another user (uid {state.st_uid})"
         cure = "Set KELPIE_CACHE to a folder of yours"
-    elif state.st_mode & _OTHERS_MAY_WRITE:
-        why = f"can be written by others (mode {stat.S_IMODE(state.st_mode):04o})"
+    else:
         cure = (
             f"If you trust them: chmod -R go-w {cache()}. If not, delete it, or set KELPIE_CACHE to another"
         )
-    else:
-        return path
     raise Untrusted(errno.EPERM, f"{path} {why}, and what is in the cache is run. {cure}", str(path))
+
+
+def why_untrusted(state: os.stat_result) -> str | None:
+    """Who else can have written a file or folder, in words; None: only this user, or root."""
+    if state.st_uid not in (os.geteuid(), _ROOT):
+        return f"belongs to another user (uid {state.st_uid})"
+    if state.st_mode & _OTHERS_MAY_WRITE:
+        return f"can be written by others (mode {stat.S_IMODE(state.st_mode):04o})"
+    return None
 
 
 def state() -> Path:

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -52,10 +53,70 @@ def _get(address: str) -> bytes:
     raise AssertionError(f"no answer from {address}")
 
 
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """A file of passwords; nobody knows the one that is in it."""
+    path = tmp_path / "people"
+    path.write_text("anna:$2y$04$" + "." * 53 + "\n")
+    path.chmod(0o600)
+    return path
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *options: str, status: int = 64) -> str:
+    """What it says instead of serving, on one line."""
+    assert main(["serve", "-b", "127.0.0.1:1", *options]) == status
+    return " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize("listen", ["0.0.0.0:8088", "[::]:8088", "192.0.2.1:80", "kafka-1:80"])
-def test_it_refuses_to_be_reached_from_elsewhere(listen: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "-b", "127.0.0.1:1", "--listen", listen]) == 64
-    assert "only a loopback address" in capsys.readouterr().err
+def test_it_refuses_to_be_reached_from_elsewhere_without_a_login(
+    listen: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refusal(capsys, "--listen", listen)
+    for cure in ("--passwords FILE", "htpasswd -B", "--login-header", "--trusted-proxy", "ssh -L"):
+        assert cure in said
+
+
+def test_passwords_do_not_cross_a_network_in_plain_text(
+    people: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refusal(capsys, "--listen", "0.0.0.0:8088", "--passwords", str(people))
+    assert "in plain text. Give --certificate" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--login-header", "X-Forwarded-User"], "anybody can send this header"),
+        (["--login-header", "x y", "--trusted-proxy", "127.0.0.1"], "is no name of a header"),
+        (["--login-header", "X-User", "--trusted-proxy", "proxy"], "--trusted-proxy: 'proxy' does not"),
+        (["--login-header", "X-User", "--trusted-proxy", "10.0.0.1/8"], "has host bits set"),
+        (["--trusted-proxy", "127.0.0.1"], "is for a login"),
+        (["--passwords", "/nowhere"], "/nowhere cannot be read"),
+        (["--certificate", "/nowhere"], "belong together"),
+        (["--certificate", "/nowhere", "--key", "/nowhere"], "No such file"),
+        (["--host-name", "a:80"], "is no name of a host"),
+    ],
+)
+def test_a_login_that_cannot_be_is_explained(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refusal(capsys, *options)
+
+
+def test_it_does_not_start_without_its_audit_log(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refusal(capsys, "--passwords", str(people), "--audit", str(tmp_path), status=74)
+    assert "cannot be written" in said
+    assert "--audit" in said
+
+
+def test_it_does_not_start_with_passwords_that_others_may_write(
+    people: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people.chmod(0o666)
+    assert "can be written by others" in refusal(capsys, "--passwords", str(people))
 
 
 @pytest.mark.parametrize("listen", ["8088", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:99999", ":80"])

@@ -1,25 +1,19 @@
 """Every page in a real browser: within its policy, for everybody, on a phone, and without scripts."""
 
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser
 
 from kelpie.evidence import read_evidence
 from kelpie.examination import Examination
 from kelpie.observations import Committed, Listing, Observations
-from kelpie.real.ports import free
 from kelpie.web.application import application
 from kelpie.web.watch import Watch
-from tests.browsers import a_browser
 from tests.doctor.building import NOW, a_broker, an_offsets_topic
 from tests.evidence import unpacked
+from tests.web.browsing import assert_usable, served, window
 from tests.web.watching import looked
 
 HOSTILE = ["<script>document.title='owned'</script>", "a" * 240, "订单-" * 30, "\u202eevil"]
@@ -39,12 +33,6 @@ ADDRESSES = [
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with a_browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     """Pages of a recorded outage, of names that mean harm, and of a cluster of which nothing is known."""
     evidence = {
@@ -61,62 +49,34 @@ def site() -> Iterator[str]:
     for watch in watches:
         watch.__enter__()
         looked(watch)
-    with _served(watches) as address:
+    with served(application(watches, ["127.0.0.1"])) as address:
         yield address
     for watch in watches:
         watch.__exit__()
 
 
-@contextmanager
-def _served(watches: list[Watch]) -> Iterator[str]:
-    port = free(1)[0]
-    config = uvicorn.Config(application(watches, ["127.0.0.1"]), "127.0.0.1", port, log_level="error")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    deadline = time.monotonic() + 60
-    while not server.started:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(60)
-
-
-@contextmanager
-def _window(browser: Browser, **settings: Any) -> Iterator[Page]:
-    context: BrowserContext = browser.new_context(**settings)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    yield page
-    context.close()
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_everybody_can_use_every_page(browser: Browser, site: str, width: int, scheme: str) -> None:
     """axe finds nothing, the policy is not violated, and nothing is wider than the window."""
-    with _window(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
+    with window(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
         complaints: list[str] = []
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         for address in ADDRESSES:
             page.goto(site + address)
-            violations = Axe().run(page).response["violations"]
-            assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == [], address
-            wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            assert page.evaluate(wider) <= 0, address
+            assert_usable(page)
             assert page.title() != "owned"
         assert complaints == []
 
 
 def test_axe_would_find_something(browser: Browser) -> None:
-    with _window(browser) as page:
+    with window(browser) as page:
         page.set_content("<html><body><img src='x'><button></button></body></html>")
         assert Axe().run(page).response["violations"]
 
 
 def test_without_javascript_groups_are_found_and_opened(browser: Browser, site: str) -> None:
-    with _window(browser, java_script_enabled=False) as page:
+    with window(browser, java_script_enabled=False) as page:
         page.goto(f"{site}/clusters/outage/overview")
         assert page.get_by_role("status").inner_text().startswith("CRITICAL: 8 of 14 groups")
         page.get_by_role("link", name="Groups", exact=True).click()
@@ -128,7 +88,7 @@ def test_without_javascript_groups_are_found_and_opened(browser: Browser, site: 
 
 
 def test_a_keyboard_reaches_the_content_first(browser: Browser, site: str) -> None:
-    with _window(browser) as page:
+    with window(browser) as page:
         page.goto(f"{site}/clusters/outage/overview")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "To the content"

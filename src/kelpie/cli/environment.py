@@ -8,7 +8,8 @@ VARIABLES = {
     BOOTSTRAP: "brokers to begin with, where neither -b nor --profile names any",
     COMMAND_CONFIG: "file of client properties, where neither --command-config nor --profile names one",
     CONFIG: "folder of profiles.toml; $XDG_CONFIG_HOME/kelpie or ~/.config/kelpie if left out",
-    STATE: "folder of earlier surveys, acknowledgements, records for undo, and clusters of kelpie real; "
+    STATE: "folder of earlier surveys, acknowledgements, records for undo, the audit log, and clusters of "
+    "kelpie real; "
     "$XDG_STATE_HOME/kelpie or ~/.local/state/kelpie if left out",
     CACHE: "folder of jars that were fetched; $XDG_CACHE_HOME/kelpie or ~/.cache/kelpie if left out",
     REPOSITORY: "address of a mirror, in Maven's layout, from which jars are fetched",

@@ -24,28 +24,41 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kelpie.model.prometheus_text import CONTENT_TYPE
 from kelpie.web import burrow_api, language, pages, words
+from kelpie.web.access.access import Access
+from kelpie.web.access.forms import TOKEN
+from kelpie.web.access.operators import operator_of
 from kelpie.web.language import N_, Speaking
 from kelpie.web.metrics import BURROW, OWN, exposition
 from kelpie.web.pages import Page
+from kelpie.web.site import Link, Section
 from kelpie.web.watch import Watch
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cache-control": "no-store",
 }
 _LEAST_TO_COMPRESS = 1_000
 
 
 def application(
-    watches: Sequence[Watch], hosts: Sequence[str], exporters: Sequence[str] = (OWN,)
+    watches: Sequence[Watch],
+    hosts: Sequence[str],
+    exporters: Sequence[str] = (OWN,),
+    *,
+    access: Access | None = None,
+    sections: Sequence[Section] = (),
 ) -> Starlette:
-    """`hosts`: the names under which browsers may ask. A page elsewhere could use another to read along."""
+    """`hosts`: the names under which browsers may ask. A page elsewhere could use another to read along.
+
+    `access`: who may ask; needed for sections with forms. `sections`: what else there is.
+    """
+    assert access is not None or not sections, "forms need their guards"
     by_name = {watch.name: watch for watch in watches}
     languages = language.catalogues()
-    site = _Site(by_name, _templates(), exporters, languages)
+    site = _Site(by_name, _templates(), exporters, languages, sections)
     static = StaticFiles(directory=str(files("kelpie.web") / "static"))
     return Starlette(
         routes=[
@@ -55,6 +68,8 @@ def application(
             *(route for path, page in pages.OF_CLUSTER.items() for route in site.routes(path, site.of(page))),
             Route("/metrics", site.metrics),
             *(burrow_api.routes(by_name) if BURROW in exporters else ()),
+            *(access.routes(site) if access is not None else ()),
+            *(route for section in sections for route in section.routes(site)),
             Mount("/static", static),
         ],
         middleware=[
@@ -62,6 +77,7 @@ def application(
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
             Middleware(GZipMiddleware, minimum_size=_LEAST_TO_COMPRESS),
             Middleware(Speaking, known=languages),
+            *(access.middleware(site, hosts) if access is not None else ()),
         ],
         exception_handlers={HTTPException: site.refusal},
     )
@@ -90,8 +106,10 @@ class _Site:
         templates: Environment,
         exporters: Sequence[str],
         languages: Iterable[str],
+        sections: Sequence[Section],
     ) -> None:
         self._languages = {tag: language.own_name(tag) for tag in languages}
+        self._sections = sections
         self._watches = watches
         self._templates = templates
         self._exporters = exporters
@@ -114,6 +132,25 @@ class _Site:
             return f"{address}?{query}" if query else address
 
         return [Route(path, html), Route(twin, as_json)]
+
+    def page(self, path: str, answer: Callable[[Request], Page | Response]) -> Route:
+        return Route(path, self._answering(answer))
+
+    def posted(self, path: str, answer: Callable[[Request], Page | Response]) -> Route:
+        return Route(path, self._answering(answer), methods=["POST"])
+
+    def answer(self, request: Request, page: Page) -> Response:
+        return HTMLResponse(self._render(request, page, ""), page.status)
+
+    def refuse(self, scope: Scope, status: int, text: str) -> Response:
+        return self.refusal(Request(scope), HTTPException(status, text))
+
+    def _answering(self, answer: Callable[[Request], Page | Response]) -> Callable[[Request], Response]:
+        def endpoint(request: Request) -> Response:
+            made = answer(request)
+            return self.answer(request, made) if isinstance(made, Page) else made
+
+        return endpoint
 
     def of(self, page: Callable[[Watch, Request], Page]) -> Callable[[Request], Page]:
         """The page of a cluster, or why there is none yet."""
@@ -144,9 +181,10 @@ class _Site:
         page = Page("refusal.html", {"error": error.detail}, {"title": title}, error.status_code)
         if request.url.path.endswith(".json"):
             return Response(json.dumps(page.data), page.status, media_type="application/json")
-        return HTMLResponse(self._render(request, page, ""), page.status)
+        return self.answer(request, page)
 
     def _render(self, request: Request, page: Page, twin: str) -> str:
+        cluster = request.path_params.get("cluster")
         shared: dict[str, Any] = {
             "path": request.url.path,
             "twin": twin,
@@ -154,9 +192,16 @@ class _Site:
             "languages": self._languages,
             "changed_query": partial(_changed_query, request),
             "clusters": list(self._watches),
-            "cluster": request.path_params.get("cluster"),
+            "cluster": cluster,
+            "operator": operator_of(request),
+            "csrftoken": request.scope.get(TOKEN, str),
+            "links": [link for section in self._sections for link in section.links(cluster)],
+            "links_of_group": self._links_of_group,
         }
         return self._templates.get_template(page.template).render(shared | dict(page.values))
+
+    def _links_of_group(self, cluster: str, group: str) -> list[Link]:
+        return [link for section in self._sections for link in section.links_of_group(cluster, group)]
 
 
 def _changed_query(request: Request, **changes: str) -> str:

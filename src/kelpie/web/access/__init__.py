@@ -1,0 +1,1 @@
+"""Who may use the pages: passwords, a proxy's header, sessions, and guards for forms."""
