@@ -2,7 +2,7 @@
 
 The numbers are those of Kafka's issue tracker (issues.apache.org/jira/browse/KAFKA-…). A fault is in all
 releases from `since` on, and no longer in `fixed`; `also_fixed` are releases of older lines that have the
-correction.
+correction. The releases were looked up in the code of the published jars; `inferred` names what was not.
 
 A survey knows a release only by the versions of requests that it speaks, and often only a range ("2.4" is 2.4
 to 2.7); logs of brokers have it exactly. So a fault may be there (`may_have`), or is there (`has`).
@@ -55,6 +55,8 @@ class KnownFault:
     also_fixed: tuple[str, ...] = ()
     condition: Callable[[Case], bool] = lambda _: True
     """What must be there besides."""
+    inferred: str = ""
+    """What of this row follows from the tracker, or from when code was merged, and was not seen in jars."""
 
 
 def _has_static_members(case: Case) -> bool:
@@ -75,12 +77,13 @@ def _had_members(case: Case) -> bool:
 FAULTS = (
     KnownFault(
         "KAFKA-4362",
-        (0, 10, 1),
+        (0, 10),
         (0, 10, 2),
         LISTED_TWICE,
         "after partitions of __consumer_offsets were moved, the old coordinator goes on as if it were one; a "
         "restart of that broker ends it",
         ("0.10.1.1",),
+        inferred="that 0.10.0 has it: its code is the same, and the tracker names 0.10.1.0 only",
     ),
     KnownFault(
         "KAFKA-8653",
@@ -97,6 +100,7 @@ FAULTS = (
         "KLP202",
         "a new member that joins with an old version of JoinGroup and times out can leave the rebalance "
         "stuck; a restart of the coordinator ends it",
+        inferred="that 2.2 is the first",
     ),
     KnownFault(
         "KAFKA-14422",
@@ -115,7 +119,7 @@ FAULTS = (
         "KLP302",
         "offsets that are older than the retention are deleted during a rebalance, although members read "
         "them",
-        ("3.1.1",),
+        ("2.8.2", "3.0.1", "3.1.1"),
         _had_members,
     ),
     KnownFault(
@@ -129,11 +133,12 @@ FAULTS = (
     ),
     KnownFault(
         "KAFKA-20115",
-        (4, 0),
+        (4, 0, 1),
         (4, 2),
         LISTED_TWICE,
         "a broker that loses a partition of __consumer_offsets while a write is pending does not stop to "
         "coordinate its groups; a restart of that broker ends it",
+        ("4.0.2", "4.1.2"),
     ),
 )
 

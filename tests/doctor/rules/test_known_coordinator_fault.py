@@ -108,3 +108,32 @@ def test_versions_are_read_as_brokers_write_them() -> None:
     assert not may_have(fault, ((4, 1, 2), (4, 1, 2)))
     assert not may_have(fault, ((4, 0, 2), (4, 0, 2)))
     assert may_have(fault, ((4, 0), (4, 9999)))
+
+
+@pytest.mark.parametrize(
+    ("issue", "have", "have_not"),
+    [
+        ("KAFKA-4362", ["0.10.0.1", "0.10.1.0"], ["0.9.0.1", "0.10.1.1", "0.10.2.0"]),
+        ("KAFKA-8653", ["2.3.0"], ["2.2.2", "2.3.1"]),
+        ("KAFKA-9752", ["2.2.2", "2.3.1", "2.4.1"], ["2.1.0", "2.5.0"]),
+        ("KAFKA-14422", ["2.3.0", "3.2.3", "3.3.1"], ["2.2.2", "3.3.2", "3.4.0"]),
+        ("KAFKA-13636", ["2.4.0", "2.8.1", "3.0.0", "3.1.0"], ["2.3.1", "2.8.2", "3.0.1", "3.1.2", "3.2.0"]),
+        ("KAFKA-19862", ["4.0.1", "4.1.1"], ["4.0.2", "4.1.2", "4.2.0"]),
+        ("KAFKA-20115", ["4.0.1", "4.1.1"], ["4.0.0", "4.0.2", "4.1.2", "4.2.0", "4.3.1"]),
+    ],
+)
+def test_releases_have_the_faults_that_their_jars_have(
+    issue: str, have: list[str], have_not: list[str]
+) -> None:
+    """As read in the code of the jars that were published."""
+    fault = _BY_ISSUE[issue]
+    for release in (*have, *have_not):
+        versions = range_of(release)
+        assert versions is not None
+        assert has(fault, versions) == may_have(fault, versions) == (release in have), release
+
+
+def test_what_is_inferred_is_told_on_the_page() -> None:
+    page = " ".join(rules()["KLP110"].page.split())
+    for fault in FAULTS:
+        assert not fault.inferred or fault.issue in page.partition("inferred")[2]

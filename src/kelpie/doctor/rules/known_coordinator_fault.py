@@ -10,7 +10,10 @@ that have it and what is seen of it: KAFKA-8653 (KLP201), KAFKA-9752 and KAFKA-1
 (KLP202), KAFKA-13636 (KLP302), KAFKA-19862 (KLP102), KAFKA-4362 and KAFKA-20115 (two
 brokers list the group at the same time). Both must fit: the release of the broker that
 coordinates the group, and a finding of this group that is a warning or worse. It is a
-notice, and never says that the fault is the cause: other causes look the same.
+notice, and never says that the fault is the cause: other causes look the same. Which
+releases have a fault was looked up in the code of the published jars. Two things are
+inferred: that 2.2 is the first with KAFKA-9752, and that 0.10.0 has KAFKA-4362 (its
+code is the same; the tracker names 0.10.1.0 only).
 
 What it needs: the release. A look knows it from the versions of requests that the
 broker speaks, mostly as a range (2.4 to 2.7), and then says "may have"; the log of the
