@@ -80,7 +80,7 @@ def test_no_answer_lets_a_browser_run_what_a_name_says(outage: TestClient, path:
 @pytest.mark.parametrize("path", PAGES)
 def test_no_page_needs_a_script_or_a_style_in_itself(outage: TestClient, path: str) -> None:
     text = outage.get(path or "/").text
-    assert not re.search(r"<script(?! src=\"/static/kelpie.js\" defer>)", text)
+    assert not re.search(r"<script(?! src=\"/static/(?:kelpie|chart)\.js\" defer>)", text)
     assert not re.search(r"<style|\sstyle=|\son\w+=", text)
 
 

@@ -4,7 +4,6 @@ import argparse
 import getpass
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from kelpie.acknowledgements import SEVERITIES, Acknowledgements, UnreadableAcknowledgements, parsed, written
@@ -18,7 +17,7 @@ from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.doctor.finding import Severity, names_group
 from kelpie.model.quoting import harmless
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, time_from
 from kelpie.model.words import moment
 from kelpie.observations.acknowledgement import Acknowledgement
 from kelpie.store import Store
@@ -148,13 +147,12 @@ def _cluster(arguments: argparse.Namespace, store: Store) -> str:
 
 def _until(text: str, now: Instant) -> Instant:
     try:
-        at = datetime.fromisoformat(text)
+        until = time_from(text)
     except ValueError:
         try:
             return now + round(duration(text) * 1000)
         except argparse.ArgumentTypeError:
             raise CommandError(f"{text!r} is no time: write 2026-12-01, 2026-12-01T08:00 or 3d.") from None
-    until = round((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
     if until <= now:
         raise CommandError(f"{moment(until)} is over.")
     return until

@@ -26,6 +26,12 @@ def utc(at: Instant) -> datetime:
         return _LAST if at > 0 else _FIRST
 
 
+def time_from(text: str) -> Instant:
+    """Of "2026-11-16", or of "2026-11-16T02:18:03[.000][Z or +01:00]"; UTC if left out. Raises ValueError."""
+    at = datetime.fromisoformat(text)
+    return round((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
 def iso_time(at: Instant) -> str:
     """For programs: "2026-11-16T21:23:04.017Z"."""
     return utc(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

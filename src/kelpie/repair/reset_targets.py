@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from kelpie.client.admin.log_ends import OffsetAt
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
-from kelpie.model.time import Instant
+from kelpie.model.time import Instant, time_from
 from kelpie.repair.claims import Claim
 from kelpie.repair.log_ends import Ends
 from kelpie.repair.plan import CannotRepair, SkippedPartition
@@ -153,10 +153,8 @@ def scope(
 def parse_time(text: str) -> Instant:
     """Reads 2026-11-16T02:18:03[.000][Z or +01:00]; UTC unless it says otherwise. Raises CannotRepair."""
     try:
-        moment = datetime.fromisoformat(text)
+        return time_from(text)
     except ValueError:
         raise CannotRepair(
             f"{text!r} is no time. Write it as 2026-11-16T02:18:03 (UTC), or with a zone: …+01:00."
         ) from None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -198,15 +199,17 @@ class _Site:
             "links": [link for section in self._sections for link in section.links(cluster)],
             "links_of_group": self._links_of_group,
         }
+        words.show(page.values.get("at"))
         return self._templates.get_template(page.template).render(shared | dict(page.values))
 
     def _links_of_group(self, cluster: str, group: str) -> list[Link]:
         return [link for section in self._sections for link in section.links_of_group(cluster, group)]
 
 
-def _changed_query(request: Request, **changes: str) -> str:
-    """The address of the same page but for what is named."""
-    return f"?{request.url.include_query_params(**changes).query}"
+def _changed_query(request: Request, **changes: str | None) -> str:
+    """The address of the same page but for what is named; None: without it."""
+    others = [(name, text) for name, text in request.query_params.multi_items() if name not in changes]
+    return "?" + urlencode([*others, *((name, text) for name, text in changes.items() if text is not None)])
 
 
 class _Headers:

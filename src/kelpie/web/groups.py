@@ -23,6 +23,7 @@ TITLES = {
 }
 """Of the columns by which a list can be sorted."""
 _LONGEST_PATTERN = 300
+_LONGEST_TIME = 40
 _LAST = 10_000_000
 
 
@@ -33,6 +34,8 @@ class Choice:
     sort: str = "worst"
     only_with_lag: bool = False
     first: int = 0
+    at: str = ""
+    """The time of the look, as the address has it."""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "Choice":
@@ -44,6 +47,7 @@ class Choice:
             sort if sort in ORDERS else "worst",
             query.get("lag") == "some",
             min(int(first), _LAST) if first.isascii() and first.isdecimal() and len(first) < 9 else 0,
+            query.get("at", "")[:_LONGEST_TIME],
         )
 
     def order(self, row: GroupOverview) -> Any:
@@ -58,6 +62,7 @@ class Choice:
             "sort": "" if other.sort == "worst" else other.sort,
             "lag": "some" if other.only_with_lag else "",
             "first": str(other.first) if other.first else "",
+            "at": other.at,
         }
         return "?" + urlencode({name: word for name, word in words.items() if word})
 

@@ -2,8 +2,9 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kelpie.doctor.broker_loss import broker_losses
@@ -11,17 +12,22 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.overview import overview
+from kelpie.doctor.overview import GroupOverview, overview
 from kelpie.examination import Examined
 from kelpie.model.time import Instant
 
 T = TypeVar("T")
+_OF_GROUP, _OF_FINDING, _OF_ROW = 300, 3_000, 200
+"""Bytes, roughly."""
 
 
 class Snapshot:
     """Made by the thread that looked; pages only read it."""
 
-    def __init__(self, examined: Examined, at: Instant, took_ms: int) -> None:
+    def __init__(
+        self, examined: Examined, at: Instant, took_ms: int, groups: Sequence[GroupOverview] | None = None
+    ) -> None:
+        """`groups`: one row for each, if they are known otherwise than by cases."""
         self.diagnosis: Diagnosis = examined.diagnosis
         self.saw_anything = examined.saw_anything
         self.at = at
@@ -29,7 +35,8 @@ class Snapshot:
         self.took_ms = took_ms
         unheard_of = set(self.diagnosis.unheard_of)
         self._cases = {case.group: case for case in examined.cases if case.group not in unheard_of}
-        self.groups = tuple(overview(self.cases(), self.diagnosis.findings))
+        rows = overview(self.cases(), self.diagnosis.findings) if groups is None else groups
+        self.groups = tuple(rows)
         self.losses = broker_losses(self.diagnosis.cluster, self.cases())
         self.chapters = chapters(self.diagnosis)
         self.brief = brief(self.diagnosis)
@@ -40,6 +47,16 @@ class Snapshot:
         self._making = threading.Lock()
         self._kept: dict[str, Any] = {}
 
+    @property
+    def now(self) -> Instant:
+        """The time of the picture: the end of what is known."""
+        return self.diagnosis.cluster.now
+
+    @property
+    def has_cases(self) -> bool:
+        """Whether all that was observed of each group is there, and not only its row."""
+        return bool(self._cases) or not self.groups
+
     def case(self, group: str) -> Case | None:
         """A copy: what is derived of it goes with the page."""
         found = self._cases.get(group)
@@ -48,6 +65,14 @@ class Snapshot:
     def cases(self) -> Iterable[Case]:
         """Copies, one after the other."""
         return map(copy, self._cases.values())
+
+    def observed(self) -> Mapping[str, Case]:
+        """Themselves: for those who derive nothing of them."""
+        return self._cases
+
+    def row(self, group: str) -> GroupOverview | None:
+        by_name = self.kept("rows by name", lambda made: {row.group: row for row in made.groups})
+        return by_name.get(group)
 
     def findings_of(self, group: str) -> list[Finding]:
         """Worst first."""
@@ -60,3 +85,38 @@ class Snapshot:
                 self._kept[name] = make(self)
             made: T = self._kept[name]
             return made
+
+    @property
+    def bytes(self) -> int:
+        """Roughly, what it takes to keep it."""
+        return sum(self._sizes())
+
+    def _sizes(self) -> Iterator[int]:
+        yield _OF_GROUP * len(self.groups) + _OF_FINDING * len(self.diagnosis.findings)
+        yield _OF_ROW * sum(map(len, self.diagnosis.cluster.ends.values()))
+        yield _OF_ROW * sum(map(len, self.diagnosis.cluster.views.values()))
+        for case in self._cases.values():
+            rows = sum(map(len, case.commits.values())) + sum(map(len, case.committed_over_time.values()))
+            yield _OF_ROW * (rows + len(case.events) + len(case.generations) + len(case.states))
+
+    def light(self) -> "Snapshot":
+        """Without what was observed of single groups and of topics: what remains is small, and is shown."""
+        made = copy(self)
+        made._cases = {}
+        made._making, made._kept = threading.Lock(), {}
+        cluster = self.diagnosis.cluster
+        views = {name: cluster.views[name] for name in cluster.offsets_topic if name in cluster.views}
+        small = replace(
+            cluster,
+            views=views,
+            earlier_views={},
+            ends={},
+            events=(),
+            scrapes=(),
+            traffic=(),
+            mapping_listings=(),
+            mappings=(),
+            listed_groups=frozenset(),
+        )
+        made.diagnosis = replace(self.diagnosis, cluster=small)
+        return made

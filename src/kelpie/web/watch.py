@@ -9,7 +9,14 @@ from kelpie.client.loop_thread import LoopThread
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.examination import Examination, Examined
 from kelpie.model.time import Instant
+from kelpie.web.history import History
+from kelpie.web.incidents import IncidentLog
+from kelpie.web.measures import measured
+from kelpie.web.past_looks import PastLooks
 from kelpie.web.snapshot import Snapshot
+
+LONGEST_LOOK_S = 900.0
+"""A look that takes longer is given up, so that the next one can begin."""
 
 
 class Watch:
@@ -28,6 +35,9 @@ class Watch:
         self.latest: Snapshot | None = None
         self.failures = 0
         """Looks that ended with a defect of Kelpie's own, one after the other."""
+        self.past = PastLooks()
+        self.history = History()
+        self.incidents = IncidentLog()
         self._examination = examination
         self._finish = finish
         self._thread = LoopThread(f"kelpie-watch-{name}")
@@ -54,6 +64,10 @@ class Watch:
         """How old the last look is."""
         return None if self.latest is None else max(0, self.clock() - self.latest.at)
 
+    def look(self, at: Instant | None = None) -> Snapshot | None:
+        """The last one, or of those that are kept the one nearest to a time."""
+        return self.latest if at is None else self.past.nearest(at)
+
     def _begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._look_again_and_again())
 
@@ -61,7 +75,9 @@ class Watch:
         while True:
             began = self.clock()
             try:
-                self._take(await self._examination.examine(), began)
+                async with asyncio.timeout(LONGEST_LOOK_S):
+                    examined = await self._examination.examine()
+                self._take(examined, began)
                 self.failures = 0
             except Exception:
                 # A look that fails must not end all further looks; pages say that the last one is old.
@@ -74,4 +90,9 @@ class Watch:
     def _take(self, examined: Examined, began: Instant) -> None:
         took_ms = max(0, self.clock() - began)
         finished = examined._replace(diagnosis=self._finish(examined.diagnosis))
-        self.latest = Snapshot(finished, began, took_ms)
+        look = Snapshot(finished, began, took_ms)
+        if look.saw_anything and self.changes:
+            self.history.add(look.now, measured(look, self.latest))
+        self.incidents.add(look)
+        self.past.add(look)
+        self.latest = look

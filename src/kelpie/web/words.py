@@ -1,6 +1,7 @@
 """How templates write numbers, times, sentences and addresses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -12,6 +13,7 @@ from kelpie.model.words import duration, moment
 from kelpie.web.language import ENGLISH, N_, gettext, tag
 
 UNKNOWN = "–"
+_SHOWN_AT: ContextVar[str | None] = ContextVar("the time that a page shows")
 _UNITS = {unit: unit for unit in (N_("ms"), N_("s"), N_("min"), N_("h"), N_("d"))}
 _WORDS = {
     word: word
@@ -22,6 +24,9 @@ _WORDS = {
         *(N_("alive"), N_("dead")),
         # Translators: a step on a group's way to its next record.
         *(N_("passed"), N_("failed")),
+        # Translators: why a member left a group, or why a group rebalanced.
+        *(N_("left"), N_("expired"), N_("fenced"), N_("poll-interval"), N_("joined"), N_("subscription")),
+        *(N_("static"), N_("rejoined")),
         # Translators: the health of a partition.
         *(N_("no leader"), N_("leader dead"), N_("at risk"), N_("likely safe"), N_("safe")),
     )
@@ -30,6 +35,11 @@ _WORDS = {
 
 def number(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def rate(value: float | None) -> str:
+    """With the digits that a small number needs."""
+    return UNKNOWN if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def span(ms: float | None) -> str:
@@ -65,21 +75,39 @@ def sentence(text: str) -> Markup:
     return Markup('<span lang="en">{}</span>').format(harmless(text))
 
 
+def names(some: Sequence[str], most: int = 4) -> str:
+    """The first few, and how many more there are."""
+    if not some:
+        return UNKNOWN
+    more = len(some) - most
+    first = ", ".join(map(harmless, some[:most]))
+    return first if more <= 0 else gettext("%(names)s and %(count)s more") % {"names": first, "count": more}
+
+
 def word(text: str) -> str:
     """A word of a fixed set, such as how bad a finding is."""
     return gettext(text) if text in _WORDS else text
 
 
 def group_address(group: str, cluster: str) -> str:
-    return f"/clusters/{quote(cluster, safe='')}/group?{urlencode({'name': group})}"
+    return cluster_address(cluster, "group", name=group)
 
 
-def cluster_address(cluster: str, page: str = "overview") -> str:
-    return f"/clusters/{quote(cluster, safe='')}/{page}"
+def cluster_address(cluster: str, page: str = "overview", **query: str) -> str:
+    """Links of a page that shows the past lead to pages of the same time."""
+    at = _SHOWN_AT.get(None)
+    words = urlencode(query | ({"at": at} if at is not None else {}))
+    return f"/clusters/{quote(cluster, safe='')}/{page}" + (f"?{words}" if words else "")
+
+
+def show(at: str | None) -> None:
+    """Says of which time the page is that is written now; None: of the last look."""
+    _SHOWN_AT.set(at)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "number": number,
+    "rate": rate,
     "span": span,
     "moment": time_of,
     "time_element": time_element,
@@ -87,6 +115,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "harmless": harmless,
     "sentence": sentence,
     "word": word,
+    "names": names,
     "group_address": group_address,
     "cluster_address": cluster_address,
 }

@@ -8,8 +8,8 @@ from kelpie.web.pages.page import Page, age_of, look_of, losses_as_data
 from kelpie.web.watch import Watch
 
 
-def brokers(watch: Watch, _: Request) -> Page:
-    look = look_of(watch)
+def brokers(watch: Watch, request: Request) -> Page:
+    look = look_of(watch, request)
     cluster = look.diagnosis.cluster
     losses = {loss.node_id: loss for loss in look.losses}
     led: dict[int, int] = {}

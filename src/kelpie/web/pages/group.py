@@ -1,36 +1,47 @@
-"""One group: its way to the next record, findings, partitions, members."""
+"""One group: its way to the next record, history, findings, partitions, members, traffic."""
+
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from kelpie.doctor.group_history import GroupHistory, group_history
 from kelpie.doctor.journey import journey
-from kelpie.doctor.overview import GroupOverview, idle_members, partitions_of
+from kelpie.doctor.overview import idle_members, partitions_of
 from kelpie.doctor.rendering.json import finding_as_data, time_of
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
+from kelpie.web import charts
 from kelpie.web.language import N_
 from kelpie.web.pages.page import Page, age_of, look_of
 from kelpie.web.snapshot import Snapshot
+from kelpie.web.times import Period
 from kelpie.web.watch import Watch
+
+_MOST_DEPARTURES = 50
+_MOST_REBALANCES = 50
 
 
 def group(watch: Watch, request: Request) -> Page:
-    look = look_of(watch)
+    look = look_of(watch, request)
     name = request.query_params.get("name", "")
-    case, row = look.case(name), _row(look, name)
-    if case is None or row is None:
+    row = look.row(name)
+    if row is None:
         raise HTTPException(404, N_("No group of this name was seen in the last look."))
+    case = look.case(name)
     findings = look.findings_of(name)
-    partitions = partitions_of(case)
-    steps = journey(case, findings)
+    partitions = partitions_of(case) if case is not None else []
+    steps = journey(case, findings) if case is not None else []
+    history, past = _history(watch, look, name, request)
     values = {
         "title": name,
         "row": row,
-        "case": case,
+        "has_case": case is not None,
         "steps": steps,
         "findings": findings,
         "partitions": partitions,
-        "members": case.members,
-        "idle": idle_members(case),
+        "members": case.members if case is not None else None,
+        "idle": {member.member_id for member in idle_members(case)} if case is not None else set(),
+        **past,
         **age_of(watch, look),
     }
     data = {
@@ -39,10 +50,29 @@ def group(watch: Watch, request: Request) -> Page:
         "journey": [{"step": step.name, "passage": step.passage, "text": step.text} for step in steps],
         "partitions": [partition_as_data(each) for each in partitions],
         "findings": [finding_as_data(each, look.diagnosis.waiting) for each in findings],
+        "history": history,
     }
     return Page("group.html", data, values)
 
 
-def _row(look: Snapshot, name: str) -> GroupOverview | None:
-    by_name = look.kept("by name", lambda made: {row.group: row for row in made.groups})
-    return by_name.get(name)
+def _history(
+    watch: Watch, look: Snapshot, name: str, request: Request
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """For the twin, and for the template."""
+    case = look.case(name)
+    known = charts.joined(group_history(case) if case is not None else GroupHistory(), watch.history.of(name))
+    whole = charts.whole_of(known, look.now)
+    if whole is None:
+        return None, {"period": None}
+    period = Period.of(request.query_params, whole)
+    within = [each for each in known.rebalances if period.frame.has(each.at)]
+    gone = [each for each in known.departures if period.frame.has(each.at)]
+    return charts.as_data(known, period.frame), {
+        "period": period,
+        "charts": charts.charts(known, period.frame),
+        "numbers": charts.in_numbers(known, period.frame),
+        "rebalances": within[: -_MOST_REBALANCES - 1 : -1],
+        "rebalance_count": len(within),
+        "departures": gone[: -_MOST_DEPARTURES - 1 : -1],
+        "departure_count": len(gone),
+    }

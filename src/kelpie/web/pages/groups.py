@@ -11,7 +11,7 @@ from kelpie.web.watch import Watch
 
 
 def groups(watch: Watch, request: Request) -> Page:
-    look = look_of(watch)
+    look = look_of(watch, request)
     choice = Choice.of(request.query_params)
     rows = chosen(look.groups, choice)
     part = rows[choice.first : choice.first + SHOWN]

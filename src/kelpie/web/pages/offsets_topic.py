@@ -11,8 +11,8 @@ from kelpie.web.pages.page import Page, age_of, look_of
 from kelpie.web.watch import Watch
 
 
-def offsets_topic(watch: Watch, _: Request) -> Page:
-    look = look_of(watch)
+def offsets_topic(watch: Watch, request: Request) -> Page:
+    look = look_of(watch, request)
     cluster = look.diagnosis.cluster
     living: dict[int, list[GroupOverview]] = {}
     for row in look.groups:

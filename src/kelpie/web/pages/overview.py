@@ -11,7 +11,7 @@ from kelpie.web.watch import Watch
 
 
 def overview(watch: Watch, request: Request) -> Page:
-    look = look_of(watch)
+    look = look_of(watch, request)
     diagnosis = look.diagnosis
     counts = dict.fromkeys(Severity, 0)
     for row in look.groups:

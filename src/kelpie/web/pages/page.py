@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.requests import Request
+
 from kelpie.doctor.report import is_judged
+from kelpie.model.time import iso_time
 from kelpie.web.snapshot import Snapshot
+from kelpie.web.times import AT, asked
 from kelpie.web.watch import Watch
 
 
@@ -19,9 +23,11 @@ class Page:
     status: int = 200
 
 
-def look_of(watch: Watch) -> Snapshot:
-    assert watch.latest is not None, "the application shows another page before the first look"
-    return watch.latest
+def look_of(watch: Watch, request: Request) -> Snapshot:
+    """The last one, or the one nearest to the time that the address names."""
+    look = watch.look(asked(request.query_params, AT))
+    assert look is not None, "the application shows another page before the first look"
+    return look
 
 
 def severity_of(look: Snapshot | None) -> str:
@@ -35,13 +41,15 @@ def severity_of(look: Snapshot | None) -> str:
 
 def age_of(watch: Watch, look: Snapshot) -> dict[str, Any]:
     age_ms = max(0, watch.clock() - look.at)
+    is_past = look is not watch.latest
     late_ms = 3 * 1000 * watch.every_s + look.took_ms
     return {
         "looked_at": look.at,
         "age_ms": age_ms,
         "took_ms": look.took_ms,
-        "every_s": watch.every_s if watch.changes else None,
-        "is_late": watch.changes and age_ms > late_ms,
+        "every_s": watch.every_s if watch.changes and not is_past else None,
+        "is_late": watch.changes and not is_past and age_ms > late_ms,
+        "at": iso_time(look.at) if is_past else None,
     }
 
 

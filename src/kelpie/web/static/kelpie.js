@@ -17,6 +17,7 @@ async function renew() {
     if (open.length === after_details.length) after_details.forEach((details, at) => { details.open = open[at]; });
     if (part === "main" && before.contains(document.activeElement)) continue; // Somebody reads there by keyboard.
     before.replaceWith(after);
+    after.dispatchEvent(new Event("kelpie:renewed", { bubbles: true }));
   }
 }
 
