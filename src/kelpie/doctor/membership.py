@@ -18,6 +18,10 @@ from kelpie.observations.groups import CONSUMER, SHARE, STREAMS
 HOUR_MS = 3_600_000
 SESSION_MS = 45_000
 """session.timeout.ms of the Java client, unless set otherwise."""
+NEW_PARTITIONS_MS = 6 * 60_000
+"""By then members read partitions that were added: metadata.max.age.ms is 5 min by default; the rebalance
+follows.
+"""
 MOST_EVIDENCE = 6
 CLIENT_LOGS = "the logs of its consumers"
 BROKER_LOGS = "the log of its coordinator"

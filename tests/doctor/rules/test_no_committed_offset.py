@@ -74,6 +74,23 @@ def test_the_first_records_of_a_partition_take_a_moment_to_be_committed(is_there
         assert found(judge(_grown(new, cluster=cluster))).severity is severity
 
 
+def test_consumers_see_a_new_partition_within_minutes() -> None:
+    """Near miss, as seen with a sink connector: Java's consumers ask for new partitions every 5 min. One that
+    nobody took in that time is a warning.
+    """
+    one = a_state("Stable", a_member("app-1", 0))
+    for ago_ms, severity in ((MINUTE, Severity.NOTICE), (10 * MINUTE, Severity.WARNING)):
+        ends = [an_end(1000), an_end(40, -1, partition=1, at=NOW - ago_ms), an_end(50, partition=1)]
+        assert found(judge(_grown(None, cluster=a_cluster(ends=ends), states=[one]))).severity is severity
+
+
+def test_a_member_that_just_got_a_new_partition_has_time_to_commit() -> None:
+    """Near miss: it was added minutes ago, and the rebalance that deals it out has just ended."""
+    for ago_ms, severity in ((10 * SECOND, Severity.NOTICE), (20 * SECOND, Severity.WARNING)):
+        before = a_state("Stable", a_member("app-1", 0), at=NOW - ago_ms)
+        assert found(judge(_grown(an_end(50, partition=1), states=[before, BOTH]))).severity is severity
+
+
 def test_a_topic_that_was_created_again_begins_anew() -> None:
     """Near miss, as seen on 4.3.1: its offsets were removed with the old topic. KLP314 says what matters."""
     old, new = (TopicView("orders", topic_id=name, at=NOW - ago) for name, ago in (("a", MINUTE), ("b", 0)))

@@ -138,6 +138,30 @@ def test_a_cooperative_restart_has_twice_as_many_generations() -> None:
     assert judge(a_case(generations=rows)) is ABSENT
 
 
+def _renamed(rows: Sequence[Generation], prefix: str) -> list[Generation]:
+    return [
+        replace(
+            row,
+            members=tuple(
+                replace(it, member_id=prefix + it.member_id, client_id=prefix + it.client_id)
+                for it in row.members
+            ),
+        )
+        for row in rows
+    ]
+
+
+def test_restarts_of_connect_workers_are_none() -> None:
+    """As seen with two workers of 4.3.1: a task leaves the worker that goes, comes up on the other one, and
+    moves again when the first is back. One that does not stop is a storm all the same.
+    """
+    moved = _restarts(2, [0, 0, 1, 1], 20 * SECOND)
+    assert judge(a_case(generations=_renamed(moved, "connector-consumer-sink-"))) is ABSENT
+    assert found(judge(a_case(generations=moved))).severity is Severity.WARNING
+    endless = _renamed(_restarts(2, [0, 1] * 3, 20 * SECOND), "connector-consumer-sink-")
+    assert found(judge(a_case(generations=endless))).severity is Severity.WARNING
+
+
 def test_a_few_starts_of_a_lonely_member_are_none() -> None:
     """A group that was removed begins again at 0: its generations do not grow."""
     rows = [

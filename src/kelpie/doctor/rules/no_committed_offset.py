@@ -15,8 +15,10 @@ is a warning when the group commits in other partitions of the topic, and for
 longer than a few commits: then this one was added, or is not read. It is a
 notice while a group is new, where the records are older than the group, where the
 group has no members, and while the records are new: if a survey saw the partition
-empty, or not yet there, or the topic was created again, the group has as long to
-commit as in KLP309.
+empty, or not yet there, or no member had it, or the topic was created again, the
+group has as long to commit as in KLP309. A partition that no member has is a notice
+until its records are older than 6 min: consumers see new partitions within 5 min
+(metadata.max.age.ms). If that does not end, KLP211 says so.
 
 What it needs: Describe on the group (for its members and its offsets) and Describe on
 the topics (for the ends of each log). Or the logs of the group's consumers, from which
@@ -39,13 +41,13 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, quotes, undetermined
-from kelpie.doctor.membership import describing
+from kelpie.doctor.membership import NEW_PARTITIONS_MS, describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import Event, EventKind, LogEnds
+from kelpie.observations import Event, EventKind, GroupState, LogEnds
 from kelpie.observations.earlier import EARLIER_SURVEY
 
 
@@ -98,9 +100,25 @@ def _severity(case: Case, name: TopicPartition, end: LogEnds) -> Severity:
         is_new = case.cluster.now - began < case.commit_rhythm.patience_ms
         if is_new or _is_older(case, end, began):
             return Severity.NOTICE
-    empty_at = _last_empty(case, name)
-    is_young = empty_at is not None and case.cluster.now - empty_at < case.patience_ms(name)
+    if case.described is not None and _is_free(case.described, name):
+        return Severity.WARNING if _held_records(case, name) else Severity.NOTICE
+    free = (state.at for state in case.states if state.at is not None and _is_free(state, name))
+    began = max((_last_empty(case, name) or 0, *free))
+    is_young = case.cluster.now - began < case.patience_ms(name)
     return Severity.NOTICE if is_young else Severity.WARNING
+
+
+def _is_free(state: GroupState, name: TopicPartition) -> bool:
+    """Whether no member of the group had the partition."""
+    held = [member.assigned for member in state.members]
+    return bool(held) and all(assigned is not None and name not in assigned for assigned in held)
+
+
+def _held_records(case: Case, name: TopicPartition) -> bool:
+    """Whether records were there when consumers must have seen the partition."""
+    then = case.cluster.now - NEW_PARTITIONS_MS
+    rows = case.cluster.ends_over_time(name)
+    return any(row.latest > max(row.earliest, 0) for row in rows if row.at is not None and row.at <= then)
 
 
 def _last_empty(case: Case, name: TopicPartition) -> Instant | None:

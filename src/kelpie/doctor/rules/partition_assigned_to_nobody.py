@@ -35,7 +35,7 @@ from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
-from kelpie.doctor.membership import describing
+from kelpie.doctor.membership import NEW_PARTITIONS_MS, describing
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
@@ -44,9 +44,6 @@ from kelpie.model.words import counted, duration
 from kelpie.observations import OFFSETS_TOPIC, GroupState
 from kelpie.observations.groups import CLASSIC, CONSUMER
 from kelpie.observations.positions import NO_OFFSET
-
-_LONG_MS = 6 * 60_000
-"""metadata.max.age.ms is 5 min by default; the rebalance follows."""
 
 
 def judge(case: Case) -> Judgement:
@@ -61,12 +58,12 @@ def judge(case: Case) -> Judgement:
     if not left_out:
         return ABSENT
     since = {name: _since(case, name) for name in left_out}
-    lasting = [name for name, at in since.items() if at is not None and case.cluster.now - at >= _LONG_MS]
+    lasting = [name for name, at in since.items() if at is not None and case.cluster.now - at >= NEW_PARTITIONS_MS]
     if lasting:
         return _found(case, state, lasting, min(at for at in since.values() if at is not None))
     return undetermined(
         f"whether {words.some(left_out)} {'gets' if len(left_out) == 1 else 'get'} a member: partitions that "
-        f"were just added are seen within 5 min; run the doctor again {duration(_LONG_MS)} later"
+        f"were just added are seen within 5 min; run the doctor again {duration(NEW_PARTITIONS_MS)} later"
     )
 
 

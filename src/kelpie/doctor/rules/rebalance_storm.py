@@ -11,13 +11,13 @@ A group can spend its whole life that way, and lag grows though every member is 
 How it decides: generations that follow each other within the group's own
 rebalance timeout (at most 5 minutes) are one run. A rolling restart of n members
 makes 2n of them, twice that where members keep what does not move (a cooperative
-assignor, Kafka Streams, Kafka Connect, KIP-848): more than that, and at least 8, is
-a storm. A rolling restart of brokers makes generations as well, with the same
+assignor, Kafka Streams, Kafka Connect, KIP-848), and for the tasks of a sink connector,
+which leave a worker that goes and move again when it is back: more than that, and at
+least 8, is a storm. A rolling restart of brokers makes generations as well, with the same
 members: the coordinator moves, and consumers with a rack rejoin when a broker goes
 and when it is back (KIP-881). So four of them for each broker of the group's
 partitions do not count. A member that came back three times in one run makes a storm,
-too. Probing rebalances,
-by which Kafka Streams finds out whether a warm-up has ended, do not count; nor do
+too, unless it is such a task. Probing rebalances, by which Kafka Streams finds out whether a warm-up has ended, do not count; nor do
 rebalances of Kafka Connect in which no worker came or went: each change of a
 connector makes one. Who comes and goes is taken from the coordinator's log, from
 the records in __consumer_offsets, or from the consumers' logs, whichever knows
@@ -78,6 +78,8 @@ _SHORTEST_GAP_MS, _LONGEST_GAP_MS = 10_000, 300_000
 _LEAST_STATES = 4
 _ORDINARY = ("probing rebalance", "followup rebalance", "follow-up rebalance")
 """Reasons of Kafka Streams: it looks whether a warm-up has ended, or goes on with a second round."""
+_SINK_TASK = "connector-consumer-"
+"""How the client ids of a sink connector's tasks begin, unless a connector overrides them."""
 _LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEAVING)
 
 
@@ -112,12 +114,21 @@ def _gap_ms(case: Case) -> int:
 
 def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
     counts = [change.members or 0 for change in run] + [len(row.members) for row in case.generations]
-    restart = 4 if case.is_incremental else 2
+    is_sink = _is_sink(case)
+    restart = 4 if case.is_incremental or is_sink else 2
     by_brokers = min(sum(_has_same_members(change) for change in run), _PER_BROKER * _brokers(case))
     if len(run) - by_brokers > max(restart * max(*counts, 1) + 2, _LEAST - 1):
         return True
+    if is_sink:
+        return False
     returns = Counter(name for change in run for name in change.came)
     return len(run) >= _LEAST and _tell_apart(case) and max(returns.values(), default=0) >= _RETURNS
+
+
+def _is_sink(case: Case) -> bool:
+    """Whether its members are tasks of a sink connector: workers start and end them as they come and go."""
+    names = [member.client_id for roster in case.rosters for member in roster]
+    return bool(names) and all(name.startswith(_SINK_TASK) for name in names)
 
 
 def _has_same_members(change: GenerationChange) -> bool:
