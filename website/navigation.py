@@ -14,6 +14,7 @@ Entry: TypeAlias = dict[str, "str | list[Entry]"]
 SECTIONS: dict[str, dict[str, str]] = {
     "Start": {
         "Kelpie": "index.md",
+        "From alarm to repair": "tutorial.md",
     },
     "Examine": {
         "Doctor": "doctor.md",
