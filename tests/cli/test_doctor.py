@@ -24,7 +24,7 @@ from tests.lab.client import Client
 
 PARTITIONS = 6
 GROUPS = [f"billing-{number}" for number in range(8)]
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "findings.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas/doctor.json").read_text())
 
 Doctor = Callable[..., tuple[int, str]]
 

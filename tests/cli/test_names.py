@@ -5,8 +5,7 @@ from itertools import islice
 import pytest
 
 from kelpie.cli import main
-from kelpie.cli.names import names_on
-from kelpie.model.partitioning import partition_for
+from kelpie.model.partitioning import names_on, partition_for
 from tests.evidence import unpacked
 
 

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from tests.documents import checked
 
 from kelpie.real import fetch, releases
 from kelpie.real.identity import ProcessIdentity
@@ -89,8 +90,13 @@ def test_a_cluster_from_up_to_down(kelpie: Kelpie, keeper: Keeper, state: Path) 
     states = {line.split()[0]: line.split()[1] for line in listed.stdout.splitlines() if "server.log" in line}
     assert states == {"zookeeper": "up", "1": "up", "2": "down"}
 
-    started = kelpie("start", "2")
+    (listed_cluster,) = checked("real", kelpie("list", "--json").stdout)["clusters"]
+    assert [node["name"] for node in listed_cluster["nodes"] if not node["up"]] == ["2"]
+
+    started = kelpie("start", "2", "--json")
     assert started.returncode == 0, started.stderr
+    (listed_cluster,) = checked("real", started.stdout)["clusters"]
+    assert all(node["up"] for node in listed_cluster["nodes"])
     keeper.watch(_processes(state, "default")["2"])
 
     create = ("--create", "--topic", "hay", "--partitions", "1", "--replication-factor", "2")

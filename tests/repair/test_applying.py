@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from kelpie.client.client_errors import TimedOut
+from kelpie.documents.plan import result_document
 from kelpie.repair.applying import Action, Repair, RepairResult, StepFailed, apply
 from kelpie.repair.plan import NOTHING_CHANGES, Document, ManualStep, Plan, PlanTable, Step
 from kelpie.repair.rendering import WIDTH, render, render_end, render_failure, render_report
@@ -68,7 +69,7 @@ def test_every_step_is_done_and_reported() -> None:
     result, told = _applied(None, None, None)
     assert result.failure is None
     assert told == [(1, "report 1"), (2, "report 2"), (3, "report 3")]
-    assert json.loads(json.dumps(result.as_data()))["applied"] is True
+    assert json.loads(json.dumps(result_document(result)))["applied"] is True
 
 
 @pytest.mark.parametrize("failure", [StepFailed("it broke."), TimedOut("it broke."), OSError("it broke.")])

@@ -8,6 +8,7 @@ import pytest
 from kelpie.cli import main
 from kelpie.lab import SyncCluster
 from kelpie.observations import OFFSETS_TOPIC
+from tests.documents import checked
 from tests.repair.scene import GROUP, committed, strike
 
 
@@ -42,7 +43,7 @@ def test_rehome_prints_its_plan_and_does_it_when_told(
     assert said.run("rehome", GROUP, "--offsets-from", disks) == 0
     assert said.out.endswith("Nothing was changed. To do it, run the same command with --apply.\n")
     assert said.run("rehome", GROUP, "--offsets-from", disks, "--json") == 0
-    name = json.loads(said.out)["details"]["new_name"]
+    name = checked("plan", said.out)["details"]["new_name"]
     assert said.run("rehome", GROUP, "--offsets-from", disks, "--apply") == 0
     assert f"group.id={name}" in said.out
     assert said.out.endswith("\nDone.\n")
@@ -50,10 +51,10 @@ def test_rehome_prints_its_plan_and_does_it_when_told(
     assert said.run("rehome", GROUP, "--offsets-from", disks, "--apply") == 0
     assert "there is nothing left" in said.out
     assert said.run("undo", "--list", "--json") == 0
-    (noted,) = json.loads(said.out)
+    (noted,) = checked("undo-list", said.out)
     assert (noted["command"], noted["subject"], noted["state"]) == ("rehome", name, "can be undone")
     assert said.run("undo", noted["id"], "--apply", "--json") == 0
-    assert json.loads(said.out)["applied"] is True
+    assert checked("plan", said.out)["applied"] is True
     assert committed(cluster, name) == {}
 
 
@@ -68,7 +69,7 @@ def test_reset_exports_what_it_would_do(cluster: SyncCluster, said: Said, tmp_pa
     assert (
         said.run("reset", GROUP, "--to-datetime", "1999-01-01T00:00:00", "--topic", "orders:0", "--json") == 0
     )
-    assert json.loads(said.out)["details"]["offsets"][0]["offset"] == 0
+    assert checked("plan", said.out)["details"]["offsets"][0]["offset"] == 0
     assert said.run("reset", GROUP, "--to-last-known") == 0
     assert "nothing left" in said.out
 

@@ -1,7 +1,6 @@
 """`kelpie mappings` on a real ZooKeeper, with real consumers on a lab cluster."""
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from kelpie.repair.mapping_survey import MappingTree, mapped_members, survey_map
 from kelpie.repair.mapping_undo import NodeChange, changes_of
 from kelpie.repair.mappings import MappingOptions, check, repair
 from kelpie.repair.undo import undo
+from tests import documents
 from tests.client.group_members import consuming
 from tests.client.inhabitants import Inhabitants
 from tests.client.zookeeper_client import create_nodes, kazoo_client
@@ -393,7 +393,9 @@ def test_check_prints_and_exits_by_what_it_sees(cluster: SyncCluster, tree: Tree
         assert "Missing" in command.out
         assert "kelpie mappings repair --zookeeper" in command.out
         assert command.run("check", "--json") == 1
-        assert paths(json.loads(command.out)["missing"]) == [f"{HOST}-a"]
+        assert paths(documents.checked("mappings-check", command.out)["missing"]) == [f"{HOST}-a"]
+        assert command.run("repair", "--json") == 0
+        assert documents.checked("plan", command.out)["applicable"]
         assert command.run("repair") == 0
         assert command.out.endswith("Nothing was changed. To do it, run the same command with --apply.\n")
         assert tree.mappings == {}

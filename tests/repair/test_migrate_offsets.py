@@ -1,6 +1,5 @@
 """`kelpie migrate-offsets`: groups in a real ZooKeeper, moved to lab clusters and to real Kafka 0.9."""
 
-import json
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.reset import planned
 from tests.client.inhabitants import Inhabitants
 from tests.client.zookeeper_client import kazoo_client
+from tests.documents import checked
 from tests.repair.scene import GROUP, a_cluster, commit, committed, do, undone, with_nodes
 
 pytestmark = pytest.mark.real
@@ -227,7 +227,7 @@ def test_kafkas_own_consumer_goes_on_where_that_of_zookeeper_stopped(
         assert cluster.zookeeper_connect is not None
         options = ["--zookeeper", cluster.zookeeper_connect, "--group", "billing", "--json", *words]
         status = main(["migrate-offsets", "-b", cluster.bootstrap_servers, *options])
-        return status, json.loads(capsys.readouterr().out)
+        return status, checked("plan", capsys.readouterr().out)
 
     other = cluster.spawn_tool(*consume("others"))
     ids = "/consumers/billing/ids"

@@ -12,6 +12,7 @@ from kelpie.cli.command import CommandError, describe, option, reads
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.environment import STATE
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option
 from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
@@ -64,7 +65,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(actions, "--list", "show what is acknowledged; this is what happens without arguments, too")
     option(actions, "--remove", "take this acknowledgement back")
     option(actions, "--import FILE", "add those of a file that --json wrote", type=Path, dest="file")
-    option(parser, "--json", "list as JSON, for --import")
+    add_json_option(parser, "ack", "list what is acknowledged, after a change too, as JSON for --import")
     option(parser, "--cluster NAME", "the cluster, as --list names it; else -b, or the only one known")
     option(parser, "--store DIR", "where they are kept; ~/.local/state/kelpie if left out", type=Path)
     reads(parser, STATE)
@@ -76,20 +77,27 @@ def _run(arguments: argparse.Namespace) -> int:
     now = time.time_ns() // 1_000_000
     try:
         if arguments.file is not None:
-            return _import(kept, arguments.file, now)
-        if arguments.list or not arguments.what:
-            return _list(kept, now, as_json=arguments.json)
-        store = Store(arguments.store)
-        group, code = _named(arguments.what)
-        cluster = _cluster(arguments, store)
-        if arguments.remove:
-            return _remove(kept, cluster, group, code, now)
-        row = _acknowledgement(arguments, store.found(cluster), group, code, now)
-        kept.add({cluster: [row]}, now)
+            text = _import(kept, arguments.file, now)
+        elif arguments.list or not arguments.what:
+            text = _table(kept, now)
+        else:
+            text = _change(arguments, kept, now)
+        print(written(kept.all()) if arguments.json else f"{text}\n", end="")
     except UnreadableAcknowledgements as error:
         raise CommandError(f"{error}.") from None
-    print(f"{_whom(row)} is acknowledged until {moment(row.until)}, up to {row.severity}.")
-    return 0
+    return ExitStatus.OK
+
+
+def _change(arguments: argparse.Namespace, kept: Acknowledgements, now: Instant) -> str:
+    """Adds one, or removes one; what was done, in words."""
+    store = Store(arguments.store)
+    group, code = _named(arguments.what)
+    cluster = _cluster(arguments, store)
+    if arguments.remove:
+        return _remove(kept, cluster, group, code, now)
+    row = _acknowledgement(arguments, store.found(cluster), group, code, now)
+    kept.add({cluster: [row]}, now)
+    return f"{_whom(row)} is acknowledged until {moment(row.until)}, up to {row.severity}."
 
 
 def _acknowledgement(
@@ -165,41 +173,33 @@ def _account() -> str:
         return "somebody"
 
 
-def _remove(kept: Acknowledgements, cluster: str, group: str | None, code: str, now: Instant) -> int:
+def _remove(kept: Acknowledgements, cluster: str, group: str | None, code: str, now: Instant) -> str:
     if kept.remove(cluster, group, code, now):
-        print(f"{code} {group or 'of the cluster'} is no longer acknowledged.")
-        return 0
+        return harmless(f"{code} {group or 'of the cluster'} is no longer acknowledged.")
     raise CommandError(
         f"{code} {group or 'of the cluster'} is not acknowledged; kelpie ack --list.", ExitStatus.NO
     )
 
 
-def _import(kept: Acknowledgements, file: Path, now: Instant) -> int:
+def _import(kept: Acknowledgements, file: Path, now: Instant) -> str:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from None
     given = parsed(text, str(file))
     kept.add(given, now)
-    print(f"{sum(map(len, given.values()))} added.")
-    return 0
+    return f"{sum(map(len, given.values()))} added."
 
 
-def _list(kept: Acknowledgements, now: Instant, *, as_json: bool) -> int:
-    known = kept.all()
-    if as_json:
-        print(written(known), end="")
-        return 0
+def _table(kept: Acknowledgements, now: Instant) -> str:
     rows = [
         (cluster, _whom(row), row.severity, _when(row, now), row.by, row.why)
-        for cluster, of_cluster in sorted(known.items())
+        for cluster, of_cluster in sorted(kept.all().items())
         for row in of_cluster
     ]
-    if rows:
-        print(text_table([("CLUSTER", "WHAT", "UP TO", "UNTIL", "BY", "WHY"), *rows], terminal_width()))
-    else:
-        print("Nothing is acknowledged.")
-    return 0
+    if not rows:
+        return "Nothing is acknowledged."
+    return text_table([("CLUSTER", "WHAT", "UP TO", "UNTIL", "BY", "WHY"), *rows], terminal_width())
 
 
 def _when(row: Acknowledgement, now: Instant) -> str:

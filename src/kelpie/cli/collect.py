@@ -11,9 +11,11 @@ from kelpie.cli.amounts import duration, size
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json_line
 from kelpie.client.client_errors import BadSettings
-from kelpie.collect.collecting import Collector, CollectPlan, Round
+from kelpie.collect.collecting import Collector, CollectPlan, Round, Tell
 from kelpie.collect.landing import LandingRefused, instant_of
+from kelpie.documents.collected import round_document
 from kelpie.model.words import moment
 
 if TYPE_CHECKING:
@@ -72,7 +74,9 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--zookeeper HOST:PORT[/PATH]",
         "what Kafka keeps in ZooKeeper as well, or, without -b, that alone",
     )
-    option(parser, "-q --quiet", "only what a person should know")
+    told = parser.add_mutually_exclusive_group()
+    option(told, "-q --quiet", "only what a person should know")
+    add_json_option(parser, "collect", "print a line of JSON for each round", among=told)
     add_connection_options(parser, instead=("zookeeper",))
 
 
@@ -90,14 +94,15 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.round_limit,
     )
     try:
-        return asyncio.run(_collect(plan, _Page(arguments.into, arguments.every, quiet=arguments.quiet)))
+        page = _Page(arguments.into, arguments.every, quiet=arguments.quiet)
+        return asyncio.run(_collect(plan, _print_document if arguments.json else page.tell))
     except (LandingRefused, BadSettings) as error:
         raise CommandError(str(error)) from None
 
 
-async def _collect(plan: CollectPlan, page: "_Page") -> int:
+async def _collect(plan: CollectPlan, tell: Tell) -> int:
     stop = asyncio.Event()
-    task = asyncio.create_task(Collector(plan, page.tell).run(stop))
+    task = asyncio.create_task(Collector(plan, tell).run(stop))
     loop = asyncio.get_running_loop()
 
     def asked_to_end() -> None:
@@ -112,6 +117,10 @@ async def _collect(plan: CollectPlan, page: "_Page") -> int:
     except asyncio.CancelledError:
         return ExitStatus.INTERRUPTED
     return 0
+
+
+def _print_document(done: Round) -> None:
+    print_json_line(round_document(done))
 
 
 class _Page:

@@ -11,8 +11,9 @@ from typing import Protocol
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
-from kelpie.cli.consume_output import Narrator, RecordCounter, RecordPrinter
+from kelpie.cli.consume_output import Narrator, RecordOutput, output_for
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option
 from kelpie.client.client_errors import ClientError
 from kelpie.client.consumer import ConsumerError
 from kelpie.client.consumer.group_reading import GroupReading
@@ -76,6 +77,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=seconds,
     )
     option(parser, "--count", "count records instead of printing them")
+    add_json_option(parser, "consume", "print a line of JSON for each record; with --count, the numbers")
     told = parser.add_mutually_exclusive_group()
     option(told, "-v --verbose", "tell every step")
     option(told, "-q --quiet", "tell no step")
@@ -149,7 +151,7 @@ class _Run:
 
     async def until_the_end(self, opening: Awaitable[_Consumer]) -> int:
         self._hear_signals()
-        output = RecordCounter(self.narrator) if self.arguments.count else RecordPrinter()
+        output = output_for(self.narrator, is_count=self.arguments.count, is_json=self.arguments.json)
         try:
             try:
                 consumer = await opening
@@ -168,7 +170,7 @@ class _Run:
         self.narrator.say(f"Read {counted(output.count, 'record')}.")
         return ExitStatus.OK if is_complete else ExitStatus.NO
 
-    async def _read(self, consumer: _Consumer, output: RecordCounter | RecordPrinter) -> bool:
+    async def _read(self, consumer: _Consumer, output: RecordOutput) -> bool:
         """Whether as many records came as were asked for."""
         now = asyncio.get_running_loop().time
         most, idle_s, last = self.arguments.max_messages, self.arguments.idle, now()

@@ -5,12 +5,15 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
+from kelpie.cli.json_output import print_json, print_json_line
 from kelpie.cli.terminal import terminal_width, text_width
 from kelpie.client.consumer import Change
 from kelpie.consumer import effects
 from kelpie.consumer.effects import ConsumedRecord
 from kelpie.consumer.steps import ConsumerStep, StepKind
+from kelpie.documents.consumed import consumed_document, counts_document
 from kelpie.model.cells import cells, fill, padded
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import harmless
@@ -82,6 +85,23 @@ def _is_detail(step: Step) -> bool:
             return False
 
 
+class RecordOutput(Protocol):
+    """What is done with records."""
+
+    count: int
+
+    def show(self, records: Sequence[ConsumedRecord]) -> None: ...
+
+    def end(self) -> None:
+        """No more records come."""
+
+
+def output_for(narrator: Narrator, *, is_count: bool, is_json: bool) -> RecordOutput:
+    if is_count:
+        return RecordCounter(narrator, is_json=is_json)
+    return RecordLines() if is_json else RecordPrinter()
+
+
 class RecordPrinter:
     """Values, one a line: raw into a file or a pipe, harmless on a terminal."""
 
@@ -106,12 +126,27 @@ class RecordPrinter:
         """Everything has been printed."""
 
 
+class RecordLines:
+    """A line of JSON for each record."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def show(self, records: Sequence[ConsumedRecord]) -> None:
+        for record in records:
+            print_json_line(consumed_document(record))
+        self.count += len(records)
+
+    def end(self) -> None:
+        """Everything has been printed."""
+
+
 class RecordCounter:
     """Counts by partition; printed at the end."""
 
-    def __init__(self, narrator: Narrator) -> None:
+    def __init__(self, narrator: Narrator, *, is_json: bool = False) -> None:
         self.count = 0
-        self._narrator = narrator
+        self._narrator, self._is_json = narrator, is_json
         self._by_partition: Counter[TopicPartition] = Counter()
         self._told, self._told_at = 0, time.monotonic()
 
@@ -123,6 +158,9 @@ class RecordCounter:
             self._narrator.say(f"{counted(self.count, 'record')} so far.")
 
     def end(self) -> None:
+        if self._is_json:
+            print_json(counts_document(self._by_partition))
+            return
         rows = [
             (harmless(str(partition)), number) for partition, number in sorted(self._by_partition.items())
         ]

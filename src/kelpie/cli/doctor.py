@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +21,7 @@ from kelpie.cli.examining import (
     store_for,
 )
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json, print_json_line
 from kelpie.cli.progress import progress
 from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.terminal import has_colour, terminal_width
@@ -81,7 +81,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(parser, "--cluster NAME", "of these tables, if they hold more than one cluster")
     shown = parser.add_mutually_exclusive_group()
     option(shown, "--full", "all evidence, all groups, all commands; one screen if left out")
-    option(shown, "--json", "print JSON; docs/findings.schema.json says how")
+    add_json_option(parser, "doctor", among=shown)
     option(
         parser,
         "--watch SECONDS",
@@ -147,7 +147,7 @@ def _of_tables(arguments: argparse.Namespace, selection: Selection) -> Diagnosis
 
 def _print(arguments: argparse.Namespace, diagnosis: Diagnosis) -> None:
     if arguments.json:
-        print(as_json.render(diagnosis))
+        print_json(as_json.as_data(diagnosis))
     else:
         width = terminal_width() or terminal.WIDTH
         print(terminal.render(diagnosis, colour=has_colour(), width=width, is_full=arguments.full), end="")
@@ -166,7 +166,7 @@ async def _watch(
             diagnosis = pasteable(choice(diagnosis), arguments, examination)
             status = _status(diagnosis) if saw_anything else ExitStatus.NOT_KNOWN
             if arguments.json:
-                print(json.dumps(as_json.as_data(diagnosis)), flush=True)
+                print_json_line(as_json.as_data(diagnosis))
             elif before is None:
                 _print(arguments, diagnosis)
             else:

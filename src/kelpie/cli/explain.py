@@ -4,9 +4,11 @@ import argparse
 
 from kelpie.cli.command import describe
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.terminal import text_width
 from kelpie.doctor.rules import rules
+from kelpie.documents.rules import rules_document
 from kelpie.model.cells import fill
 
 
@@ -29,17 +31,21 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         statuses={ExitStatus.OK: "it is explained"},
     )
     parser.add_argument("codes", nargs="*", metavar="CODE", help="KLP101, or its name")
+    add_json_option(parser, "explain")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     known = rules()
-    if not arguments.codes:
+    asked_for = [known[rule_code(asked)] for asked in arguments.codes]
+    if arguments.json:
+        print_json(rules_document(asked_for or known.values()))
+        return ExitStatus.OK
+    if not asked_for:
         for rule in known.values():
             print(f"{rule.code}  {rule.name}")
         print("\nkelpie explain CODE tells more about one of them.")
         return ExitStatus.OK
-    for number, asked in enumerate(arguments.codes):
-        print(("\n" if number else "") + _wrapped(known[rule_code(asked)].page))
+    print("\n\n".join(_wrapped(rule.page) for rule in asked_for))
     return ExitStatus.OK
 
 

@@ -5,9 +5,8 @@
 
 import argparse
 import asyncio
-import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kelpie.cli.command import describe, option
 from kelpie.cli.connecting import add_connection_options
@@ -19,6 +18,7 @@ from kelpie.cli.examining import (
     store_for,
 )
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.progress import progress
 from kelpie.cli.terminal import terminal_width, text_width
 from kelpie.cli.text_table import fitting
@@ -32,11 +32,11 @@ from kelpie.doctor.overview import (
     overview,
     partitions_of,
 )
-from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
+from kelpie.documents.groups import groups_document
 from kelpie.model.cells import fill
 from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
-from kelpie.model.time import Instant, iso_time
+from kelpie.model.time import Instant
 from kelpie.model.words import counted, duration, listed
 
 _HEAD = (
@@ -107,7 +107,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         choices=list(ORDERS),
         default="worst",
     )
-    option(parser, "--json", "print JSON")
+    add_json_option(parser, "groups")
     add_connection_options(parser, instead=("evidence", "zookeeper"))
 
 
@@ -123,8 +123,11 @@ def _run(arguments: argparse.Namespace) -> int:
     diagnosis, saw_anything, cases = examined
     known = [case for case in cases if case.group not in diagnosis.unheard_of]
     rows = _chosen(overview(known, diagnosis.findings), arguments)
-    show = _print_json if arguments.json else _print_text
-    show(diagnosis, known, rows, in_full=_names_groups(selection, known))
+    in_full = {case.group: case for case in known} if _names_groups(selection, known) else None
+    if arguments.json:
+        print_json(groups_document(diagnosis, rows, in_full))
+    else:
+        _print_text(diagnosis, rows, in_full)
     _print_what_is_missing(diagnosis, saw_anything)
     return ExitStatus.OK if saw_anything and not diagnosis.unheard_of else ExitStatus.NOT_KNOWN
 
@@ -147,34 +150,11 @@ def _names_groups(selection: Selection, cases: Sequence[Case]) -> bool:
     return selection.words is not None and all(word in known for word in selection.words)
 
 
-def _print_json(
-    diagnosis: Diagnosis, cases: Sequence[Case], rows: Sequence[GroupOverview], *, in_full: bool
-) -> None:
-    by_name = {case.group: case for case in cases}
-    groups = []
-    for row in rows:
-        data = group_as_data(row)
-        if in_full:
-            data["partitions"] = [partition_as_data(each) for each in partitions_of(by_name[row.group])]
-            data["idle_members"] = [member.member_id for member in idle_members(by_name[row.group])]
-        groups.append(data)
-    at = diagnosis.cluster.now
-    document = {
-        "version": 1,
-        "at": iso_time(at) if at else None,
-        "groups": groups,
-        "unknown_groups": list(diagnosis.unheard_of),
-        "unasked": [{"kind": row.kind, "name": row.name, "reason": row.reason} for row in diagnosis.unasked],
-    }
-    print(json.dumps(document, indent=2))
-
-
 def _print_text(
-    diagnosis: Diagnosis, cases: Sequence[Case], rows: Sequence[GroupOverview], *, in_full: bool
+    diagnosis: Diagnosis, rows: Sequence[GroupOverview], in_full: Mapping[str, Case] | None
 ) -> None:
-    if in_full:
-        by_name = {case.group: case for case in cases}
-        print("\n\n".join(_in_full(by_name[row.group], row) for row in rows))
+    if in_full is not None:
+        print("\n\n".join(_in_full(in_full[row.group], row) for row in rows))
     elif rows:
         now = diagnosis.cluster.now
         print(_table(_HEAD, [_cells(row, now) for row in rows], _DISPENSABLE))

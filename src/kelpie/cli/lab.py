@@ -9,16 +9,20 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from kelpie.attribution.plans import PLANS
 from kelpie.broker.personas import RELEASES
 from kelpie.cli.command import CommandError, describe, option, reads, setting
 from kelpie.cli.environment import CACHE, JAVA_HOME, REPOSITORY
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.suggestions import did_you_mean
 from kelpie.cli.terminal import text_width
 from kelpie.client.zookeeper import ZooKeeperError
+from kelpie.documents.lab import lab_cluster_document, play_document, scenarios_document
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
@@ -80,6 +84,7 @@ def _add_up(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "--zookeeper HOST:PORT",
         "keep the mapping of the plan in this ZooKeeper; in memory if left out",
     )
+    add_json_option(up, "lab-up", "print where it is, once it is up, as JSON")
     _add_verbose(up)
 
 
@@ -96,6 +101,7 @@ def _add_list(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         """,
         statuses={ExitStatus.OK: "they are listed"},
     )
+    add_json_option(listing, "lab-list")
 
 
 def _add_run(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -130,6 +136,7 @@ def _add_run(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         const=_HOLD_S,
     )
     option(run, "--log DIR", "keep the logs of the brokers in this folder, in Kafka's words", type=Path)
+    add_json_option(run, "lab-run", "print what happened as JSON, at the end")
     _add_verbose(run)
     reads(run, JAVA_HOME, CACHE, REPOSITORY)  # Some scenarios have a real ZooKeeper.
 
@@ -166,36 +173,46 @@ def _up(arguments: argparse.Namespace) -> int:
         attribution=arguments.attribution,
         zookeeper=arguments.zookeeper,
     )
-    return asyncio.run(_stay_up(cluster))
+    return asyncio.run(_stay_up(cluster, _print_document if arguments.json else _print_addresses))
 
 
-async def _stay_up(cluster: Cluster) -> int:
+async def _stay_up(cluster: Cluster, show: Callable[[Cluster], None]) -> int:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for sign in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(sign, ended.set)
     async with cluster:
-        brokers = len(cluster.node_ids)
-        addresses = cluster.bootstrap_servers.split(",")
-        print(f"Kafka {cluster.persona.name}, {brokers} broker{'s' * (brokers > 1)}")
-        # Three addresses are enough for any client, and fit on a line.
-        print(f"  bootstrap  {','.join(addresses[:3])}")
-        print(f"  control    {cluster.control_address}")
-        if cluster.attribution is not None:
-            print(f"  counts     by group; plan {cluster.attribution}, mapping in {cluster.mapping_place}")
-        print("\nTry:")
-        print(f"  kcat -L -b {addresses[0]}")
-        print(f"  curl -X POST {cluster.control_address}/brokers/{cluster.node_ids[-1]}/kill")
-        if cluster.attribution is not None:
-            print(f"  curl {cluster.control_address}/brokers/{cluster.node_ids[0]}/metrics")
-            print(f"  curl {cluster.control_address}/mappings")
-        print("\nCtrl-C ends it.", flush=True)
+        show(cluster)
         await ended.wait()
-    return 0
+    return ExitStatus.OK
+
+
+def _print_document(cluster: Cluster) -> None:
+    print_json(lab_cluster_document(cluster))
+
+
+def _print_addresses(cluster: Cluster) -> None:
+    brokers = len(cluster.node_ids)
+    addresses = cluster.bootstrap_servers.split(",")
+    print(f"Kafka {cluster.persona.name}, {brokers} broker{'s' * (brokers > 1)}")
+    # Three addresses are enough for any client, and fit on a line.
+    print(f"  bootstrap  {','.join(addresses[:3])}")
+    print(f"  control    {cluster.control_address}")
+    if cluster.attribution is not None:
+        print(f"  counts     by group; plan {cluster.attribution}, mapping in {cluster.mapping_place}")
+    print("\nTry:")
+    print(f"  kcat -L -b {addresses[0]}")
+    print(f"  curl -X POST {cluster.control_address}/brokers/{cluster.node_ids[-1]}/kill")
+    if cluster.attribution is not None:
+        print(f"  curl {cluster.control_address}/brokers/{cluster.node_ids[0]}/metrics")
+        print(f"  curl {cluster.control_address}/mappings")
+    print("\nCtrl-C ends it.", flush=True)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    del arguments
+    if arguments.json:
+        print_json(scenarios_document(scenarios().values()))
+        return ExitStatus.OK
     for scenario in scenarios().values():
         print(scenario.name)
         paragraphs = scenario.description.split("\n\n")
@@ -222,37 +239,64 @@ def _run(arguments: argparse.Namespace) -> int:
     hold_s: float | None = arguments.hold
     if hold_s is not None and not hold_s > 0:
         raise CommandError(f"--hold {hold_s:g}: give the seconds to wait at most, more than 0.")
-    return asyncio.run(_play(scenario, persona, hold_s, arguments.log))
+    play = _Play(scenario, persona, hold_s, arguments.log, is_json=arguments.json)
+    return asyncio.run(play.run())
 
 
-async def _play(scenario: Scenario, persona: str, hold_s: float | None, logs: Path | None) -> int:
-    print(f"{scenario.name}\n{fill(scenario.summary, text_width())}\n")
+@dataclass(frozen=True, slots=True)
+class _Play:
+    """One scenario, told as it happens, or as JSON at the end."""
 
-    async def hold(moment: Moment) -> None:
-        if hold_s is not None and not moment.is_calm:
-            await _hold(moment, hold_s)
+    scenario: Scenario
+    persona: str
+    hold_s: float | None
+    logs: Path | None
+    is_json: bool
 
-    async with AsyncExitStack() as opened:
-
-        async def zookeeper() -> str:
-            server = await asyncio.to_thread(RealZooKeeper().open)
-            opened.push_async_callback(asyncio.to_thread, server.close)
-            return server.connect
+    async def run(self) -> int:
+        told: list[str] = []
+        self._print(f"{self.scenario.name}\n{fill(self.scenario.summary, text_width())}\n")
 
         def tell(text: str) -> None:
+            told.append(text)
+            self._print(text)
+
+        async with AsyncExitStack() as opened:
+
+            async def zookeeper() -> str:
+                server = await asyncio.to_thread(RealZooKeeper().open)
+                opened.push_async_callback(asyncio.to_thread, server.close)
+                return server.connect
+
+            stage = Stage(
+                self.persona,
+                tell,
+                observer=self._hold,
+                logs=self.logs,
+                zookeeper=zookeeper,
+                width=text_width(),
+            )
+            async with stage:
+                await self.scenario.run(stage)
+        failures = stage.failures
+        if self.is_json:
+            print_json(play_document(self.scenario.name, self.persona, told, failures))
+        elif failures:
+            print(f"\n{len(failures)} of the things that should happen did not.", file=sys.stderr)
+        else:
+            print("\nAll as expected.")
+        return ExitStatus.NO if failures else ExitStatus.OK
+
+    def _print(self, text: str) -> None:
+        if not self.is_json:
             print(text, flush=True)
 
-        stage = Stage(persona, tell, observer=hold, logs=logs, zookeeper=zookeeper, width=text_width())
-        async with stage:
-            await scenario.run(stage)
-    if stage.failures:
-        print(f"\n{len(stage.failures)} of the things that should happen did not.", file=sys.stderr)
-        return ExitStatus.NO
-    print("\nAll as expected.")
-    return 0
+    async def _hold(self, moment: Moment) -> None:
+        if self.hold_s is not None and not moment.is_calm:
+            await _hold(moment, self.hold_s, sys.stderr if self.is_json else None)
 
 
-async def _hold(moment: Moment, limit_s: float) -> None:
+async def _hold(moment: Moment, limit_s: float, to: TextIO | None = None) -> None:
     """The fault stays while the user inspects the cluster."""
     bootstrap = ",".join(moment.cluster.bootstrap_servers.split(",")[:3])
     command = f"kelpie doctor -b {bootstrap}"
@@ -262,12 +306,12 @@ async def _hold(moment: Moment, limit_s: float) -> None:
         command += f" \\\n     --evidence {shlex.quote(str(moment.logs))}"
     if moment.seconds_of_history:
         command += f" --watch {max(1, math.ceil(moment.seconds_of_history))}"
-    print(f"\n   The fault is there now. Look at it from another terminal:\n   {command}")
+    print(f"\n   The fault is there now. Look at it from another terminal:\n   {command}", file=to)
     if moment.seconds_of_history:
-        print("   One look cannot tell it: the second one does. Ctrl-C ends the watch.")
-    print(f"   bootstrap  {bootstrap}")
-    print(f"   logs       {moment.logs}")
-    print(f"   Enter goes on; so does waiting for {limit_s:g} s.", flush=True)
+        print("   One look cannot tell it: the second one does. Ctrl-C ends the watch.", file=to)
+    print(f"   bootstrap  {bootstrap}", file=to)
+    print(f"   logs       {moment.logs}", file=to)
+    print(f"   Enter goes on; so does waiting for {limit_s:g} s.", flush=True, file=to)
     await _enter(limit_s)
 
 

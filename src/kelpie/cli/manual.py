@@ -21,6 +21,8 @@ class Manual:
     """Command lines, each with what it is for."""
     statuses: dict[ExitStatus, str] = field(default_factory=dict)
     variables: dict[str, None] = field(default_factory=dict)
+    schemas: list[str] = field(default_factory=list)
+    """Of what --json prints: files in docs/schemas/."""
 
     def text(self) -> str:
         sections = [

@@ -2,13 +2,13 @@
 
 import argparse
 import asyncio
-import json
 
 from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import duration, seconds
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.node_path import node_path
 from kelpie.cli.progress import progress
 from kelpie.cli.repairing import add_repair_options, export, run_repair
@@ -16,6 +16,7 @@ from kelpie.cli.terminal import text_width
 from kelpie.client.client_errors import ClientError
 from kelpie.client.mapping_store import LIMIT_S
 from kelpie.client.nodes import Nodes
+from kelpie.documents.mappings import mappings_document
 from kelpie.repair.applying import Repair
 from kelpie.repair.mapping_survey import MappingTree, survey_mappings
 from kelpie.repair.mappings import GRACE_S, MappingOptions, check, repair
@@ -59,7 +60,7 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     checking.add_argument(
         "--dump", metavar="FILE", help="write the tree to a file, for kelpie doctor --evidence"
     )
-    checking.add_argument("--json", action="store_true", help="print JSON")
+    add_json_option(checking, "mappings-check")
     add_connection_options(checking)
 
 
@@ -136,7 +137,7 @@ def _check(arguments: argparse.Namespace) -> int:
     except (CannotRepair, ClientError) as error:
         raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if arguments.json:
-        print(json.dumps({"title": plan.title, **plan.details}, indent=2))
+        print_json(mappings_document(plan))
     else:
         print(render(plan, text_width()))
     return ExitStatus.NO if plan.details["differs"] else ExitStatus.OK

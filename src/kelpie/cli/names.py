@@ -6,17 +6,16 @@ to it. The same question always gets the same names.
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import count, islice
-from string import ascii_lowercase
+from itertools import islice
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.offsets_topic import USUAL_PARTITIONS, add_topic_options, topic_of
-from kelpie.model.partitioning import partition_for
+from kelpie.documents.names import NamesDocument
+from kelpie.model.partitioning import PROBE_PREFIX, names_on
 from kelpie.observations import OFFSETS_TOPIC
 
-_PREFIX = "probe-"
 _MOST = 1_000_000
 
 
@@ -41,7 +40,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     option(parser, "--partition P", "the partition", type=int, required=True)
     option(parser, "-n --number N", "how many; %(default)s if left out", type=int, default=10)
-    option(parser, "--prefix TEXT", "how they begin; %(default)s if left out", default=_PREFIX)
+    option(parser, "--prefix TEXT", "how they begin; %(default)s if left out", default=PROBE_PREFIX)
+    add_json_option(parser, "names")
     add_topic_options(parser)
 
 
@@ -62,21 +62,16 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     if not 0 < arguments.number <= _MOST:
         raise CommandError(f"-n {arguments.number}: choose 1 to {_MOST:,} names.")
-    for name in islice(names_on(arguments.partition, partitions, arguments.prefix), arguments.number):
-        print(name)
-    return 0
-
-
-def names_on(partition: int, partitions: int, prefix: str = _PREFIX) -> Iterator[str]:
-    """Without end. Numbers after the prefix; letters too, where numbers alone never get there.
-
-    The hash is a number to the base 31 whose last digit is the last letter. If the number of partitions is a
-    multiple of 31, that letter and the sign of the hash decide alone, and ten digits do not reach all.
-    """
-
-    def on_partition(names: Iterable[str]) -> Iterator[str]:
-        return (name for name in names if partition_for(name, partitions) == partition)
-
-    if any(on_partition(f"{prefix}{number}" for number in range(100 * partitions))):
-        yield from on_partition(f"{prefix}{number}" for number in count())
-    yield from on_partition(f"{prefix}{number}{letter}" for number in count() for letter in ascii_lowercase)
+    names = islice(names_on(arguments.partition, partitions, arguments.prefix), arguments.number)
+    if arguments.json:
+        document: NamesDocument = {
+            "version": 1,
+            "partition": arguments.partition,
+            "partitions": partitions,
+            "names": list(names),
+        }
+        print_json(document)
+    else:
+        for name in names:
+            print(name)
+    return ExitStatus.OK

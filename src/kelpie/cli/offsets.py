@@ -1,16 +1,17 @@
 """kelpie offsets recover: what every group had committed last, as far as any disk, tool or table knows."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.cli.witnesses import read_witnesses
+from kelpie.documents.offsets import recovered_offset
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import harmless
 from kelpie.model.time import Instant, iso_time
@@ -61,7 +62,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(recovering, "--at TIME", "as it was then: 2026-11-16T02:18:03, in UTC unless it has a zone")
     option(recovering, "--cluster NAME", "of tables that hold more than one")
     form = recovering.add_mutually_exclusive_group()
-    option(form, "--json", "print JSON")
+    add_json_option(recovering, "offsets-recover", among=form)
     option(
         form,
         "--csv",
@@ -81,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
     observations = read_witnesses(arguments.folders, arguments.cluster)
     rows = list(recover(observations, groups=arguments.group, at=at))
     if arguments.json:
-        print(json.dumps([_data(*row) for row in rows], indent=2))
+        print_json([recovered_offset(*row) for row in rows])
     elif arguments.csv:
         print(_csv(rows, named=arguments.group is None or len(arguments.group) != 1), end="")
     elif rows:
@@ -112,19 +113,6 @@ def _removed_lines(gone: Sequence[RemovedOffset], *, named: bool) -> Iterator[st
             f"Group {harmless(row.group)}, {harmless(str(row.before.partition))}: the offset was deleted or "
             f"has expired {when}. Before that it was {row.before.offset}, committed {_moment(row.before.at)}."
         )
-
-
-def _data(group: str, offset: SettledOffset) -> dict[str, object]:
-    return {
-        "group": group,
-        "topic": offset.partition.topic,
-        "partition": offset.partition.partition,
-        "offset": offset.offset,
-        "commit_timestamp": offset.claim.at,
-        "source": offset.claim.source,
-        "certainty": offset.certainty.word,
-        "why": offset.why,
-    }
 
 
 def _csv(rows: Iterable[tuple[str, SettledOffset]], *, named: bool) -> str:

@@ -2,18 +2,18 @@
 
 import argparse
 import asyncio
-import base64
-import json
 from collections.abc import Iterator
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.progress import progress
 from kelpie.cli.terminal import text_width
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.peek import Batch, CannotPeek, Peek, PeekedRecord, peek
+from kelpie.documents.peek import peek_document
 from kelpie.model.cells import fill
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import harmless
@@ -56,7 +56,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=_number,
         default=_PREVIEW,
     )
-    option(parser, "--json", "print JSON, with bytes in base64")
+    add_json_option(parser, "peek")
     add_connection_options(parser)
 
 
@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except (CannotPeek, ClientError) as error:
         raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if arguments.json:
-        print(json.dumps(_data(found, arguments.bytes), indent=2))
+        print_json(peek_document(found, arguments.bytes))
     else:
         print("\n".join(_lines(found, arguments.bytes)))
     return ExitStatus.OK if found.records and found.next_there is None else ExitStatus.NO
@@ -149,53 +149,6 @@ def _preview(value: bytes, most: int) -> str:
 
 def _wrapped(text: str) -> str:
     return fill(text, text_width())
-
-
-def _data(found: Peek, most: int) -> dict[str, object]:
-    return {
-        "topic": found.partition.topic,
-        "partition": found.partition.partition,
-        "offset": found.offset,
-        "earliest": found.earliest,
-        "latest": found.latest,
-        "last_stable": found.stable,
-        "in_range": found.is_in_range,
-        "next": found.next_there,
-        "failure": found.failure or None,
-        "records": [_record_data(record, most) for record in found.records],
-    }
-
-
-def _record_data(record: PeekedRecord, most: int) -> dict[str, object]:
-    batch = record.batch
-    return {
-        "offset": record.offset,
-        "timestamp": record.at,
-        "log_append_time": record.appended,
-        "bytes": record.size,
-        "key": _bytes(record.key, most),
-        "value": _bytes(record.value, most),
-        "headers": [[name, _bytes(value, most)] for name, value in record.headers],
-        "control": record.marker or None,
-        "transaction": record.fate or None,
-        "batch": {
-            "first_offset": batch.first,
-            "last_offset": batch.last,
-            "records": None if batch.records < 0 else batch.records,
-            "bytes": batch.size,
-            "compression": batch.codec,
-            "leader_epoch": batch.leader_epoch,
-            "producer_id": batch.producer_id,
-            "producer_epoch": batch.producer_epoch,
-            "transactional": batch.transactional,
-        },
-    }
-
-
-def _bytes(value: bytes | None, most: int) -> dict[str, object] | None:
-    if value is None:
-        return None
-    return {"bytes": len(value), "base64": base64.b64encode(value[:most]).decode()}
 
 
 def _number(text: str) -> int:

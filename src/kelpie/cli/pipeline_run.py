@@ -11,10 +11,12 @@ from pathlib import Path
 
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
+from kelpie.documents.pipeline_run import pipeline_run_document
 
 _SMALL_INPUT = 64_000_000
 _LAYERS = ("bronze", "silver", "gold")
@@ -61,6 +63,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     add_log_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, only the summary")
+    add_json_option(parser, "pipeline-run", "print the summary as JSON")
     add_spark_options(parser)
 
 
@@ -111,7 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("kelpie pipeline: interrupted; the next run goes on where this one was.", file=sys.stderr)
         return ExitStatus.INTERRUPTED
-    print(render(summary, arguments.into))
+    if arguments.json:
+        print_json(pipeline_run_document(summary, arguments.into))
+    else:
+        print(render(summary, arguments.into))
     if summary.files == 0 or (summary.new_files and not summary.by_kind):
         print("kelpie pipeline: no file was of any use.", file=sys.stderr)
         return ExitStatus.NO

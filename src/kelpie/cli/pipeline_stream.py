@@ -11,11 +11,13 @@ from kelpie.cli.amounts import duration
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_run import is_small, prepare_tables
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
+from kelpie.documents.pipeline_run import pipeline_run_document
 
 if TYPE_CHECKING:
     from kelpie.pipeline.stream import Topic
@@ -73,6 +75,7 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--once", action="store_true", help="what is there now, then end")
     add_log_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    add_json_option(parser, "pipeline-run", "with --once: print the summary as JSON")
     add_spark_options(parser)
     add_connection_options(parser, instead=("sources",))
 
@@ -114,9 +117,11 @@ def run(arguments: argparse.Namespace) -> int:
                 stream.run(_until_interrupted())
         except TopicFailed as failure:
             raise CommandError(f"The offsets topic cannot be read: {failure}") from None
-    if arguments.once:
+    if arguments.once and arguments.json:
+        print_json(pipeline_run_document(summary, arguments.into))
+    elif arguments.once:
         print(render(summary, arguments.into))
-    return 0
+    return ExitStatus.OK
 
 
 def _topic(arguments: argparse.Namespace) -> "Topic":

@@ -2,19 +2,19 @@
 
 import argparse
 import asyncio
-import json
 import sys
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.terminal import text_width
 from kelpie.client.probe import ChapterStatus, Probe, ProbeChapter, ProbeReport, ProbeTarget
 from kelpie.consumer.config import GroupProtocol
 from kelpie.consumer.positions.reset_policy import LATEST, ResetPolicy
 from kelpie.consumer.steps import ConsumerStep
+from kelpie.documents.probe import probe_document
 from kelpie.model.cells import fill
 from kelpie.model.quoting import harmless
 
@@ -68,7 +68,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="the group protocol to join with: classic, or consumer (KIP-848, Kafka 4.0 and later); "
         "%(default)s if left out",
     )
-    option(parser, "--json", "print JSON")
+    add_json_option(parser, "probe")
     option(parser, "-v --verbose", "tell every request, too")
     add_connection_options(parser)
 
@@ -95,7 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if printer is not None:
         printer.end(report)
     else:
-        print(json.dumps(_as_data(report), indent=2))
+        print_json(probe_document(report))
     return ExitStatus.OK if report.reached else ExitStatus.NO
 
 
@@ -153,33 +153,3 @@ class _Printer:
     @staticmethod
     def _print(text: str, indent: str = "", further: str = "") -> None:
         print(fill(harmless(text), text_width(), indent, further))
-
-
-def _as_data(report: ProbeReport) -> dict[str, Any]:
-    failure = report.failure
-    return {
-        "group": report.group,
-        "topics": list(report.topics),
-        "reached": report.reached,
-        "failed": None if failure is None else failure.name,
-        "chapters": [
-            {**asdict(chapter), "steps": [_step_data(step) for step in chapter.steps]}
-            for chapter in report.chapters
-        ],
-        "positions": [
-            {
-                "topic": start.partition.topic,
-                "partition": start.partition.partition,
-                "offset": start.offset,
-                "origin": start.origin,
-                "unusable": start.unusable,
-                "end": start.end,
-                "behind": start.behind,
-            }
-            for start in report.starts
-        ],
-    }
-
-
-def _step_data(step: ConsumerStep) -> dict[str, Any]:
-    return {"what" if name == "kind" else name: value for name, value in asdict(step).items()}

@@ -10,6 +10,8 @@ from pathlib import Path
 from kelpie.cli.command import CommandError, describe, option, reads, setting
 from kelpie.cli.environment import CACHE, JAVA_HOME, REPOSITORY, STATE
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
+from kelpie.documents.real import real_clusters_document
 from kelpie.real import java, state
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import ClusterRefused, RealError
@@ -103,6 +105,8 @@ def _action(
     parser = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     parser.set_defaults(run=_mending(run))
     describe(parser, examples=_EXAMPLES[name], statuses=_STATUSES)
+    if name != "tool":
+        add_json_option(parser, "real", "print the clusters, as they are then, as JSON")
     reads(parser, STATE, CACHE, REPOSITORY, JAVA_HOME)
     if named:
         parser.add_argument(
@@ -155,6 +159,9 @@ def _up(arguments: argparse.Namespace) -> int:
         ).open()
         state.save(cluster)
         cluster.detach()
+    if arguments.json:
+        print_json(real_clusters_document({name: cluster}))
+        return ExitStatus.OK
     _describe(name, cluster)
     broker = cluster.brokers[-1].name
     print("\nNext:")
@@ -165,30 +172,46 @@ def _up(arguments: argparse.Namespace) -> int:
         (f"down{_option(name)}", "end everything, remove the folder"),
     ):
         print(f"  kelpie real {command}\n      {meaning}")
-    return 0
+    return ExitStatus.OK
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    del arguments
-    names = state.names()
-    if not names:
+    clusters = _clusters()
+    if arguments.json:
+        print_json(real_clusters_document(clusters))
+        return ExitStatus.OK
+    if not clusters:
         print("No cluster is up. Start one with: kelpie real up")
-    for at, name in enumerate(names):
+    for at, (name, cluster) in enumerate(clusters.items()):
         if at:
             print()
+        if isinstance(cluster, str):
+            print(f"{name}: {cluster}")
+        else:
+            _describe(name, cluster)
+    return ExitStatus.OK
+
+
+def _clusters() -> dict[str, RealCluster | str]:
+    """Those that are up; of one that cannot be looked at, why."""
+    found: dict[str, RealCluster | str] = {}
+    for name in state.names():
         try:
-            _describe(name, state.load(name))
+            found[name] = state.load(name)
         except RealError as error:
-            print(f"{name}: {error}")
-    return 0
+            found[name] = str(error)
+    return found
 
 
 def _end(end: Callable[[RealCluster, str], None], done: str, arguments: argparse.Namespace) -> int:
     with state.changing(arguments.name) as cluster:
         for name in _known(cluster, arguments.nodes):
             end(cluster, name)
-            print(f"{_capital(cluster, name)} {done}.", flush=True)
-    return 0
+            if not arguments.json:
+                print(f"{_capital(cluster, name)} {done}.", flush=True)
+        if arguments.json:
+            print_json(real_clusters_document({arguments.name: cluster}))
+    return ExitStatus.OK
 
 
 def _start(arguments: argparse.Namespace) -> int:
@@ -202,10 +225,12 @@ def _start(arguments: argparse.Namespace) -> int:
             serves = "was started" if arguments.no_wait else "is up"
             node = cluster.find(name)
             assert node.process is not None
-            print(
-                f"{_capital(cluster, name)} {serves}: port {node.port}, pid {node.process.pid}.", flush=True
-            )
-    return 0
+            if not arguments.json:
+                pid = node.process.pid
+                print(f"{_capital(cluster, name)} {serves}: port {node.port}, pid {pid}.", flush=True)
+        if arguments.json:
+            print_json(real_clusters_document({arguments.name: cluster}))
+    return ExitStatus.OK
 
 
 def _down(arguments: argparse.Namespace) -> int:
@@ -213,8 +238,11 @@ def _down(arguments: argparse.Namespace) -> int:
         ended = sum(node.up for node in cluster.nodes.values())
         root = cluster.root
         cluster.close()
-    print(f"Cluster {arguments.name!r} is down: {ended} processes ended, {_short(root)} removed.")
-    return 0
+    if arguments.json:
+        print_json(real_clusters_document(_clusters()))
+    else:
+        print(f"Cluster {arguments.name!r} is down: {ended} processes ended, {_short(root)} removed.")
+    return ExitStatus.OK
 
 
 def _tool(arguments: argparse.Namespace) -> int:

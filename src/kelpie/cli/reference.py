@@ -1,10 +1,11 @@
 """Pages of the documentation that are made of the commands themselves: `python -m kelpie.cli.reference docs`.
 
-docs/commands.md (every command, every option), docs/exit-codes.md, and the list of environment variables in
-docs/configuration.md, between two comments.
+docs/commands.md (every command, every option), docs/exit-codes.md, docs/schemas/ (what --json prints), and
+the list of environment variables in docs/configuration.md, between two comments.
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from kelpie.cli.command import CommandParser
 from kelpie.cli.environment import VARIABLES
 from kelpie.cli.exit_status import OF_EVERY_COMMAND, ExitStatus
 from kelpie.cli.manual import ManualFormatter
+from kelpie.documents.schemas import DECLARED, schema_of
 
 _MADE = "Made from the commands themselves by `python -m kelpie.cli.reference docs`."
 _VARIABLES = re.compile(r"(<!-- variables[^\n]*-->\n).*?(<!-- end of variables -->)", re.DOTALL)
@@ -65,6 +67,13 @@ def exit_codes_page() -> str:
     return "\n".join([*lines, ""])
 
 
+def schema_files() -> dict[str, str]:
+    """The files of docs/schemas/ that are made of declarations."""
+    return {
+        f"{name}.json": json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n" for name in DECLARED
+    }
+
+
 def with_variables(page: str) -> str:
     """The page of the configuration, with the list of variables as it is now."""
     lines = ["| variable | meaning |", "|---|---|"]
@@ -97,6 +106,9 @@ def _section(leaf: CommandParser) -> list[str]:
     if manual.variables:
         names = ", ".join(f"`{name}`" for name in manual.variables)
         lines += [f"[Environment](configuration.md#environment): {names}.", ""]
+    if manual.schemas:
+        names = ", ".join(f"[{name}.json](schemas/{name}.json)" for name in manual.schemas)
+        lines += [f"[Schema](schemas/index.md) of `--json`: {names}.", ""]
     statuses = "; ".join(f"{int(status)} {meaning}" for status, meaning in manual.statuses.items())
     return [*lines, f"[Exit codes](exit-codes.md): {statuses}.", ""]
 
@@ -109,6 +121,8 @@ def _text(text: str) -> str:
 def write(docs: Path) -> None:
     (docs / "commands.md").write_text(commands_page(), encoding="utf-8")
     (docs / "exit-codes.md").write_text(exit_codes_page(), encoding="utf-8")
+    for name, text in schema_files().items():
+        (docs / "schemas" / name).write_text(text, encoding="utf-8")
     configuration = docs / "configuration.md"
     configuration.write_text(with_variables(configuration.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
@@ -13,12 +12,14 @@ from kelpie.cli.command import CommandError, describe, option, reads
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.environment import STATE
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.progress import progress
 from kelpie.cli.terminal import folded, text_width
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
+from kelpie.documents.plan import plan_document, result_document
 from kelpie.examination.memory import Recollection
 from kelpie.model.quoting import harmless
 from kelpie.observations import OFFSETS_TOPIC, Observations
@@ -46,7 +47,7 @@ def add_repair_options(parser: argparse.ArgumentParser) -> None:
     reads(parser, STATE)
     option(parser, "--apply", "do it, if the plan is the one that was last printed; else it is printed only")
     option(parser, "--plan ID", "with --apply: do it only if it is the plan with this id")
-    option(parser, "--json", "print the plan, and what came of it, as JSON")
+    add_json_option(parser, "plan", "print the plan, and what came of it, as JSON")
     add_connection_options(parser)
 
 
@@ -107,7 +108,7 @@ async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making
         print(render(plan, text_width()), end="\n\n")
     if not arguments.apply or not plan.applicable:
         if arguments.json:
-            _print_json({**plan.as_data(), "applied": False})
+            print_json(plan_document(plan))
         else:
             print(render_end(plan))
         if plan.applicable:
@@ -117,7 +118,7 @@ async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making
     if refusal is not None:
         plans.keep(plan, now)
         if arguments.json:
-            _print_json({**plan.as_data(), "applied": False, "reports": [], "failure": refusal})
+            print_json({**plan_document(plan), "reports": [], "failure": refusal})
         else:
             sys.stdout.flush()
             by_id, width = arguments.plan is not None, text_width(sys.stderr)
@@ -137,14 +138,10 @@ async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:
 
     result = await apply(repair, on_report)
     if arguments.json:
-        _print_json(result.as_data())
+        print_json(result_document(result))
     elif result.failure is None:
         print("\nDone.")
     else:
         sys.stdout.flush()
         print(render_failure(result, text_width(sys.stderr)), file=sys.stderr)
     return ExitStatus.OK if result.failure is None else ExitStatus.NO
-
-
-def _print_json(data: dict[str, object]) -> None:
-    print(json.dumps(data, indent=2, ensure_ascii=False))

@@ -1,23 +1,22 @@
 """kelpie simulate attribution: compares plans that keep the mapping from a client's address to its group."""
 
 import argparse
-import json
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from kelpie.attribution.plans import PLANS
 from kelpie.attribution.simulation.scenarios import SCENARIOS
 from kelpie.attribution.simulation.trials import Trials, run_trials
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.pictures import add_picture_option, check_pictures, write_pictures
 from kelpie.cli.progress import progress
 from kelpie.cli.share_text import share_text
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
+from kelpie.documents.simulations import plan_trials_document
 from kelpie.model.shares import wilson
 
 _MOST_SEEDS = 1_000_000
@@ -60,7 +59,7 @@ def add_attribution(subjects: "argparse._SubParsersAction[argparse.ArgumentParse
     attribution.add_argument(
         "--first-seed", type=int, default=0, metavar="SEED", help="%(default)s if left out"
     )
-    attribution.add_argument("--json", action="store_true", help="all numbers, as JSON")
+    add_json_option(attribution, "simulate-attribution", "all numbers, as JSON")
     add_picture_option(attribution)
 
 
@@ -82,8 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(_table(name, of_scenario, wide=wide), end="\n\n", flush=True)
         results += of_scenario
     if arguments.json:
-        json.dump({"trials": [_as_json(trials) for trials in results]}, sys.stdout, indent=1)
-        print()
+        print_json(plan_trials_document(results))
     else:
         print(f"Each cell: % of {arguments.seeds:,} runs, and its 95 % confidence interval.")
     if arguments.picture:
@@ -124,26 +122,3 @@ def _hits(trials: Trials) -> tuple[int, int, int, int]:
         trials.runs_with_ambiguous,
         trials.runs_that_leaked,
     )
-
-
-def _as_json(trials: Trials) -> dict[str, Any]:
-    tally = trials.tally
-    names = ("lost", "wrong", "ambiguous", "leaked")
-    return {
-        "scenario": trials.scenario,
-        "plan": trials.plan,
-        "seeds": trials.seeds,
-        "fetches": {
-            "right": tally.right,
-            "lost": tally.lost,
-            "wrong": tally.wrong,
-            "ambiguous": tally.ambiguous,
-            "uncounted": tally.uncounted,
-        },
-        "leaked_mappings": tally.leaked,
-        "runs": {
-            name: {"runs": hits, "share": share.observed, "low": share.low, "high": share.high}
-            for name, hits in zip(names, _hits(trials), strict=True)
-            for share in (wilson(hits, trials.seeds),)
-        },
-    }

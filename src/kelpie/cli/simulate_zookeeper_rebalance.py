@@ -1,16 +1,14 @@
 """kelpie simulate zookeeper-rebalance: how often groups of Kafka 0.8's consumers fail to rebalance."""
 
 import argparse
-import json
 import random
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.pictures import add_picture_option, check_pictures, write_pictures
 from kelpie.cli.progress import progress
 from kelpie.cli.share_text import share_text
@@ -18,6 +16,7 @@ from kelpie.cli.terminal import text_width
 from kelpie.cli.text_table import text_table
 from kelpie.client import java_properties
 from kelpie.client.client_errors import BadSettings
+from kelpie.documents.simulations import advice_document, rebalance_trials_document
 from kelpie.model.cells import fill
 from kelpie.zookeeper.advice import outlasts, suggest, verdict
 from kelpie.zookeeper.config import Behaviour
@@ -75,7 +74,7 @@ def add_zookeeper_rebalance(subjects: "argparse._SubParsersAction[argparse.Argum
     option(parser, "--seeds N", "runs of each; 100 if left out", type=int, default=100)
     option(parser, "--first-seed SEED", "0 if left out", type=int, default=0)
     option(parser, "--advise", "say which settings to change to what, with numbers of before and after")
-    option(parser, "--json", "all numbers, as JSON")
+    add_json_option(parser, "simulate-rebalance", "all numbers, as JSON")
     add_picture_option(parser)
 
 
@@ -102,8 +101,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(_table(name, of_event), end="\n\n", flush=True)
         results += of_event
     if arguments.json:
-        json.dump({"trials": [_as_json(trials) for trials in results]}, sys.stdout, indent=1)
-        print()
+        print_json(rebalance_trials_document(results))
     else:
         print(_legend(arguments.seeds, settings))
     if arguments.picture:
@@ -208,36 +206,6 @@ def _draw(results: list[Trials], paths: list[Path]) -> None:
     write_pictures(failures_by_size(results), paths)
 
 
-def _as_json(trials: Trials) -> dict[str, Any]:
-    settings = trials.settings
-    share = trials.failed
-    return {
-        "event": trials.event,
-        "mode": settings.behaviour.value,
-        "members": settings.members,
-        "threads": settings.threads,
-        "partitions": settings.partitions,
-        "topics": settings.topics,
-        "retries": settings.retries,
-        "backoff_ms": settings.backoff_ms,
-        "session_timeout_ms": settings.session_timeout_ms,
-        "runs": trials.runs,
-        "failed": {
-            "runs": trials.runs_that_failed,
-            "share": share.observed,
-            "low": share.low,
-            "high": share.high,
-        },
-        "failed_members_per_run": trials.failed_members / trials.runs,
-        "idle_members_per_run": trials.idle_members / trials.runs,
-        "unread_ms": {
-            "median": trials.unread_quantile(0.5),
-            "p95": trials.unread_quantile(0.95),
-            "never": trials.unrecovered,
-        },
-    }
-
-
 def _advise(arguments: argparse.Namespace, settings: GroupSettings) -> int:
     suggestions = suggest(settings)
     cases = [("as it is", settings), *((suggestion.name, suggestion.settings) for suggestion in suggestions)]
@@ -251,21 +219,8 @@ def _advise(arguments: argparse.Namespace, settings: GroupSettings) -> int:
             for name, case in cases
         }
     if arguments.json:
-        document = {
-            "outlasts_a_dead_session": outlasts(settings),
-            "as_it_is": [_as_json(trials) for trials in results["as it is"]],
-            "suggestions": [
-                {
-                    "name": suggestion.name,
-                    "changes": list(suggestion.changes),
-                    "why": suggestion.why,
-                    "trials": [_as_json(trials) for trials in results[suggestion.name]],
-                }
-                for suggestion in suggestions
-            ],
-        }
-        json.dump(document, sys.stdout, indent=1)
-        print()
+        suggested = [(suggestion, results[suggestion.name]) for suggestion in suggestions]
+        print_json(advice_document(outlasts(settings), results["as it is"], suggested))
         return 0
     print(fill(verdict(settings), text_width()))
     for suggestion in suggestions:

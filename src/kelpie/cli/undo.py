@@ -2,18 +2,19 @@
 
 import argparse
 import asyncio
-import json
 from collections.abc import Iterable, Mapping
 
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import settings_from
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import also_prints, print_json
 from kelpie.cli.progress import progress
 from kelpie.cli.repairing import add_repair_options, run_repair
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
+from kelpie.documents.changes import change_data
 from kelpie.model.quoting import harmless
 from kelpie.model.words import moment
 from kelpie.observations import OFFSETS_TOPIC
@@ -52,6 +53,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "list what was changed; with -b only in that cluster, and whether it can still be undone",
     )
     add_repair_options(parser)
+    also_prints(parser, "undo-list")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -93,7 +95,7 @@ def _list(arguments: argparse.Namespace, known: list[ChangeRecord], *, is_named:
         known = [record for record in known if record.cluster == cluster]
         states |= asked
     if arguments.json:
-        print(json.dumps([_data(record, states[record.id]) for record in known], indent=2))
+        print_json([change_data(record, states[record.id]) for record in known])
     elif not known:
         print(f"No change is noted in {undo_folder()}.")
     else:
@@ -150,18 +152,3 @@ def _text(known: Iterable[ChangeRecord], states: Mapping[str, str]) -> str:
     if any(":" in states[record.id] for record in known):
         blocks.append("Why one cannot be undone, kelpie undo ID says; so does --list --json.")
     return "\n\n".join(blocks)
-
-
-def _data(record: ChangeRecord, state: str) -> dict[str, object]:
-    return {
-        "id": record.id,
-        "cluster": record.cluster,
-        "bootstrap": record.bootstrap,
-        "command": record.command,
-        "subject": record.subject,
-        "at": record.at,
-        "what": record.what,
-        "undoes": record.undoes or None,
-        "state": state,
-        "file": str(record.file),
-    }

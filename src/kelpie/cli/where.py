@@ -5,13 +5,12 @@ from collections.abc import Sequence
 
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.offsets_topic import add_topic_options, topic_of
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
-from kelpie.cluster import ClusterView
-from kelpie.cluster.health import Health, health_of
-from kelpie.model.names import TopicPartition
-from kelpie.model.partitioning import java_hash
+from kelpie.cluster.whereabouts import Whereabouts, whereabouts
+from kelpie.documents.where import where_document
 from kelpie.model.quoting import harmless
 
 _HEAD = ("GROUP", "HASH", "PARTITION", "LEADER", "REPLICAS", "ISR", "HEALTHY")
@@ -43,6 +42,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "groups", nargs="+", metavar="GROUP", help="names of groups, whether they exist or not"
     )
+    add_json_option(parser, "where")
     add_topic_options(parser)
 
 
@@ -50,36 +50,29 @@ def _run(arguments: argparse.Namespace) -> int:
     cluster = topic_of(arguments)
     if cluster is None:
         raise CommandError("Where should it look? Give -b HOST:PORT, --describe FILE, or --partitions N.")
-    rows, healthy = [], True
-    for group in dict.fromkeys(arguments.groups):
-        home = cluster.home_of(group)
-        assert home is not None
-        row, is_healthy = _row(cluster, home)
-        rows.append((harmless(group), str(java_hash(group)), str(home.partition), *row))
-        healthy &= is_healthy
-    if cluster.views:
-        print(text_table([_HEAD, *rows], terminal_width()))
+    places = [whereabouts(cluster, group) for group in dict.fromkeys(arguments.groups)]
+    if arguments.json:
+        assert cluster.offsets_partitions
+        print_json(where_document(places, cluster.offsets_partitions))
+    elif cluster.views:
+        print(text_table([_HEAD, *map(_row, places)], terminal_width()))
     else:
-        print(text_table([_HEAD[:3], *(row[:3] for row in rows)]))
-    return ExitStatus.OK if healthy else ExitStatus.NO
+        print(text_table([_HEAD[:3], *(_row(place)[:3] for place in places)]))
+    return ExitStatus.OK if all(place.is_led for place in places) else ExitStatus.NO
 
 
-def _row(cluster: ClusterView, name: TopicPartition) -> tuple[tuple[str, ...], bool]:
-    view = cluster.view(name)
+def _row(place: Whereabouts) -> tuple[str, ...]:
+    begin = (harmless(place.group), str(place.hash), str(place.partition))
+    view = place.view
     if view is None:
-        return ("?", "?", "?", "nobody could say"), not cluster.views
-    health = health_of(cluster, name)
-    broker = cluster.brokers.get(view.leader)
-    reason = broker.reason if broker else "nothing tells of its leader"
-    verdicts = {
-        Health.NO_LEADER: "no: it has no leader (KLP101)",
-        Health.LEADER_DEAD: f"no: broker {view.leader} is dead (KLP101)",
-        Health.UNKNOWN: f"not known: {reason}",
-        Health.AT_RISK: f"yes, but broker {view.leader} alone is in sync (KLP106)",
-    }
-    leader = "none" if view.leader < 0 else str(broker or view.leader).removeprefix("broker ")
-    cells = (leader, _nodes(view.replicas), _nodes(view.in_sync) or "none", verdicts.get(health, "yes"))
-    return cells, health.is_led
+        return (*begin, "?", "?", "?", place.verdict)
+    return (
+        *begin,
+        place.leader or "none",
+        _nodes(view.replicas),
+        _nodes(view.in_sync) or "none",
+        place.verdict,
+    )
 
 
 def _nodes(nodes: Sequence[int]) -> str:

@@ -5,7 +5,11 @@ partitions. Computing it here means that a survey need not ask a broker, which m
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
+from string import ascii_lowercase
+
+PROBE_PREFIX = "probe-"
 
 
 def java_hash(text: str) -> int:
@@ -39,3 +43,19 @@ def partition_for(group_id: str, partitions: int) -> int:
         raise ValueError(f"partitions must be at least 1, not {partitions}")
     hashed = java_hash(group_id)
     return (0 if hashed == -0x8000_0000 else abs(hashed)) % partitions
+
+
+def names_on(partition: int, partitions: int, prefix: str = PROBE_PREFIX) -> Iterator[str]:
+    """Names of groups that live on a partition, without end; the same in every call.
+
+    Numbers follow the prefix; letters too, where numbers alone never get there.
+    The hash is a number to the base 31 whose last digit is the last letter. If the number of partitions is a
+    multiple of 31, that letter and the sign of the hash decide alone, and ten digits do not reach all.
+    """
+
+    def on_partition(names: Iterable[str]) -> Iterator[str]:
+        return (name for name in names if partition_for(name, partitions) == partition)
+
+    if any(on_partition(f"{prefix}{number}" for number in range(100 * partitions))):
+        yield from on_partition(f"{prefix}{number}" for number in count())
+    yield from on_partition(f"{prefix}{number}{letter}" for number in count() for letter in ascii_lowercase)

@@ -47,14 +47,6 @@ class RepairResult:
         """The last step that changed something is undone first."""
         return [step.undo for step in reversed(self.done) if step.undo != NOTHING_CHANGES]
 
-    def as_data(self) -> dict[str, object]:
-        return {
-            **self.plan.as_data(),
-            "applied": self.failure is None,
-            "reports": list(self.reports),
-            "failure": self.failure,
-        }
-
 
 async def apply(repair: Repair, on_report: Callable[[int, str], None]) -> RepairResult:
     """Does every step, and hands its number and its report to `on_report`.

@@ -6,7 +6,7 @@ Nothing here does anything. `applying` carries a repair out, `rendering` prints 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from kelpie.cluster import commands
 from kelpie.model.names import TopicPartition
@@ -135,22 +135,6 @@ class Plan:
         """Two plans with one id change the same, and found the same there."""
         text = json.dumps([self.repair, *self.basis])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-    def as_data(self) -> dict[str, object]:
-        """What --json prints."""
-        return {
-            "id": self.id,
-            "repair": self.repair,
-            "title": self.title,
-            "applicable": self.applicable,
-            "steps": list(map(asdict, self.steps)),
-            "seen": list(self.seen),
-            "warnings": list(self.warnings),
-            "obstacles": list(self.obstacles),
-            "afterwards": list(map(asdict, self.afterwards)),
-            "instead": list(map(asdict, self.instead)),
-            "details": dict(self.details),
-        }
 
     def with_properties(self, file: str) -> "Plan":
         """The same plan; its commands read these client properties too."""

@@ -20,7 +20,7 @@ from tests.doctor.building import (
     events,
 )
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "findings.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "schemas/doctor.json").read_text())
 HIT = a_name_on(43)
 
 

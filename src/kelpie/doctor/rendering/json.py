@@ -1,4 +1,4 @@
-"""A diagnosis as JSON. docs/findings.schema.json describes it; `VERSION` changes when readers must change.
+"""A diagnosis as JSON. docs/schemas/doctor.json describes it; `VERSION` changes when readers must change.
 
 Times are ISO 8601 in UTC with milliseconds. What is not known is null. Only ASCII is written, so that group
 names of any kind survive any terminal and any file.
