@@ -93,8 +93,8 @@ def test_a_member_that_only_records_miss_left_for_an_unknown_reason() -> None:
     pause = an_event(EventKind.POLL_INTERVAL_EXCEEDED, NOW - MINUTE - SECOND, client_id="c", source="c.log:7")
     history = group_history(a_case(generations=generations, events=[pause]))
     assert history.departures == [
-        Departure(NOW - MINUTE, "b", "unknown", "", "segment"),
-        Departure(NOW - MINUTE, "c", "poll-interval", pause.text, "c.log:7"),
+        Departure(NOW - MINUTE, "b", "unknown", source="segment"),
+        Departure(NOW - MINUTE, "c", "poll-interval", "", pause.text, "c.log:7"),
     ]
     assert history.members == [Value(NOW - HOUR, 3), Value(NOW - MINUTE, 1)]
     assert [(each.generation, each.left) for each in history.rebalances] == [(1, ()), (2, ("b", "c"))]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kelpie.doctor.rules import rules
 from kelpie.evidence import read_evidence
 from kelpie.examination import Examination
 from kelpie.web import language
@@ -18,6 +19,7 @@ from tests.web.test_pages import CLUSTER, PAGES
 from tests.web.watching import pages
 
 OTHER = "eo"
+RULES = {f"{rule.code} {rule.name}" for rule in rules().values()}
 OF_KAFKA = {"Stable", "Empty", "classic", "consumer"}
 """States and types of groups keep Kafka's words."""
 
@@ -89,7 +91,7 @@ def test_every_word_of_a_page_is_a_message(outage: TestClient, path: str) -> Non
     assert f'<html lang="{OTHER}">' in page.text
     address, _, query = path.partition("?")
     twin = outage.get(f"{address or '/index'}.json?{query}").json() if page.status_code == 200 else {}
-    names = {"Kelpie", "UTC", "main", *OF_KAFKA, "KLP101 offsets-partition-leaderless", *_leaves(twin)}
+    names = {"Kelpie", "UTC", "main", *OF_KAFKA, *RULES, *_leaves(twin)}
     reader = _Text()
     reader.feed(page.text)
     text = _without_messages("\0".join(reader.pieces))

@@ -4,7 +4,7 @@ A group stops if its partition of the offsets topic, or one that it reads, would
 leads it, and no other living broker is in sync.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kelpie.cluster import ClusterView
@@ -24,7 +24,16 @@ class BrokerLoss:
     """Partitions that nobody would lead."""
 
 
-def broker_losses(cluster: ClusterView, cases: Iterable[Case]) -> tuple[BrokerLoss, ...]:
+Needs = tuple[str, Sequence[TopicPartition]]
+"""A group, and the partitions without whose leaders it stops."""
+
+
+def needs(case: Case) -> Needs:
+    home = case.offsets_partition
+    return case.group, (*case.reads.partitions, *([home] if home is not None else []))
+
+
+def broker_losses(cluster: ClusterView, groups: Iterable[Needs]) -> tuple[BrokerLoss, ...]:
     """One for each broker that is alive, by its id. Groups that lack a leader already are left out."""
     alone: dict[TopicPartition, int] = {}
     for name in cluster.views:
@@ -34,17 +43,15 @@ def broker_losses(cluster: ClusterView, cases: Iterable[Case]) -> tuple[BrokerLo
     living = sorted(node for node in cluster.brokers if cluster.is_alive(node))
     stopped: dict[int, list[str]] = {node: [] for node in living}
     moved: dict[int, list[str]] = {node: [] for node in living}
-    for case in cases:
-        home = case.offsets_partition
-        needed = {*case.reads.partitions, *([home] if home is not None else [])}
+    for group, needed in groups:
         if any(cluster.has_leader(name) is False for name in needed):
             continue
         nodes = {alone[name] for name in needed if name in alone}
         for node in nodes & stopped.keys():
-            stopped[node].append(case.group)
-        coordinator = cluster.coordinator_of(case.group)
+            stopped[node].append(group)
+        coordinator = cluster.coordinator_of(group)
         if coordinator in moved and coordinator not in nodes:
-            moved[coordinator].append(case.group)
+            moved[coordinator].append(group)
     return tuple(
         BrokerLoss(
             node,

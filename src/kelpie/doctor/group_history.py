@@ -58,7 +58,10 @@ class Departure(NamedTuple):
     member: str
     why: str
     """One of the words above."""
+    reason: str = ""
+    """In the words of a log."""
     text: str = ""
+    """The line that says so."""
     source: str = ""
 
 
@@ -168,7 +171,7 @@ def _rebalance(change: GenerationChange) -> Rebalance:
 def _departures(case: Case, changes: Iterable[GenerationChange]) -> list[Departure]:
     """What logs of the coordinator tell; and those that only records show, with the consumers' own words."""
     told = [
-        Departure(event.at, person_in(event), _why(event), event.text, event.source)
+        Departure(event.at, person_in(event), _why(event), _reason(event), event.text, event.source)
         for event in case.events_of(*_DEPARTURES)
         if event.at is not None
     ]
@@ -181,15 +184,20 @@ def _departures(case: Case, changes: Iterable[GenerationChange]) -> list[Departu
                 (event for event in paused if person_in(event) == member and _is_near(event, change)), None
             )
             told.append(
-                Departure(change.at, member, UNKNOWN, "", change.source)
+                Departure(change.at, member, UNKNOWN, source=change.source)
                 if own is None
-                else Departure(change.at, member, POLL_INTERVAL, own.text, own.source)
+                else Departure(change.at, member, POLL_INTERVAL, _reason(own), own.text, own.source)
             )
     return sorted(dict.fromkeys(told))
 
 
 def _is_near(event: Event, change: GenerationChange) -> bool:
     return event.at is not None and 0 <= change.at - event.at < _SAME_DEPARTURE_MS
+
+
+def _reason(event: Event) -> str:
+    """Kafka says "not provided" where the client gave no reason."""
+    return "" if event.reason == "not provided" else event.reason
 
 
 def _why(event: Event) -> str:

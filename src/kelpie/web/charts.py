@@ -140,15 +140,7 @@ def as_data(history: GroupHistory, frame: Frame) -> dict[str, Any]:
         "members": series(history.members),
         "rebalances": [_rebalance_as_data(each) for each in history.rebalances if frame.has(each.at)],
         "departures": [
-            {
-                "at": time_of(each.at),
-                "member": each.member,
-                "why": each.why,
-                "text": each.text,
-                "source": each.source,
-            }
-            for each in history.departures
-            if frame.has(each.at)
+            {**each._asdict(), "at": time_of(each.at)} for each in history.departures if frame.has(each.at)
         ],
     }
 

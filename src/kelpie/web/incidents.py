@@ -5,7 +5,7 @@ looks of a live cluster together: an incident that a later look no longer finds 
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kelpie.doctor.diagnosis import Diagnosis
@@ -40,19 +40,23 @@ class Incident:
         return self.code, self.name, self.cause
 
 
-def incidents_in(diagnosis: Diagnosis) -> list[Incident]:
-    """What one look tells; those of rules first, worst first."""
-    return [*map(_of_rule, diagnosis.incidents), *_outages(diagnosis)]
+def incidents_in(look: Snapshot) -> list[Incident]:
+    """What one look tells; those of rules first, worst first. A cause is as bad as what follows from it."""
+    severities = {
+        finding.id: chapter.severity for chapter in look.chapters for finding in chapter.cause.findings
+    }
+    found = [_of_rule(each, severities) for each in look.diagnosis.incidents]
+    return [*found, *_outages(look.diagnosis)]
 
 
-def _of_rule(found: FoundIncident) -> Incident:
+def _of_rule(found: FoundIncident, severities: Mapping[str, Severity]) -> Incident:
     begun = [finding.since for finding in found.findings if finding.since is not None]
     ends = [finding.until for finding in found.findings if finding.until is not None]
     return Incident(
         found.code,
         found.name,
         found.cause,
-        found.severity,
+        max(found.severity, *(severities.get(each.id, found.severity) for each in found.findings)),
         found.findings[0].summary,
         found.groups[:_MOST_GROUPS],
         len(found.groups),
@@ -66,7 +70,7 @@ def _outages(diagnosis: Diagnosis) -> Iterator[Incident]:
         name = diagnosis.cluster.broker_name(node)
         for outage in outages:
             severity = Severity.WARNING if outage.until is None else Severity.NOTICE
-            cause, began = f"broker {node}", outage.at_latest
+            cause, began = str(node), outage.at_latest
             yield Incident("", AWAY, cause, severity, outage.text or name, (), 0, began, outage.until)
 
 
@@ -81,7 +85,7 @@ class IncidentLog:
 
     def add(self, look: Snapshot) -> None:
         """A look that saw nothing ends nothing."""
-        found = incidents_in(look.diagnosis)
+        found = incidents_in(look)
         with self._lock:
             self._end({each.key for each in found if each.ended is None}, look)
             for incident in found:

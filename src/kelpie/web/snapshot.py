@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from kelpie.doctor.broker_loss import broker_losses
+from kelpie.doctor.broker_loss import Needs, broker_losses, needs
 from kelpie.doctor.case import Case
 from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis
@@ -17,7 +17,16 @@ from kelpie.examination import Examined
 from kelpie.model.time import Instant
 
 T = TypeVar("T")
-_OF_GROUP, _OF_FINDING, _OF_ROW = 300, 3_000, 200
+
+
+class KnownGroups(NamedTuple):
+    rows: tuple[GroupOverview, ...]
+    readers: Mapping[str, Sequence[str]]
+    """By topic, the groups that read it."""
+    needed: Sequence[Needs] = ()
+
+
+_OF_GROUP, _OF_FINDING, _OF_ROW, _OF_REFERENCE = 300, 3_000, 200, 8
 """Bytes, roughly."""
 
 
@@ -25,9 +34,9 @@ class Snapshot:
     """Made by the thread that looked; pages only read it."""
 
     def __init__(
-        self, examined: Examined, at: Instant, took_ms: int, groups: Sequence[GroupOverview] | None = None
+        self, examined: Examined, at: Instant, took_ms: int, known: KnownGroups | None = None
     ) -> None:
-        """`groups`: one row for each, if they are known otherwise than by cases."""
+        """`known`: what is known of groups, if not from cases."""
         self.diagnosis: Diagnosis = examined.diagnosis
         self.saw_anything = examined.saw_anything
         self.at = at
@@ -35,9 +44,8 @@ class Snapshot:
         self.took_ms = took_ms
         unheard_of = set(self.diagnosis.unheard_of)
         self._cases = {case.group: case for case in examined.cases if case.group not in unheard_of}
-        rows = overview(self.cases(), self.diagnosis.findings) if groups is None else groups
-        self.groups = tuple(rows)
-        self.losses = broker_losses(self.diagnosis.cluster, self.cases())
+        self.groups, self.readers, needed = known or self._from_cases()
+        self.losses = broker_losses(self.diagnosis.cluster, needed)
         self.chapters = chapters(self.diagnosis)
         self.brief = brief(self.diagnosis)
         self._findings: defaultdict[str, list[Finding]] = defaultdict(list)
@@ -46,6 +54,21 @@ class Snapshot:
                 self._findings[finding.group].append(finding)
         self._making = threading.Lock()
         self._kept: dict[str, Any] = {}
+
+    def _from_cases(self) -> KnownGroups:
+        """What is derived of a case is used while it is there, and goes with its copy."""
+        needed: list[Needs] = []
+        readers: defaultdict[str, list[str]] = defaultdict(list)
+
+        def one_by_one() -> Iterator[Case]:
+            for case in self.cases():
+                yield case
+                needed.append(needs(case))
+                for topic in dict.fromkeys(name.topic for name in case.reads.partitions):
+                    readers[topic].append(case.group)
+
+        rows = tuple(overview(one_by_one(), self.diagnosis.findings))
+        return KnownGroups(rows, readers, needed)
 
     @property
     def now(self) -> Instant:
@@ -92,6 +115,7 @@ class Snapshot:
         return sum(self._sizes())
 
     def _sizes(self) -> Iterator[int]:
+        yield _OF_REFERENCE * sum(map(len, self.readers.values()))
         yield _OF_GROUP * len(self.groups) + _OF_FINDING * len(self.diagnosis.findings)
         yield _OF_ROW * sum(map(len, self.diagnosis.cluster.ends.values()))
         yield _OF_ROW * sum(map(len, self.diagnosis.cluster.views.values()))

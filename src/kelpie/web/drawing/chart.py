@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from kelpie.model.time import Instant
-from kelpie.web.drawing.scale import Frame, duration_ticks, number_ticks, short_number, time_ticks
+from kelpie.web.drawing.scale import Frame, duration_ticks, labels, number_ticks, short_number, time_ticks
 from kelpie.web.drawing.svg import add, picture, place, text, written
 
 WIDTH, HEIGHT = 560, 180
@@ -111,11 +111,13 @@ def _axes(root: Element, area: _Area, ticks: Sequence[float], say: Callable[[flo
         y = area.y(value)
         add(root, "line", "grid", x1=_LEFT, x2=WIDTH - _RIGHT, y1=y, y2=y)
         text(root, (_LEFT - 6, y + 4), say(value), "of-value")
-    for number, tick in enumerate(time_ticks(area.frame)):
+    ticks_of_time = time_ticks(area.frame)
+    for tick in ticks_of_time:
         x = area.x(int(tick.value))
-        kind = "of-time" if number % 2 == 0 else "of-time minor"
         add(root, "line", "grid", x1=x, x2=x, y1=HEIGHT - _BOTTOM, y2=HEIGHT - _BOTTOM + 4)
-        text(root, (x, HEIGHT - 8), tick.text, kind)
+    for number, label in enumerate(labels(ticks_of_time, area.x, 0, WIDTH)):
+        kind = f"of-time {label.kind}" + (" minor" if number % 2 else "")
+        text(root, (label.x, HEIGHT - 8), label.text, kind)
 
 
 def _runs(line: Line, frame: Frame, *, steps: bool) -> Iterator[Run]:

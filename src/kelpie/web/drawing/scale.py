@@ -1,6 +1,6 @@
 """Where ticks of axes are: round numbers, and round times in UTC."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import ceil, floor, log10
 from typing import NamedTuple
@@ -55,6 +55,34 @@ def time_ticks(frame: Frame, most: int = 7) -> list[Tick]:
         ticks.append(Tick(at, clock if clock and date == day else f"{date} {clock}".strip()))
         day = date
     return ticks
+
+
+class Label(NamedTuple):
+    x: float
+    text: str
+    kind: str
+    """Empty: its middle is at x; first or last: its beginning or its end."""
+
+
+_SIGN = 7.0
+"""Roughly, the width of a sign of an axis."""
+
+
+def labels(
+    ticks: Sequence[Tick], place: Callable[[Instant], float], left: float, right: float
+) -> list[Label]:
+    """As many labels as fit beside each other between two edges."""
+    placed: list[Label] = []
+    free = left
+    for tick in ticks:
+        x, width = place(int(tick.value)), len(tick.text) * _SIGN
+        begin = x - width / 2
+        kind = "first" if begin < left else "last" if begin + width > right else ""
+        begin = x if kind == "first" else x - width if kind == "last" else begin
+        if begin >= free:
+            placed.append(Label(x, tick.text, kind))
+            free = begin + width + _SIGN
+    return placed
 
 
 def _multiples(frame: Frame, step: int) -> Sequence[Instant]:

@@ -5,9 +5,9 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from kelpie.doctor.group_history import GroupHistory, group_history
+from kelpie.doctor.group_history import GroupHistory, Value, group_history
 from kelpie.doctor.journey import journey
-from kelpie.doctor.overview import idle_members, partitions_of
+from kelpie.doctor.overview import GroupOverview, idle_members, partitions_of
 from kelpie.doctor.rendering.json import finding_as_data, time_of
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
 from kelpie.web import charts
@@ -31,7 +31,7 @@ def group(watch: Watch, request: Request) -> Page:
     findings = look.findings_of(name)
     partitions = partitions_of(case) if case is not None else []
     steps = journey(case, findings) if case is not None else []
-    history, past = _history(watch, look, name, request)
+    history, past = _history(watch, look, row, request)
     values = {
         "title": name,
         "row": row,
@@ -56,11 +56,12 @@ def group(watch: Watch, request: Request) -> Page:
 
 
 def _history(
-    watch: Watch, look: Snapshot, name: str, request: Request
+    watch: Watch, look: Snapshot, row: GroupOverview, request: Request
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """For the twin, and for the template."""
-    case = look.case(name)
-    known = charts.joined(group_history(case) if case is not None else GroupHistory(), watch.history.of(name))
+    case = look.case(row.group)
+    told = group_history(case) if case is not None else GroupHistory()
+    known = charts.joined(told, watch.history.of(row.group) if watch.changes else _now(look, row))
     whole = charts.whole_of(known, look.now)
     if whole is None:
         return None, {"period": None}
@@ -76,3 +77,11 @@ def _history(
         "departures": gone[: -_MOST_DEPARTURES - 1 : -1],
         "departure_count": len(gone),
     }
+
+
+def _now(look: Snapshot, row: GroupOverview) -> GroupHistory:
+    """What its row says, as the last value of its history."""
+    return GroupHistory(
+        lag=[Value(look.now, row.lag)] if row.lag is not None else [],
+        lag_ms=[Value(look.now, row.lag_ms)] if row.lag_ms is not None else [],
+    )

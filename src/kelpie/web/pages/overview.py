@@ -1,13 +1,20 @@
 """The verdict, causes with what follows from them, the worst groups, and what a lost broker would stop."""
 
+from markupsafe import Markup
 from starlette.requests import Request
 
 from kelpie.doctor.finding import Severity
+from kelpie.doctor.overview import GroupOverview
 from kelpie.doctor.rendering.json import as_data, time_of
 from kelpie.doctor.report import is_judged, missing_by_want, others, reasons, verdict
-from kelpie.web.groups import SHOWN, Choice
+from kelpie.web.drawing.blast_radius import blast_radius
+from kelpie.web.groups import Choice
+from kelpie.web.language import gettext, tag
+from kelpie.web.listing import SHOWN
 from kelpie.web.pages.page import Page, age_of, look_of, losses_as_data, severity_of
+from kelpie.web.snapshot import Snapshot
 from kelpie.web.watch import Watch
+from kelpie.web.words import number
 
 
 def overview(watch: Watch, request: Request) -> Page:
@@ -27,13 +34,29 @@ def overview(watch: Watch, request: Request) -> Page:
         "acknowledged": look.brief.acknowledged,
         "counts": counts,
         "total": len(look.groups),
-        "choice": Choice.of(request.query_params),
-        "groups": sorted(look.groups, key=Choice().order)[:SHOWN],
+        "groups": look.kept("worst first", _worst_first)[:SHOWN],
         "losses": look.losses,
-        "most_lost": max((len(loss.stopped) for loss in look.losses), default=0),
+        "picture": look.kept(f"blast radius in {tag()}", _blast_radius),
         "wants": missing_by_want(diagnosis),
         "reasons": reasons(diagnosis),
         **age_of(watch, look),
     }
     data = {**as_data(diagnosis), "looked_at": time_of(look.at), "broker_losses": losses_as_data(look)}
     return Page("overview.html", data, values)
+
+
+def _worst_first(look: Snapshot) -> list[GroupOverview]:
+    return sorted(look.groups, key=Choice().order)
+
+
+def _blast_radius(look: Snapshot) -> Markup | None:
+    """The words in it are of one language."""
+    return blast_radius(look.losses, _broker, _more)
+
+
+def _broker(node: int) -> str:
+    return gettext("Broker %(id)s") % {"id": node}
+
+
+def _more(count: int) -> str:
+    return gettext("and %(count)s more") % {"count": number(count)}

@@ -6,8 +6,11 @@ from typing import Any
 
 from starlette.requests import Request
 
+from kelpie.cluster.health import Health
 from kelpie.doctor.report import is_judged
+from kelpie.model.names import TopicPartition
 from kelpie.model.time import iso_time
+from kelpie.observations import PartitionView
 from kelpie.web.snapshot import Snapshot
 from kelpie.web.times import AT, asked
 from kelpie.web.watch import Watch
@@ -50,6 +53,16 @@ def age_of(watch: Watch, look: Snapshot) -> dict[str, Any]:
         "every_s": watch.every_s if watch.changes and not is_past else None,
         "is_late": watch.changes and not is_past and age_ms > late_ms,
         "at": iso_time(look.at) if is_past else None,
+    }
+
+
+def partition_as_data(name: TopicPartition, view: PartitionView | None, health: Health) -> dict[str, Any]:
+    return {
+        "partition": name.partition,
+        "leader": view.leader if view is not None else None,
+        "in_sync": list(view.in_sync) if view is not None else None,
+        "replicas": list(view.replicas) if view is not None else None,
+        "health": health.name.lower(),
     }
 
 
