@@ -51,6 +51,15 @@ def test_a_page_says_what_the_rule_says_without_what_it_needs(code: str) -> None
     assert re.search(r"undetermined|says nothing|says no more", needs), needs
 
 
+@pytest.mark.parametrize("code", [code for code, rule in rules().items() if rule.judge is not None])
+def test_a_report_says_in_words_what_groups_have(code: str) -> None:
+    """Whoever is woken at night reads "1 of 3 groups has no room for more members", not a rule's name."""
+    words = rules()[code].presentation
+    assert words.of_one and words.of_many
+    source = inspect.getsource(sys.modules[rules()[code].judge.__module__])
+    assert words.when_over or "until=" not in source
+
+
 def test_codes_and_names_are_used_once() -> None:
     """A code is never reused; a name is what people search for."""
     assert len({rule.name for rule in rules().values()}) == len(rules())

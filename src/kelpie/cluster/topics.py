@@ -5,7 +5,8 @@
 - Hidden: a broker answers TOPIC_AUTHORIZATION_FAILED. Whether there is such a topic, it does not say. A topic
   that is only missing from a listing of all topics (Kafka before 2.1) may be gone or hidden.
 - Created again: an earlier survey saw another id (Kafka 2.8 and later), or a higher leader epoch: epochs
-  only grow as long as a topic lives.
+  only grow as long as a topic lives. While the id is the same, it is the same topic, whatever epoch a broker
+  names that has not heard of the newest election.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -123,7 +124,8 @@ def topics_of(
             recreations[topic] = recreation
     for name, known in ends.items():
         if name.topic not in recreations:
-            recreation = _by_epochs(name.topic, known, views.get(name, ()))
+            same_since = _same_since(by_topic.get(name.topic, ()))
+            recreation = _by_epochs(name.topic, known, views.get(name, ()), same_since)
             if recreation is not None:
                 recreations[name.topic] = recreation
     return Topics(by_topic, recreations)
@@ -141,12 +143,25 @@ def _by_ids(topic: str, rows: Sequence[TopicView]) -> Recreation | None:
     return Recreation(topic, old[-1].at or 0, new.at or 0, (old[-1], new))
 
 
-def _by_epochs(topic: str, ends: Sequence[LogEnds], views: Sequence[PartitionView]) -> Recreation | None:
-    now = max(views, key=lambda view: (view.at or 0, view.leader_epoch), default=None)
-    if now is None or now.leader_epoch < 0 or now.at is None:
+def _same_since(rows: Iterable[TopicView]) -> Instant | None:
+    """Since when surveys have seen the id that it has now."""
+    return min((row.at for row in rows if row.topic_id and row.at is not None), default=None)
+
+
+def _by_epochs(
+    topic: str, ends: Sequence[LogEnds], views: Sequence[PartitionView], same_since: Instant | None
+) -> Recreation | None:
+    """The highest epoch of the last survey counts: a broker may not have heard of it yet."""
+    last = max((view.at for view in views if view.at is not None), default=None)
+    if last is None:
         return None
+    newest = [view for view in views if view.at is not None and view.at > last - ONE_SURVEY_MS]
+    now = max(newest, key=lambda view: view.leader_epoch)
+    if now.leader_epoch < 0 or now.at is None:
+        return None
+    until = now.at if same_since is None else min(now.at, same_since)
     old = [
-        end for end in ends if end.at is not None and end.at < now.at and end.leader_epoch > now.leader_epoch
+        end for end in ends if end.at is not None and end.at < until and end.leader_epoch > now.leader_epoch
     ]
     return Recreation(topic, old[-1].at or 0, now.at, (old[-1], now)) if old else None
 

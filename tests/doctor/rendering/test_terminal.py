@@ -147,7 +147,7 @@ def test_a_mere_risk_comes_after_what_is_wrong_now() -> None:
     cluster = a_cluster(*at_risk)
     lost = a_state("Stable", a_member("app-1", topic="nowhere"))
     page = render(diagnose_all(cluster, [a_case("billing", cluster, states=[lost])]))
-    assert page.startswith("WARNING: 1 of 1 group: idle members")
+    assert page.startswith("WARNING: 1 of 1 group has members that read nothing")
     assert page.find("WARNING KLP207") < page.find("WARNING KLP106")
 
 

@@ -10,6 +10,7 @@ from kelpie.observations import LogEnds, PartitionView, TopicView
 from tests.doctor.building import (
     MINUTE,
     NOW,
+    SECOND,
     a_case,
     a_cluster,
     a_committed,
@@ -102,6 +103,19 @@ def test_an_earlier_look_saw_a_higher_leader_epoch() -> None:
         view, ends=[an_end(30)], known_topics=topics_of([], {view.name: (before,)}, views(view))
     )
     found(judge(a_case(cluster=cluster, states=[READS], **looks(a_committed(900)))))
+
+
+def test_a_broker_that_has_not_heard_of_an_election_shows_no_new_topic() -> None:
+    """Near miss, as seen on 3.9.2: a broker that had just joined named the epoch before the newest one, and
+    answered last. Nor does an epoch tell anything while the id of the topic is the same.
+    """
+    before = an_end(900, at=NOW - MINUTE, leader_epoch=7)
+    heard = a_view(0, 1, topic="orders", leader_epoch=7, at=NOW - SECOND)
+    late = a_view(0, 1, topic="orders", leader_epoch=6, told_by=4)
+    assert not topics_of([], {late.name: (before,)}, views(heard, late)).recreations
+    ids = [TopicView("orders", topic_id="same", at=at) for at in (NOW - 2 * MINUTE, NOW)]
+    assert not topics_of(ids, {late.name: (before,)}, views(late)).recreations
+    assert topics_of(ids[1:], {late.name: (before,)}, views(late)).recreations
 
 
 def test_a_group_that_has_committed_in_the_new_topic_is_well() -> None:

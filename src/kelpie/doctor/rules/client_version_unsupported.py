@@ -71,7 +71,10 @@ def _client_is_older(event: Event) -> bool:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("has a client of an unusable version", "have clients of unusable versions"),
+    Presentation(
+        "has a client that is too old or too new for its brokers",
+        "have clients that are too old or too new for their brokers",
+    ),
     asked_for=Sign.LOG_LINES,
     otherwise=undetermined(CLIENT_LOGS),
 )

@@ -155,7 +155,10 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation(
-        "cannot reach its coordinator", "cannot reach their coordinator", silences=True, stops_group=True
+        "has a coordinator that cannot be reached",
+        "have coordinators that cannot be reached",
+        silences=True,
+        stops_group=True,
     ),
     asked_for=Sign.HOME_IN_DOUBT | Sign.LOG_LINES,
 )

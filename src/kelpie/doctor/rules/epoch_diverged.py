@@ -36,7 +36,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Severity, quotes, undetermined
 from kelpie.doctor.position_words import MOST_EVIDENCE, evidence_of, records, reset, some
 from kelpie.doctor.recreated_topics import old_position
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.model.words import counted
@@ -155,5 +155,8 @@ def _by_log(case: Case) -> Judgement | None:
 
 
 RULE = Rule.of(
-    __name__, judge, asked_for=Sign.LOG_LINES | Sign.OFFSETS_UNKNOWN | Sign.EPOCH_DIFFERS | Sign.NO_EPOCH
+    __name__,
+    judge,
+    Presentation("will skip records that it has not read", "will skip records that they have not read"),
+    asked_for=Sign.LOG_LINES | Sign.OFFSETS_UNKNOWN | Sign.EPOCH_DIFFERS | Sign.NO_EPOCH,
 )

@@ -26,7 +26,7 @@ Reproduce: kelpie lab run group-full
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, size_limit
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted
 from kelpie.observations import EventKind, GroupState
@@ -78,4 +78,9 @@ def _found(case: Case, lines: LogLines, state: GroupState | None, setting: str, 
     )
 
 
-RULE = Rule.of(__name__, judge, asked_for=Sign.LOG_LINES | Sign.SIZE_LIMIT)
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("has no room for more members", "have no room for more members"),
+    asked_for=Sign.LOG_LINES | Sign.SIZE_LIMIT,
+)

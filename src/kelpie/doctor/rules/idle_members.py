@@ -42,7 +42,7 @@ from kelpie.doctor.balance import is_lopsided
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import MOST_EVIDENCE, describing, people, person_of
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted, first_of
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Member
@@ -195,4 +195,10 @@ def _some(things: Sequence[object]) -> str:
     return first_of(things, _MOST_TOPICS) or "nothing"
 
 
-RULE = Rule.of(__name__, judge, of_share_groups=True, asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS)
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("has members that read nothing", "have members that read nothing"),
+    of_share_groups=True,
+    asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS,
+)

@@ -27,7 +27,7 @@ Reproduce: kelpie lab run inconsistent-protocol
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted
 from kelpie.observations import EventKind
@@ -73,4 +73,13 @@ def _found(case: Case, lines: LogLines) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge, asked_for=Sign.LOG_LINES, otherwise=undetermined(CLIENT_LOGS))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation(
+        "refuses consumers with another assignor or protocol",
+        "refuse consumers with another assignor or protocol",
+    ),
+    asked_for=Sign.LOG_LINES,
+    otherwise=undetermined(CLIENT_LOGS),
+)

@@ -150,7 +150,10 @@ def _found(
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("has a trouble that is known of its brokers' release", "have troubles that are known of it"),
+    Presentation(
+        "has a trouble that is known of the release of its coordinator",
+        "have troubles that are known of the releases of their coordinators",
+    ),
     asked_for=Sign.LOG_LINES
     | Sign.CLUSTER_LOG_LINES
     | Sign.LISTED_TWICE

@@ -38,7 +38,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import describing, person_of, shortened
 from kelpie.doctor.position_words import SECOND_LOOK
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.model.words import counted
 from kelpie.observations import GroupState, Member
@@ -128,4 +128,9 @@ def _remedies(state: GroupState) -> list[Remedy]:
     ]
 
 
-RULE = Rule.of(__name__, judge, asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS)
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("has a lopsided assignment", "have lopsided assignments"),
+    asked_for=Sign.NOT_DESCRIBED | Sign.MEMBERS,
+)

@@ -162,7 +162,9 @@ def _grants(case: Case, topics: Sequence[str], whom: str, operation: str) -> lis
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("is refused", "are refused", silences=True),
+    Presentation(
+        "is refused for want of a permission", "are refused for want of a permission", silences=True
+    ),
     asked_for=Sign.LOG_LINES
     | Sign.REFUSED
     | Sign.NO_REPLY

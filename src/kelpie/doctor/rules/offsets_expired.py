@@ -223,7 +223,9 @@ def _by_log(case: Case, lines: list[Event]) -> Finding:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("has lost expired offsets", "have lost expired offsets"),
+    Presentation(
+        "has lost committed offsets", "have lost committed offsets", "lost committed offsets"
+    ),
     asked_for=Sign.LOG_LINES
     | Sign.REMOVED
     | Sign.OFFSETS_UNKNOWN

@@ -105,7 +105,11 @@ def _number(lines: Sequence[Event], name: str) -> int | None:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("loses members that poll too slowly", "lose members that poll too slowly"),
+    Presentation(
+        "loses members that poll too slowly",
+        "lose members that poll too slowly",
+        "members that polled too slowly",
+    ),
     asked_for=Sign.LOG_LINES | Sign.MEMBERS,
     otherwise=undetermined(CLIENT_LOGS, BROKER_LOGS),
 )

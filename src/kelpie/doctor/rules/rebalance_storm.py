@@ -273,6 +273,8 @@ def _seen(case: Case, states: Sequence[GroupState], rebalancing: int) -> Finding
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("rebalances again and again", "rebalance again and again"),
+    Presentation(
+        "rebalances again and again", "rebalance again and again", "one rebalance after the other"
+    ),
     asked_for=Sign.LOG_LINES | Sign.MANY_GENERATIONS | Sign.REBALANCING | Sign.NO_HISTORY,
 )

@@ -221,8 +221,9 @@ def _unreconciled(case: Case, state: GroupState, wait: Wait, rebalance_ms: int) 
         given_up = f"given up {first_of(moving, 5)}" if moving else "confirmed it"
         what = f"{people(names)} has not yet {given_up}"
         first = Remedy(
-            f"Look at {people(names, 2)}: a thread dump shows what keeps it from poll(), or its rebalance "
-            "listener from returning. Restart it if it hangs."
+            f"Look at {people(names, 2)}: a thread dump shows what keeps "
+            f"{'it' if len(names) == 1 else 'them'} from poll(), or a rebalance listener from returning. "
+            "Restart what hangs."
         )
     else:
         what = "no member is known to hold it up"
@@ -302,7 +303,9 @@ def _found(case: Case, wait: Wait, members: tuple[Member, ...], rebalance_ms: in
         why="Members that have rejoined read nothing until the last one rejoins, or is removed.",
         evidence=wait.evidence,
         remedies=[
-            Remedy(f"Look at {who}: a thread dump shows what keeps it from poll(). Restart it if it hangs."),
+            Remedy(
+                f"Look at {who}: a thread dump shows what keeps a member from poll(). Restart what hangs."
+            ),
             Remedy(
                 "Watch who is in the group.",
                 commands.kelpie("doctor", case.cluster, "--watch", name=case.group),

@@ -115,7 +115,11 @@ def _remedies(is_alive: bool, session: int | None) -> list[Remedy]:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("loses members whose session expires", "lose members whose session expires"),
+    Presentation(
+        "loses members whose session expires",
+        "lose members whose session expires",
+        "members whose session expired",
+    ),
     asked_for=Sign.LOG_LINES | Sign.MEMBERS,
     otherwise=undetermined(BROKER_LOGS),
 )

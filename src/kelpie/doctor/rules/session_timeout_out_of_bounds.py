@@ -115,7 +115,9 @@ def _remedies(bounds: str) -> list[Remedy]:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation("refuses session timeouts", "refuse session timeouts"),
+    Presentation(
+        "refuses consumers for their session timeout", "refuse consumers for their session timeouts"
+    ),
     asked_for=Sign.LOG_LINES | Sign.NOT_DESCRIBED | Sign.NOT_CLASSIC | Sign.SETTINGS,
     otherwise=undetermined(CLIENT_LOGS),
 )

@@ -44,7 +44,7 @@ from kelpie.doctor.membership import (
     people,
     timeouts,
 )
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -195,5 +195,11 @@ def _is_refused(case: Case, fenced: list[Event]) -> bool:
 
 
 RULE = Rule.of(
-    __name__, judge, asked_for=Sign.LOG_LINES | Sign.MEMBERS, otherwise=undetermined(CLIENT_LOGS, BROKER_LOGS)
+    __name__,
+    judge,
+    Presentation(
+        "has consumers with the same group.instance.id", "have consumers with the same group.instance.id"
+    ),
+    asked_for=Sign.LOG_LINES | Sign.MEMBERS,
+    otherwise=undetermined(CLIENT_LOGS, BROKER_LOGS),
 )

@@ -193,6 +193,7 @@ RULE = Rule.of(
     presentation=Presentation(
         "has traffic that is counted to no group",
         "have traffic that is counted to no group",
+        "traffic that was counted to no group",
     ),
     judge_cluster=judge,
 )

@@ -248,6 +248,10 @@ def _remedies(case: Case, suspect: _Suspect, fate: Fate, stood_ms: int) -> list[
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation(stops_group=True),
+    Presentation(
+        "waits for a transaction that commits its offsets",
+        "wait for transactions that commit their offsets",
+        stops_group=True,
+    ),
     asked_for=Sign.LOG_LINES | Sign.OFFSETS_UNKNOWN | Sign.OFFSET_REFUSED,
 )

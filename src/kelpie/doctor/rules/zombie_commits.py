@@ -32,7 +32,7 @@ from kelpie.cluster import commands
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, person_in
-from kelpie.doctor.rule import Rule
+from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.time import Instant
@@ -111,4 +111,10 @@ def _found(case: Case, lines: LogLines) -> Finding:
     )
 
 
-RULE = Rule.of(__name__, judge, asked_for=Sign.LOG_LINES, otherwise=undetermined(CLIENT_LOGS))
+RULE = Rule.of(
+    __name__,
+    judge,
+    Presentation("has consumers whose commits are refused", "have consumers whose commits are refused"),
+    asked_for=Sign.LOG_LINES,
+    otherwise=undetermined(CLIENT_LOGS),
+)
