@@ -92,10 +92,13 @@ class Expression:
                 return partial(self._assertion, inside, width, name == "ASSERT")
         raise NotImplementedError(name)
 
-    def _character(self, single: Is, text: str, at: int, then: Then) -> int | None:
-        self._steps += 1
+    def _count(self, steps: int = 1) -> None:
+        self._steps += steps
         if self._steps > _MOST_STEPS:
             raise _TooMany
+
+    def _character(self, single: Is, text: str, at: int, then: Then) -> int | None:
+        self._count()
         return then(at + 1) if at < len(text) and single(text[at]) else None
 
     def _branch(self, ways: list[Matcher], text: str, at: int, then: Then) -> int | None:
@@ -108,12 +111,12 @@ class Expression:
     def _assertion(
         self, inside: Matcher, width: int, wanted: bool, text: str, at: int, then: Then
     ) -> int | None:
-        self._steps += 1
+        self._count()
         found = at >= width and inside(text, at - width, _done) is not None
         return then(at) if found == wanted else None
 
     def _place(self, name: str, text: str, at: int, then: Then) -> int | None:
-        self._steps += 1
+        self._count()
         before, after = at > 0 and _is_word(text[at - 1]), at < len(text) and _is_word(text[at])
         holds = {
             "AT_BEGINNING": at == 0,
@@ -142,19 +145,19 @@ class Expression:
         if lazy:
             while end - at < least and end < len(text) and single(text[end]):
                 end += 1
-                self._steps += 1
+                self._count()
             while end - at >= least:
                 found = then(end)
                 if found is not None or end - at >= most or end >= len(text) or not single(text[end]):
                     return found
                 end += 1
-                self._steps += 1
+                self._count()
             return None
         while end - at < most and end < len(text) and single(text[end]):
             end += 1
-        self._steps += end - at + 1
+        self._count(end - at + 1)
         for tried in range(end, at + least - 1, -1):
-            self._steps += 1
+            self._count()
             found = then(tried)
             if found is not None:
                 return found
@@ -164,7 +167,7 @@ class Expression:
         self, inside: Matcher, least: int, most: int, lazy: bool, count: int, text: str, at: int, then: Then
     ) -> int | None:
         def once_more() -> int | None:
-            self._steps += 1
+            self._count()
             if count >= most:
                 return None
             return inside(

@@ -5,6 +5,7 @@ import lzma
 import tarfile
 import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -105,17 +106,97 @@ def test_a_header_of_digits_is_refused(tmp_path: Path) -> None:
     assert "a number of hundreds of digits" in reasons[0]
 
 
-def test_a_zip_with_a_large_directory_is_not_opened(tmp_path: Path) -> None:
-    """zipfile would make an object of each of its entries before the first can be looked at."""
+def test_an_xz_file_that_asks_for_gigabytes_of_memory_is_not_unpacked(tmp_path: Path) -> None:
+    """A small file says how large its dictionary is, and the unpacker would hold one of that size."""
+    path = tmp_path / "server.log.xz"
+    path.write_bytes(_xz_with_dictionary(b"[2026-11-15 20:56:40,123] INFO x" * 9, 1 << 30))
+    packed, reasons = _unpacked(path)
+    assert not packed
+    assert reasons == [
+        "It was read in part only: it takes more than 160 MiB of memory to unpack it. "
+        "Unpack it and name the folder instead."
+    ]
+
+
+def test_an_xz_file_of_the_strongest_preset_is_unpacked(tmp_path: Path) -> None:
+    """`xz -9` asks for 65 MiB. Several streams in a row, with padding between them, are one file."""
+    path = tmp_path / "server.log.xz"
+    parts = [b"first " * 50_000, b"", b"second"]
+    path.write_bytes(b"".join(lzma.compress(part, preset=9) + bytes(8) for part in parts))
+    (packed,), reasons = _unpacked(path)
+    assert packed.path.read_bytes() == b"".join(parts)
+    assert not reasons
+
+
+@pytest.mark.parametrize("cut", [13, -1])
+def test_an_xz_file_that_is_cut_off_is_told(tmp_path: Path, cut: int) -> None:
+    """The end of a stream has a checksum, so a file that was not copied whole is known by it."""
+    path = tmp_path / "server.log.xz"
+    path.write_bytes(lzma.compress(b"text")[:cut])
+    assert _unpacked(path) == (
+        [],
+        ["It is a broken xz archive, read as far as it goes: it ends in the middle of a stream."],
+    )
+
+
+def _xz_with_dictionary(content: bytes, size: int) -> bytes:
+    """As xz packs it with `--lzma2=dict=SIZE`: here without the memory that packing takes."""
+    packed = bytearray(lzma.compress(content, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 20}]))
+    header = packed[12 : 12 + (packed[12] + 1) * 4]
+    at = header.index(b"\x21\x01") + 2
+    header[at] = 2 * (size.bit_length() - 1) - 24
+    header[-4:] = zlib.crc32(header[:-4]).to_bytes(4, "little")
+    packed[12 : 12 + len(header)] = header
+    return bytes(packed)
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_a_zip_with_a_large_directory_is_not_opened(tmp_path: Path, is_hidden: bool) -> None:
+    """zipfile would make an object of each of its entries before the first can be looked at.
+
+    Also if the end of the archive looks like two: the last one would be small, and zipfile takes the first.
+    """
+    entry = bytes.fromhex("504b01021400140000000000000021580000000000000000000000000100") + bytes(16) + b"a"
+    entries = entry * (1 + (1 << 23) // len(entry))
+    size = len(entries).to_bytes(4, "little")
+    end = b"PK\x05\x06" + bytes(8) + size + (b"PK\x05\x06" if is_hidden else bytes(4)) + bytes(2)
+    path = tmp_path / "a.zip"
+    path.write_bytes(entries + end)
+    tracemalloc.start()
+    try:
+        _, reasons = _unpacked(path, kind=Archive.ZIP)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    assert "its list of files is larger than is read" in reasons[0]
+
+
+def test_members_of_a_zip_that_cannot_be_unpacked_count(tmp_path: Path) -> None:
+    """Entries without content cost 50 bytes each, and gave a row each."""
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("x", "x")
-    content = bytearray(path.read_bytes())
-    end = content.rfind(b"PK\x05\x06")
-    content[end + 12 : end + 16] = (1 << 26).to_bytes(4, "little")
-    path.write_bytes(content)
-    _, reasons = _unpacked(path, kind=Archive.ZIP)
-    assert "its list of files is larger than is read" in reasons[0]
+        for number in range(300):
+            archive.writestr(f"{number}.log", "x")
+    path.write_bytes(path.read_bytes().replace(b"PK\x03\x04", b"PK\x03\x05", 300))
+    path.write_bytes(b"PK\x03\x04" + path.read_bytes())
+    packed, reasons = _unpacked(path, kind=Archive.ZIP)
+    assert not packed
+    assert len(reasons) == 21
+    assert reasons[-1] == "280 further files in it cannot be unpacked."
+    _, reasons = _unpacked(path, Budget(files_left=100), kind=Archive.ZIP)
+    assert "more files than are unpacked" in reasons[-1]
+
+
+def test_a_zip_with_lzma_is_told(tmp_path: Path) -> None:
+    """Its entries say how much memory they take, and Python's zipfile would give it to them."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("server.log", "x")
+    packed, reasons = _unpacked(path, kind=Archive.ZIP)
+    assert not packed
+    assert reasons == [
+        "It cannot be unpacked: it is packed with LZMA; unpack the archive and name the folder instead."
+    ]
 
 
 def test_a_dump_of_zookeeper_is_not_read_when_its_values_are_too_many(

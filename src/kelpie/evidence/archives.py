@@ -8,8 +8,8 @@ headers, padding and what is skipped. What a tar archive says about its members 
 
 import bz2
 import gzip
+import io
 import lzma
-import os
 import re
 import tarfile
 import zipfile
@@ -21,18 +21,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
+from kelpie.evidence.xz_stream import NeedsMemory, XzStream
 from kelpie.model.time import Instant, plausible
 from kelpie.observations import Unasked
 
 _PIECE = 1 << 20
 _LARGEST_TAR_HEADER = 1 << 20
-_LARGEST_ZIP_DIRECTORY = 1 << 25
+_LARGEST_ZIP_DIRECTORY = 1 << 23
 _TAR_MAGIC_AT = 257
 _LONG_NUMBER = re.compile(rb"(?<!\d)\d{400}")
 _LONGEST_NAME = 1000
 _MOST_GLOBAL_HEADERS = 1000
-_SHOWN_LINKS = 20
-_ZIP_END, _ZIP_END_SIZE, _LONGEST_ZIP_COMMENT = b"PK\x05\x06", 22, 1 << 16
+_SHOWN = 20
+"""So many members that are not read are named."""
 _EXTENDED_HEADERS = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -135,7 +136,7 @@ def unpack(path: Path, name: str, kind: Archive, folder: Path, budget: Budget) -
                 yield from _tar(file, name, folder, budget)
         else:
             yield from _compressed(path, name, kind, folder, budget)
-    except Exhausted as error:
+    except (Exhausted, NeedsMemory) as error:
         reason = f"It was read in part only: {error}. Unpack it and name the folder instead."
         yield Unasked("file", name, reason, source=name)
     except _BROKEN as error:
@@ -146,10 +147,10 @@ def unpack(path: Path, name: str, kind: Archive, folder: Path, budget: Budget) -
 def _compressed(
     path: Path, name: str, kind: Archive, folder: Path, budget: Budget
 ) -> Iterator[Packed | Unasked]:
-    opener: Any = {Archive.GZIP: gzip.open, Archive.XZ: lzma.open, Archive.BZIP2: bz2.open}[kind]
-    with opener(path, "rb") as stream:
+    opener: Any = {Archive.GZIP: gzip.open, Archive.XZ: XzStream, Archive.BZIP2: bz2.open}[kind]
+    with opener(path) as stream:
         head = stream.read(512)
-    with opener(path, "rb") as stream:
+    with opener(path) as stream:
         if is_archive(head) is Archive.TAR:
             yield from _tar(stream, name, folder, budget)
             return
@@ -228,10 +229,10 @@ def _tar(stream: IO[bytes], name: str, folder: Path, budget: Budget) -> Iterator
             budget.take_file()
             if not member.isdir():
                 links += 1
-                if links <= _SHOWN_LINKS:
+                if links <= _SHOWN:
                     yield _not_read(member, _joined(name, member.name))
-    if links > _SHOWN_LINKS:
-        reason = f"{links - _SHOWN_LINKS} further links, devices and pipes in it are not read."
+    if links > _SHOWN:
+        reason = f"{links - _SHOWN} further links, devices and pipes in it are not read."
         yield Unasked("file", name, reason, source=name)
 
 
@@ -241,32 +242,45 @@ def _not_read(member: tarfile.TarInfo, inside: str) -> Unasked:
 
 
 def _zip(path: Path, name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
-    _check_zip_directory(path)
-    with zipfile.ZipFile(path) as archive:
+    broken = 0
+    with _ZipFile(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             if member.is_dir():
                 budget.take_file()
                 continue
             try:
+                _check_method(member)
                 with archive.open(member) as content:
                     kept = _keep(content, folder, budget)
             except _BROKEN as error:
-                inside = _joined(name, member.filename)
-                yield Unasked("file", inside, f"It cannot be unpacked: {error}.", source=inside)
+                budget.take_file()
+                broken += 1
+                if broken <= _SHOWN:
+                    inside = _joined(name, member.filename)
+                    yield Unasked("file", inside, f"It cannot be unpacked: {error}.", source=inside)
                 continue
             yield Packed(_joined(name, member.filename), kept, kept.stat().st_size, _zip_time(member))
+    if broken > _SHOWN:
+        reason = f"{broken - _SHOWN} further files in it cannot be unpacked."
+        yield Unasked("file", name, reason, source=name)
 
 
-def _check_zip_directory(path: Path) -> None:
-    """zipfile reads the list of all members into memory, about ten times as large as it is in the file."""
-    with path.open("rb") as file:
-        file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - _LONGEST_ZIP_COMMENT - _ZIP_END_SIZE))
-        end = file.read(_LONGEST_ZIP_COMMENT + _ZIP_END_SIZE)
-    place = end.rfind(_ZIP_END)
-    size = int.from_bytes(end[place + 12 : place + 16], "little") if place >= 0 else 0
-    if size > _LARGEST_ZIP_DIRECTORY:
-        raise Exhausted("its list of files is larger than is read")
+class _ZipFile(io.BufferedReader):
+    """zipfile reads the list of all members at once, and makes it about ten times as large in memory."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or size < 0:
+            size = _LARGEST_ZIP_DIRECTORY + 1
+        piece = super().read(min(size, _LARGEST_ZIP_DIRECTORY + 1))
+        if len(piece) > _LARGEST_ZIP_DIRECTORY:
+            raise Exhausted("its list of files is larger than is read")
+        return piece
+
+
+def _check_method(member: zipfile.ZipInfo) -> None:
+    """LZMA inside of zip takes as much memory as the archive says; Python's zipfile can set it no limit."""
+    if member.compress_type == zipfile.ZIP_LZMA:
+        raise NotImplementedError("it is packed with LZMA; unpack the archive and name the folder instead")
 
 
 def _zip_time(member: zipfile.ZipInfo) -> Instant | None:

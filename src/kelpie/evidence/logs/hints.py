@@ -6,6 +6,7 @@ from datetime import tzinfo
 from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from kelpie.evidence.logs.ambiguity import Ambiguous, check
 from kelpie.evidence.logs.layouts import Head
 
 MISFIT = "None of its lines fits the layout that was given for it."
@@ -79,6 +80,13 @@ def parse_layout(text: str) -> LogLayout:
         raise ValueError(
             f"The layout of {files} must name either time, or all of {', '.join((*_DATE, *_CLOCK))}."
         )
+    try:
+        check(compiled)
+    except Ambiguous as error:
+        raise ValueError(
+            f"With the layout of {files} one long line could take hours: {error}. Write where parts end: "
+            r"[^]]* in place of .*? before a bracket, \S+ in place of .+? before a blank."
+        ) from None
     return LogLayout(files, compiled)
 
 

@@ -205,7 +205,7 @@ def test_a_layout_that_somebody_describes_is_read_by_it(spark: SparkSession, tmp
     for each in (path, other):
         each.write_text("".join(f"~{line[:20]}~{line[20:]}\n" for line in start))
     hints = Hints(
-        layouts=(parse_layout(r"*shop.log=~\[?(?P<time>[^~]+)~[^A-Z]*(?P<level>\w+) (?P<message>.*)"),)
+        layouts=(parse_layout(r"*shop.log=~\[?(?P<time>[^~]+)~[^A-Z]*(?P<level>[A-Z]+) (?P<message>.*)"),)
     )
     folder, ledger = tmp_path / "rows", Ledger(Lake(tmp_path / "lake"), "c", "a")
     folder.mkdir()
