@@ -30,7 +30,7 @@ def read_diagnosis(
     folder: Path, cluster: str | None = None, groups: Collection[str] | Selection | None = None
 ) -> Diagnosis:
     """The findings for these groups, or for all, from when the tables were made. Raises NoTables."""
-    lake = Lake(folder)
+    lake = Lake(folder, read_only=True)
     name = _chosen(lake, cluster)
     health = _rows(lake, "group_health", name)
     if isinstance(groups, Selection):
@@ -75,7 +75,7 @@ def _waiting(row: dict[str, Any]) -> Waiting:
 
 def read_positions(folder: Path, cluster: str | None = None) -> Observations:
     """Commits that counted, committed offsets that tools showed, and the ends of logs on disks."""
-    lake = Lake(folder)
+    lake = Lake(folder, read_only=True)
     name = _chosen(lake, cluster)
     known = KnownCluster(lake, name)
     described = observed(rows_of_groups(lake, name, known.choice, ["committed"]))

@@ -49,14 +49,17 @@ A_DAY, AN_HOUR = timedelta(days=1), timedelta(hours=1)
 class Lake:
     """The folder with all tables."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, read_only: bool = False) -> None:
+        """`read_only`: nothing is created or changed. A table that is not there has no rows."""
         self.root = root.absolute()
+        self._read_only = read_only
 
     def path(self, table: LakeTable) -> Path:
         return self.root / table.layer / table.name
 
     def open(self, table: LakeTable) -> DeltaTable:
         """The table. Creates it if needed, and adds columns that were declared since."""
+        assert not self._read_only, "nothing may be created here"
         path = str(self.path(table))
         try:
             delta = DeltaTable(path)
@@ -74,6 +77,20 @@ class Lake:
         if missing:
             delta.alter.add_columns(missing)
         return delta
+
+    def _existing(self, table: LakeTable) -> DeltaTable | None:
+        """The table as it is, to be read. None: there is none, and none may be created."""
+        if not self._read_only:
+            return self.open(table)
+        try:
+            return DeltaTable(str(self.path(table)))
+        except TableNotFoundError:
+            return None
+
+    def state_of(self, table: LakeTable) -> int:
+        """A number that grows with every change of the table; −1: there is none."""
+        delta = self._existing(table)
+        return -1 if delta is None else delta.version()
 
     def version_of(self, table: LakeTable, application: str) -> int:
         """The newest batch of an application in this table; −1 if there is none."""
@@ -178,7 +195,8 @@ class Lake:
     def files_by(self, table: LakeTable, cluster: str, column: str) -> dict[str, list[Path]]:
         """The files of a cluster by the value of a column that the table is divided by, in order."""
         by_value: dict[str, list[Path]] = {}
-        files = _files(self.open(table), cluster)
+        delta = self._existing(table)
+        files = _files(delta, cluster) if delta is not None else pa.table({})
         if files.num_rows:
             for value, name in zip(files[f"partition.{column}"], files["path"].to_pylist(), strict=True):
                 by_value.setdefault(str(value), []).append(self.path(table) / name)
@@ -190,7 +208,8 @@ class Lake:
 
     def count(self, table: LakeTable, cluster: str) -> int:
         """The number of rows of a cluster, from the table's log."""
-        return int(sum(_files(self.open(table), cluster)["num_records"].to_pylist()))
+        delta = self._existing(table)
+        return 0 if delta is None else int(sum(_files(delta, cluster)["num_records"].to_pylist()))
 
     def rows(
         self,
@@ -200,29 +219,44 @@ class Lake:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of a cluster in memory: for small tables, few columns, or a condition that few rows meet."""
-        delta = self.open(table)
-        if not _files(delta, cluster).num_rows:
+        delta = self._existing(table)
+        if delta is None or not _files(delta, cluster).num_rows:
             empty = table.schema.empty_table()  # Arrow's datasets load pandas.
             return empty if columns is None else empty.select(columns)
         wanted = pc.field(CLUSTER) == cluster
-        return delta.to_pyarrow_dataset().to_table(
-            columns=None if columns is None else list(columns),
+        dataset = delta.to_pyarrow_dataset()
+        names = table.schema.names if columns is None else list(columns)
+        rows = dataset.to_table(
+            columns=[name for name in names if name in dataset.schema.names],
             filter=wanted if where is None else wanted & where,
         )
+        for name in names:
+            if name not in rows.column_names:  # It was declared later, and nobody has added it yet.
+                rows = rows.append_column(
+                    table.schema.field(name), pa.nulls(len(rows), table.schema.field(name).type)
+                )
+        return rows.select(names)
 
     def has_rows(self, table: LakeTable, cluster: str, where: pc.Expression) -> bool:
         """Whether any row of a cluster meets a condition. It reads the columns of the condition only."""
-        delta = self.open(table)
-        if not _files(delta, cluster).num_rows:
+        delta = self._existing(table)
+        if delta is None or not _files(delta, cluster).num_rows:
             return False
         wanted = (pc.field(CLUSTER) == cluster) & where
         batches = delta.to_pyarrow_dataset().scanner([CLUSTER], wanted).to_batches()
         return any(batch.num_rows for batch in batches)
 
     def bounds(self, table: LakeTable, cluster: str, column: str) -> tuple[Any, Any]:
-        """The least and the greatest value of a column; None if there is none. It reads this column only."""
+        """The least and the greatest value of a column; None if there is none.
+
+        The table's log has them of columns that files are searched by; of others, the column is read.
+        """
         found: list[Any] = []
-        if _files(delta := self.open(table), cluster).num_rows:
+        delta = self._existing(table)
+        files = _files(delta, cluster) if delta is not None else pa.table({})
+        if column in table.searched and f"max.{column}" in files.column_names:
+            found = [*files[f"min.{column}"].to_pylist(), *files[f"max.{column}"].to_pylist()]
+        elif delta is not None and files.num_rows:
             rows = delta.to_pyarrow_dataset().scanner([column], pc.field(CLUSTER) == cluster)
             for batch in rows.to_batches():
                 found += pc.min_max(batch[column]).as_py().values()
@@ -240,7 +274,10 @@ class Lake:
 
     def clusters(self, table: LakeTable) -> list[str]:
         """Names of all clusters that have rows."""
-        adds = pa.table(self.open(table).get_add_actions(flatten=True))
+        delta = self._existing(table)
+        if delta is None:
+            return []
+        adds = pa.table(delta.get_add_actions(flatten=True))
         return sorted(set(adds[_PARTITION].to_pylist())) if _PARTITION in adds.column_names else []
 
     def discard(self, table: LakeTable, files: Sequence[NewFile]) -> None:

@@ -52,9 +52,13 @@ def rows_of_cluster(lake: Lake, cluster: str, choice: Choice) -> list[dict[str, 
     return rows + [{**row, "kind": f"{FAILED}{row['kind']}"} for row in _rows(lake, cluster, unanswered)]
 
 
-def rows_of_groups(lake: Lake, cluster: str, choice: Choice, kinds: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of groups that are of these kinds."""
-    of_groups = ~pc.field("group").is_null() & pc.field("kind").isin(list(kinds))
+def rows_of_groups(
+    lake: Lake, cluster: str, choice: Choice, kinds: Sequence[str] = (), *, group: str | None = None
+) -> list[dict[str, Any]]:
+    """Rows of all groups, or of one, that are of these kinds, or of any."""
+    of_groups = ~pc.field("group").is_null() if group is None else pc.field("group") == group
+    if kinds:
+        of_groups = of_groups & pc.field("kind").isin(list(kinds))
     of_files = ~pc.starts_with(pc.field("snapshot"), PREFIX)
     rows = _rows(lake, cluster, of_groups & (of_files | _among(choice.used)))
     return [marked for row in rows for marked in _marked(row, choice)]
