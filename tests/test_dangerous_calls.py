@@ -92,6 +92,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("src/kelpie/repair/reassign.py", "read_text"): _GIVEN,
     ("src/kelpie/repair/shown_plans.py", "read_text"): _STATE,
     ("src/kelpie/lab/scenarios/stage.py", "read"): "a function of that name, which asks the lab",
+    ("src/kelpie/web/catalogue.py", "read_bytes"): _OWN,
     ("bench/__main__.py", "read_text"): "the page of benchmarks",
     ("bench/doctor.py", "read"): _OUTPUT,
     ("bench/tree.py", "read"): _OUTPUT,

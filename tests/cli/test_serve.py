@@ -96,6 +96,7 @@ def test_passwords_do_not_cross_a_network_in_plain_text(
         (["--certificate", "/nowhere"], "belong together"),
         (["--certificate", "/nowhere", "--key", "/nowhere"], "No such file"),
         (["--host-name", "a:80"], "is no name of a host"),
+        (["--allow-repairs"], "--allow-repairs needs a login"),
     ],
 )
 def test_a_login_that_cannot_be_is_explained(
@@ -110,6 +111,14 @@ def test_it_does_not_start_without_its_audit_log(
     said = refusal(capsys, "--passwords", str(people), "--audit", str(tmp_path), status=74)
     assert "cannot be written" in said
     assert "--audit" in said
+
+
+def test_repairs_need_a_cluster(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "evidence").mkdir()
+    options = ["--evidence", str(tmp_path / "evidence"), "--no-store", "--passwords", str(people)]
+    options += ["--audit", str(tmp_path / "audit.jsonl"), "--allow-repairs"]
+    assert main(["serve", *options]) == 64
+    assert "--allow-repairs needs a cluster" in capsys.readouterr().err
 
 
 def test_it_does_not_start_with_passwords_that_others_may_write(

@@ -129,7 +129,8 @@ def test_a_time_is_utc_unless_it_has_a_zone(text: str) -> None:
     assert parse_time(text) == 1794795483500
 
 
-def test_what_is_no_time_is_said() -> None:
+@pytest.mark.parametrize("text", ["yesterday", "", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+def test_what_is_no_time_is_said(text: str) -> None:
     """With one that would do."""
     with pytest.raises(CannotRepair, match="is no time"):
-        parse_time("yesterday")
+        parse_time(text)

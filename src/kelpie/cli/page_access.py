@@ -67,6 +67,11 @@ def add_access_options(parser: argparse.ArgumentParser) -> None:
     option(options, "--key FILE", "the private key of --certificate, in PEM", type=Path)
     option(
         options,
+        "--allow-repairs",
+        "people who have logged in may make plans, apply and undo them; needs a login and a cluster (-b)",
+    )
+    option(
+        options,
         "--audit FILE",
         "where it is noted who logs in and what is repaired; audit.jsonl in $KELPIE_STATE if left out",
         type=Path,
@@ -112,7 +117,9 @@ def listening_from(arguments: argparse.Namespace) -> Listening:
     )
 
 
-def access_from(arguments: argparse.Namespace, stack: ExitStack) -> "tuple[Access, AuditLog] | None":
+def access_from(
+    arguments: argparse.Namespace, stack: ExitStack
+) -> "tuple[Access, AuditLog] | tuple[None, None]":
     """None: nobody has to log in. Raises CommandError."""
     from kelpie.web.access.access import Access  # noqa: PLC0415 - needs the extra web.
     from kelpie.web.access.addresses import Proxies  # noqa: PLC0415
@@ -126,7 +133,13 @@ def access_from(arguments: argparse.Namespace, stack: ExitStack) -> "tuple[Acces
     if arguments.login_header is None and arguments.passwords is None:
         if proxies:
             raise CommandError("--trusted-proxy is for a login: give --login-header or --passwords, too.")
-        return None
+        if arguments.allow_repairs:
+            raise CommandError(
+                "--allow-repairs needs a login, so that it is known who changes the cluster: --passwords "
+                f"FILE (htpasswd -B -c FILE NAME makes one), or --login-header {_HEADER} with "
+                "--trusted-proxy."
+            )
+        return None, None
     if arguments.login_header is not None:
         _check_header(arguments.login_header, is_proxied=bool(proxies))
     audit = _audit(arguments, stack)

@@ -1,8 +1,10 @@
 """kelpie serve: pages about a cluster for a browser, and their numbers for Prometheus."""
 
 import argparse
+import sys
 from contextlib import ExitStack, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError, describe, option
@@ -16,6 +18,12 @@ from kelpie.cli.examining import (
 )
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.page_access import access_from, add_access_options, listening_from
+from kelpie.examination import Examination
+
+if TYPE_CHECKING:
+    from kelpie.web.audit_log import AuditLog
+    from kelpie.web.repairs.workshop import Workshop
+    from kelpie.web.site import Section
 
 _EVERY_S = 30.0
 _EXPORTERS = ("kelpie", "kafka-exporter", "kminion", "lag-exporter", "burrow")
@@ -38,6 +46,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
                 at another port, with metrics under the names of two exporters
             kelpie serve -b kafka-1:9092 --listen 127.0.0.1:8088 --passwords people --trusted-proxy 127.0.0.1
                 behind a proxy of this machine that speaks https; people log in
+            kelpie serve -b kafka-1:9092 --passwords people --allow-repairs
+                people who log in may repair, too
         """,
         statuses={
             ExitStatus.OK: "it was ended with Ctrl-C",
@@ -76,13 +86,13 @@ def _run(arguments: argparse.Namespace) -> int:
     name = arguments.profile or arguments.bootstrap_server or arguments.zookeeper or "evidence"
     name = name.replace("/", " ")  # It is a part of addresses.
     with ExitStack() as stack:
-        known = access_from(arguments, stack)
-        access = known[0] if known is not None else None
+        access, audit = access_from(arguments, stack)
         store = stack.enter_context(store_for(arguments))
         examination = examination_from(arguments, selection_of(arguments), store)
         finish = partial(pasteable, arguments=arguments, examination=examination)
         watch = stack.enter_context(Watch(name, examination, arguments.every, finish))
-        app = application([watch], listening.host_names, exporters, access=access)
+        sections = _sections(arguments, name, examination, audit, stack)
+        app = application([watch], listening.host_names, exporters, access=access, sections=sections)
         config = uvicorn.Config(
             app,
             listening.host.strip("[]"),
@@ -102,6 +112,41 @@ def _run(arguments: argparse.Namespace) -> int:
         except SystemExit:
             raise CommandError(f"It cannot listen at {arguments.listen}.", ExitStatus.CANNOT_WRITE) from None
     return 0
+
+
+def _sections(
+    arguments: argparse.Namespace,
+    name: str,
+    examination: Examination,
+    audit: "AuditLog | None",
+    stack: ExitStack,
+) -> "list[Section]":
+    """Raises CommandError."""
+    if not arguments.allow_repairs:
+        return []
+    if examination.settings is None:
+        raise CommandError("--allow-repairs needs a cluster: give its address with -b HOST:PORT.")
+    assert audit is not None, "repairs need a login, and a login has its log"
+    from kelpie.web.repairs.requests import RepairTarget  # noqa: PLC0415 - needs the extra web.
+    from kelpie.web.repairs.section import RepairSection  # noqa: PLC0415
+    from kelpie.web.repairs.workshop import Workshop  # noqa: PLC0415
+
+    target = RepairTarget(
+        name,
+        examination.settings,
+        examination.store,
+        examination.evidence,
+        arguments.zookeeper,
+        arguments.command_config,
+    )
+    workshop = stack.enter_context(Workshop([target], audit))
+    stack.callback(_wait_for, workshop)
+    return [RepairSection(workshop)]
+
+
+def _wait_for(workshop: "Workshop") -> None:
+    if workshop.is_repairing:
+        print("kelpie serve: waiting for a repair that is under way.", file=sys.stderr, flush=True)
 
 
 def _exporters(text: str) -> list[str]:

@@ -17,11 +17,10 @@ from kelpie.client.nodes import Nodes
 from kelpie.documents.changes import change_data
 from kelpie.model.quoting import harmless
 from kelpie.model.words import moment
-from kelpie.observations import OFFSETS_TOPIC
 from kelpie.repair.applying import Repair
-from kelpie.repair.change_records import ChangeRecord, MappingsChange, NoWayBack, OffsetsChange, records
+from kelpie.repair.change_records import ChangeRecord, records
 from kelpie.repair.plan import CannotRepair
-from kelpie.repair.undo import find, undo
+from kelpie.repair.undo import NOT_UNDONE, find, noted_states, subject_of, undo
 from kelpie.repair.undo_files import undo_folder
 
 _HEAD = ("ID", "WHEN (UTC)", "COMMAND", "OF", "STATE")
@@ -73,19 +72,11 @@ def _run(arguments: argparse.Namespace) -> int:
     async def make(nodes: Nodes) -> Repair:
         return await undo(nodes, record)
 
-    return run_repair(arguments, make, _subject(record))
-
-
-def _subject(record: ChangeRecord) -> str:
-    """As the repair itself calls it: both must not run at a time."""
-    if isinstance(record.change, OffsetsChange):
-        return f"group {record.subject}"
-    return f"mappings {record.subject}" if isinstance(record.change, MappingsChange) else OFFSETS_TOPIC
+    return run_repair(arguments, make, subject_of(record))
 
 
 def _list(arguments: argparse.Namespace, known: list[ChangeRecord], *, is_named: bool) -> int:
-    undone = {record.undoes: record for record in known if record.undoes}
-    states = {record.id: _noted_state(record, undone) for record in known}
+    states = noted_states(known)
     if is_named:
         try:
             with progress("undo", "asking what can be undone"):
@@ -103,14 +94,6 @@ def _list(arguments: argparse.Namespace, known: list[ChangeRecord], *, is_named:
     return 0
 
 
-def _noted_state(record: ChangeRecord, undone: Mapping[str, ChangeRecord]) -> str:
-    if record.id in undone:
-        return f"undone by {undone[record.id].id}"
-    if isinstance(record.change, NoWayBack):
-        return "cannot be undone"
-    return "not undone"
-
-
 async def _asked(
     arguments: argparse.Namespace, known: Iterable[ChangeRecord], states: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
@@ -119,7 +102,7 @@ async def _asked(
     async with await Nodes.open(settings_from(arguments)) as nodes:
         cluster = nodes.cluster_id or ""
         for record in known:
-            if record.cluster == cluster and states[record.id] == "not undone":
+            if record.cluster == cluster and states[record.id] == NOT_UNDONE:
                 try:
                     plan = (await undo(nodes, record)).plan
                 except (CannotRepair, ClientError) as error:

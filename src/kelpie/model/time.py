@@ -29,7 +29,11 @@ def utc(at: Instant) -> datetime:
 def time_from(text: str) -> Instant:
     """Of "2026-11-16", or of "2026-11-16T02:18:03[.000][Z or +01:00]"; UTC if left out. Raises ValueError."""
     at = datetime.fromisoformat(text)
-    return round((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    try:
+        at = at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    except OverflowError:  # It is before the first year in UTC, or after the last.
+        raise ValueError(f"{text!r} is a time that cannot be") from None
+    return round(at.timestamp() * 1000)
 
 
 def iso_time(at: Instant) -> str:

@@ -32,6 +32,7 @@ from kelpie.repair.picture import survey_cluster
 from kelpie.repair.plan import CannotRepair, Plan, PlanTable, Step
 from kelpie.repair.reassign import ReassignmentOptions, reassign
 
+NOT_UNDONE = "not undone"
 _MOST_NAMED = 3
 _NO_OFFSET_DELETE = "This release of Kafka cannot delete single offsets (2.4 and later can): they stay."
 
@@ -44,6 +45,26 @@ def find(records: Iterable[ChangeRecord], text: str) -> ChangeRecord:
     if fitting:
         raise CannotRepair(f"{text} begins several ids: {listed([record.id for record in fitting])}.")
     raise CannotRepair(f"No record on this machine has the id {text!r}. See kelpie undo --list.")
+
+
+def subject_of(record: ChangeRecord) -> str:
+    """As the repair itself calls it: both must not run at a time."""
+    if isinstance(record.change, OffsetsChange):
+        return f"group {record.subject}"
+    return f"mappings {record.subject}" if isinstance(record.change, MappingsChange) else OFFSETS_TOPIC
+
+
+def noted_states(records: Iterable[ChangeRecord]) -> dict[str, str]:
+    """What the records themselves say of each: whether it is undone, or could never be."""
+    known = list(records)
+    undone = {record.undoes: record for record in known if record.undoes}
+    return {record.id: _noted_state(record, undone.get(record.id)) for record in known}
+
+
+def _noted_state(record: ChangeRecord, undone_by: ChangeRecord | None) -> str:
+    if undone_by is not None:
+        return f"undone by {undone_by.id}"
+    return "cannot be undone" if isinstance(record.change, NoWayBack) else NOT_UNDONE
 
 
 async def undo(nodes: Nodes, record: ChangeRecord) -> Repair:
