@@ -22,15 +22,23 @@ from kelpie.client.settings import Settings
 from kelpie.model.quoting import harmless
 
 
-def add_connection_options(parser: argparse.ArgumentParser, *, instead: Sequence[str] = ()) -> None:
-    """`instead`: options that name something else to look at, by the names of their values."""
-    parser.set_defaults(complete=partial(complete, instead=instead))
+def add_connection_options(
+    parser: argparse.ArgumentParser, *, instead: Sequence[str] = (), several: bool = False
+) -> None:
+    """`instead`: options that name something else to look at, by the names of their values.
+
+    `several`: -b and --profile may be repeated, one for each cluster; -b may give a name to it.
+    """
+    parser.set_defaults(complete=partial(complete_several if several else complete, instead=instead))
+    repeated = {"action": "append"} if several else {}
+    of_several = "; once for each cluster" if several else ""
     reads(parser, BOOTSTRAP, COMMAND_CONFIG, CONFIG)
     options = parser.add_argument_group("connection")
     option(
         options,
-        "-b --bootstrap-server HOST:PORT[,…]",
-        f"brokers to begin with; one that answers is enough; ${BOOTSTRAP} if left out",
+        f"-b --bootstrap-server {'[NAME=]' if several else ''}HOST:PORT[,…]",
+        f"brokers to begin with; one that answers is enough; ${BOOTSTRAP} if left out{of_several}",
+        **repeated,
     )
     option(
         options,
@@ -38,7 +46,12 @@ def add_connection_options(parser: argparse.ArgumentParser, *, instead: Sequence
         "client properties, as Kafka's own tools take them: security, and bootstrap.servers for -b; "
         f"${COMMAND_CONFIG} if left out",
     )
-    option(options, "--profile NAME", "the cluster that this name stands for, in profiles.toml")
+    option(
+        options,
+        "--profile NAME",
+        f"the cluster that this name stands for, in profiles.toml{of_several}",
+        **repeated,
+    )
     option(
         options,
         "--timeout S",
@@ -57,6 +70,16 @@ def complete(arguments: argparse.Namespace, instead: Sequence[str] = ()) -> None
     else:
         bootstrap, config = (os.environ.get(name) or None for name in (BOOTSTRAP, COMMAND_CONFIG))
     arguments.bootstrap_server = arguments.bootstrap_server or bootstrap
+    arguments.command_config = arguments.command_config or config
+
+
+def complete_several(arguments: argparse.Namespace, instead: Sequence[str] = ()) -> None:
+    """The same where several clusters may be named: profiles are read later, each for its cluster."""
+    others = ("profile", *instead)
+    if any(getattr(arguments, name) not in (None, []) for name in others) and not arguments.bootstrap_server:
+        return
+    bootstrap, config = (os.environ.get(name) or None for name in (BOOTSTRAP, COMMAND_CONFIG))
+    arguments.bootstrap_server = arguments.bootstrap_server or ([bootstrap] if bootstrap else None)
     arguments.command_config = arguments.command_config or config
 
 

@@ -4,21 +4,17 @@ import argparse
 import sys
 from contextlib import ExitStack, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options
-from kelpie.cli.examining import (
-    add_examination_options,
-    examination_from,
-    pasteable,
-    selection_of,
-    store_for,
-)
+from kelpie.cli.examining import add_examination_options
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.page_access import access_from, add_access_options, listening_from
-from kelpie.examination import Examination
+from kelpie.cli.served_clusters import Served, served_clusters
+from kelpie.model.words import first_of
 
 if TYPE_CHECKING:
     from kelpie.web.audit_log import AuditLog
@@ -32,9 +28,10 @@ _EXPORTERS = ("kelpie", "kafka-exporter", "kminion", "lag-exporter", "burrow")
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "serve",
-        description="Looks at a cluster again and again, and shows it at a local address: what is wrong and "
-        "what to do, all groups, brokers, the offsets topic. Numbers for Prometheus are at /metrics. It "
-        "changes nothing, and only this machine can reach it, unless options say otherwise.",
+        description="Looks at clusters again and again, and shows them at a local address: what is wrong and "
+        "what to do, all groups with their history, incidents, topics, brokers, the offsets topic. Numbers "
+        "for Prometheus are at /metrics. It changes nothing, and only this machine can reach it, unless "
+        "options say otherwise.",
     )
     parser.set_defaults(run=_run)
     describe(
@@ -42,6 +39,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         examples="""
             kelpie serve -b kafka-1:9092
                 pages at http://127.0.0.1:8088, until Ctrl-C
+            kelpie serve -b east=kafka-1:9092 -b west=kafka-9:9092 --tables /data/tables
+                two clusters, with the history that tables of the pipeline have
             kelpie serve -b kafka-1:9092 --listen 127.0.0.1:9000 --metrics kelpie,kminion
                 at another port, with metrics under the names of two exporters
             kelpie serve -b kafka-1:9092 --listen 127.0.0.1:8088 --passwords people --trusted-proxy 127.0.0.1
@@ -57,6 +56,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add_examination_options(parser)
     option(
         parser,
+        "--tables DIR",
+        "tables of kelpie pipeline: pages of clusters that they know, and the history of those of -b that "
+        "have the same name",
+        type=Path,
+    )
+    option(
+        parser,
         "--every SECONDS",
         "how long to wait between two looks; %(default)g if left out",
         type=partial(seconds, most=86_400),
@@ -70,7 +76,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         default=_EXPORTERS[0],
     )
     add_access_options(parser)
-    add_connection_options(parser, instead=("evidence", "zookeeper"))
+    add_connection_options(parser, instead=("evidence", "zookeeper", "tables"), several=True)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -80,19 +86,14 @@ def _run(arguments: argparse.Namespace) -> int:
         import uvicorn  # noqa: PLC0415 - who does not serve needs none of it.
 
         from kelpie.web.application import application  # noqa: PLC0415
-        from kelpie.web.watch import Watch  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"Pages need a web server: pip install 'kelpie-kafka[web]'. ({error})") from None
-    name = arguments.profile or arguments.bootstrap_server or arguments.zookeeper or "evidence"
-    name = name.replace("/", " ")  # It is a part of addresses.
     with ExitStack() as stack:
         access, audit = access_from(arguments, stack)
-        store = stack.enter_context(store_for(arguments))
-        examination = examination_from(arguments, selection_of(arguments), store)
-        finish = partial(pasteable, arguments=arguments, examination=examination)
-        watch = stack.enter_context(Watch(name, examination, arguments.every, finish))
-        sections = _sections(arguments, name, examination, audit, stack)
-        app = application([watch], listening.host_names, exporters, access=access, sections=sections)
+        served = served_clusters(arguments, stack)
+        watches = [each.watch for each in served]
+        sections = _sections(served, audit, stack) if arguments.allow_repairs else []
+        app = application(watches, listening.host_names, exporters, access=access, sections=sections)
         config = uvicorn.Config(
             app,
             listening.host.strip("[]"),
@@ -105,7 +106,8 @@ def _run(arguments: argparse.Namespace) -> int:
             ssl_keyfile=listening.key,
         )
         server = uvicorn.Server(config)
-        print(f"Kelpie shows {name} at {listening.address} until Ctrl-C.", flush=True)
+        names = first_of([watch.name for watch in watches], 3)
+        print(f"Kelpie shows {names} at {listening.address} until Ctrl-C.", flush=True)
         try:
             with suppress(KeyboardInterrupt):  # That is how it ends.
                 server.run()
@@ -114,32 +116,28 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _sections(
-    arguments: argparse.Namespace,
-    name: str,
-    examination: Examination,
-    audit: "AuditLog | None",
-    stack: ExitStack,
-) -> "list[Section]":
+def _sections(served: "list[Served]", audit: "AuditLog | None", stack: ExitStack) -> "list[Section]":
     """Raises CommandError."""
-    if not arguments.allow_repairs:
-        return []
-    if examination.settings is None:
-        raise CommandError("--allow-repairs needs a cluster: give its address with -b HOST:PORT.")
     assert audit is not None, "repairs need a login, and a login has its log"
     from kelpie.web.repairs.requests import RepairTarget  # noqa: PLC0415 - needs the extra web.
     from kelpie.web.repairs.section import RepairSection  # noqa: PLC0415
     from kelpie.web.repairs.workshop import Workshop  # noqa: PLC0415
 
-    target = RepairTarget(
-        name,
-        examination.settings,
-        examination.store,
-        examination.evidence,
-        arguments.zookeeper,
-        arguments.command_config,
-    )
-    workshop = stack.enter_context(Workshop([target], audit))
+    targets = [
+        RepairTarget(
+            each.watch.name,
+            each.examination.settings,
+            each.examination.store,
+            each.examination.evidence,
+            each.arguments.zookeeper,
+            each.arguments.command_config,
+        )
+        for each in served
+        if each.examination is not None and each.examination.settings is not None
+    ]
+    if not targets:
+        raise CommandError("--allow-repairs needs a cluster: give its address with -b HOST:PORT.")
+    workshop = stack.enter_context(Workshop(targets, audit))
     stack.callback(_wait_for, workshop)
     return [RepairSection(workshop)]
 

@@ -56,6 +56,12 @@ class GroupTables:
         for name, column in _TIMES:
             found += self._lake.bounds(TABLES[name], self._cluster, column)
         times = [at for each in found if (at := instant(each)) is not None]
+        hours = [instant(each) for each in self._lake.bounds(TABLES["traffic"], self._cluster, "hour")]
+        # An hour begins before the first commit in it.
+        first = min(times, default=None)
+        times += [
+            at for at in hours if at is not None and (first is None or not first - _HOUR_MS < at < first)
+        ]
         return (min(times), max(times)) if times else None
 
     def readers(self) -> dict[str, list[str]]:
@@ -221,7 +227,7 @@ class GroupTables:
         ]
 
 
-_TIMES = (("lag", "at"), ("traffic", "hour"), ("group_generation", "began"))
+_TIMES = (("lag", "at"), ("group_generation", "began"))
 """Tables that are small, or whose files have bounds, and their times."""
 
 

@@ -174,7 +174,10 @@ class _Site:
         return pages.one_rule(request.query_params.get("code", ""))
 
     def metrics(self, _: Request) -> Response:
-        return Response(exposition(list(self._watches.values()), self._exporters), media_type=CONTENT_TYPE)
+        return Response(
+            exposition([each for each in self._watches.values() if not each.is_of_tables], self._exporters),
+            media_type=CONTENT_TYPE,
+        )
 
     def refusal(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -16,6 +16,8 @@ from kelpie.web.snapshot import Snapshot
 
 AWAY = "broker-away"
 """Instead of the name of a rule: a broker that was away, whether or not a rule finds fault with it."""
+OUTAGE = "coordinator-outage"
+"""A partition of the offsets topic had no leader, as tables tell."""
 _MOST = 1_000
 _MOST_GROUPS = 100
 
@@ -23,7 +25,7 @@ _MOST_GROUPS = 100
 @dataclass(frozen=True, slots=True)
 class Incident:
     code: str
-    """Of a rule. Empty: a broker was away."""
+    """Of a rule. Empty: `name` is one of the words above."""
     name: str
     cause: str
     severity: Severity
@@ -83,9 +85,9 @@ class IncidentLog:
         self._over: dict[tuple[str, str, str, Instant | None], Incident] = {}
         self._lock = threading.Lock()
 
-    def add(self, look: Snapshot) -> None:
-        """A look that saw nothing ends nothing."""
-        found = incidents_in(look)
+    def add(self, look: Snapshot, *others: Incident) -> None:
+        """A look that saw nothing ends nothing. `others`: what is known besides."""
+        found = [*incidents_in(look), *others]
         with self._lock:
             self._end({each.key for each in found if each.ended is None}, look)
             for incident in found:

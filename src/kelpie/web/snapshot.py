@@ -34,9 +34,14 @@ class Snapshot:
     """Made by the thread that looked; pages only read it."""
 
     def __init__(
-        self, examined: Examined, at: Instant, took_ms: int, known: KnownGroups | None = None
+        self,
+        examined: Examined,
+        at: Instant,
+        took_ms: int,
+        known: KnownGroups | None = None,
+        case_of: Callable[[str], Case | None] = lambda _: None,
     ) -> None:
-        """`known`: what is known of groups, if not from cases."""
+        """`known`: what is known of groups, if not from cases. `case_of`: reads one that is not at hand."""
         self.diagnosis: Diagnosis = examined.diagnosis
         self.saw_anything = examined.saw_anything
         self.at = at
@@ -52,6 +57,7 @@ class Snapshot:
         for finding in self.diagnosis.findings:
             if finding.group is not None:
                 self._findings[finding.group].append(finding)
+        self._case_of = case_of
         self._making = threading.Lock()
         self._kept: dict[str, Any] = {}
 
@@ -82,7 +88,7 @@ class Snapshot:
 
     def case(self, group: str) -> Case | None:
         """A copy: what is derived of it goes with the page."""
-        found = self._cases.get(group)
+        found = self._cases.get(group) or self._case_of(group)
         return None if found is None else copy(found)
 
     def cases(self) -> Iterable[Case]:

@@ -4,16 +4,24 @@ import asyncio
 import sys
 import traceback
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kelpie.client.loop_thread import LoopThread
 from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.group_history import GroupHistory, Value, group_history
+from kelpie.doctor.overview import GroupOverview
 from kelpie.examination import Examination, Examined
 from kelpie.model.time import Instant
+from kelpie.web.charts import joined
+from kelpie.web.group_past import GroupPast, LongPast, RememberedPast
 from kelpie.web.history import History
 from kelpie.web.incidents import IncidentLog
 from kelpie.web.measures import measured
 from kelpie.web.past_looks import PastLooks
 from kelpie.web.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from kelpie.web.table_watch import Tables
 
 LONGEST_LOOK_S = 900.0
 """A look that takes longer is given up, so that the next one can begin."""
@@ -22,14 +30,18 @@ LONGEST_LOOK_S = 900.0
 class Watch:
     """`latest` is the last look that came to an end; None before the first."""
 
+    is_of_tables = False
+    """Whether it shows what tables of the pipeline tell, and not a cluster."""
+
     def __init__(
         self,
         name: str,
         examination: Examination,
         every_s: float,
         finish: Callable[[Diagnosis], Diagnosis] = lambda diagnosis: diagnosis,
+        tables: "Tables | None" = None,
     ) -> None:
-        """`finish`: what is done to each diagnosis before it is shown."""
+        """`finish`: what is done to each diagnosis before it is shown. `tables`: of the same cluster."""
         self.name = name
         self.every_s = every_s
         self.latest: Snapshot | None = None
@@ -38,6 +50,7 @@ class Watch:
         self.past = PastLooks()
         self.history = History()
         self.incidents = IncidentLog()
+        self.tables = tables
         self._examination = examination
         self._finish = finish
         self._thread = LoopThread(f"kelpie-watch-{name}")
@@ -68,6 +81,15 @@ class Watch:
         """The last one, or of those that are kept the one nearest to a time."""
         return self.latest if at is None else self.past.nearest(at)
 
+    def past_of(self, look: Snapshot, row: GroupOverview) -> GroupPast:
+        """The history of a group, as this look and earlier ones tell it, and tables, if there are any."""
+        case = look.case(row.group) if not self.is_of_tables else None
+        told = group_history(case) if case is not None else GroupHistory()
+        seen = RememberedPast(
+            joined(told, self.history.of(row.group) if self.changes else _row_of(look, row)), look.now
+        )
+        return seen if self.tables is None else LongPast(self.tables.past_of(row.group), seen)
+
     def _begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._look_again_and_again())
 
@@ -75,9 +97,7 @@ class Watch:
         while True:
             began = self.clock()
             try:
-                async with asyncio.timeout(LONGEST_LOOK_S):
-                    examined = await self._examination.examine()
-                self._take(examined, began)
+                await self._look(began)
                 self.failures = 0
             except Exception:
                 # A look that fails must not end all further looks; pages say that the last one is old.
@@ -86,6 +106,11 @@ class Watch:
             if not self.changes and self.latest is not None:
                 return
             await asyncio.sleep(self.every_s)
+
+    async def _look(self, began: Instant) -> None:
+        async with asyncio.timeout(LONGEST_LOOK_S):
+            examined = await self._examination.examine()
+        self._take(examined, began)
 
     def _take(self, examined: Examined, began: Instant) -> None:
         took_ms = max(0, self.clock() - began)
@@ -96,3 +121,11 @@ class Watch:
         self.incidents.add(look)
         self.past.add(look)
         self.latest = look
+
+
+def _row_of(look: Snapshot, row: GroupOverview) -> GroupHistory:
+    """What its row says, as the last value of its history."""
+    return GroupHistory(
+        lag=[Value(look.now, row.lag)] if row.lag is not None else [],
+        lag_ms=[Value(look.now, row.lag_ms)] if row.lag_ms is not None else [],
+    )

@@ -5,7 +5,6 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from kelpie.doctor.group_history import GroupHistory, Value, group_history
 from kelpie.doctor.journey import journey
 from kelpie.doctor.overview import GroupOverview, idle_members, partitions_of
 from kelpie.doctor.rendering.json import finding_as_data, time_of
@@ -59,13 +58,11 @@ def _history(
     watch: Watch, look: Snapshot, row: GroupOverview, request: Request
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """For the twin, and for the template."""
-    case = look.case(row.group)
-    told = group_history(case) if case is not None else GroupHistory()
-    known = charts.joined(told, watch.history.of(row.group) if watch.changes else _now(look, row))
-    whole = charts.whole_of(known, look.now)
-    if whole is None:
+    past = watch.past_of(look, row)
+    if past.whole is None:
         return None, {"period": None}
-    period = Period.of(request.query_params, whole)
+    period = Period.of(request.query_params, past.whole, past.usual_ms)
+    known = past.within(period.frame)
     within = [each for each in known.rebalances if period.frame.has(each.at)]
     gone = [each for each in known.departures if period.frame.has(each.at)]
     return charts.as_data(known, period.frame), {
@@ -77,11 +74,3 @@ def _history(
         "departures": gone[: -_MOST_DEPARTURES - 1 : -1],
         "departure_count": len(gone),
     }
-
-
-def _now(look: Snapshot, row: GroupOverview) -> GroupHistory:
-    """What its row says, as the last value of its history."""
-    return GroupHistory(
-        lag=[Value(look.now, row.lag)] if row.lag is not None else [],
-        lag_ms=[Value(look.now, row.lag_ms)] if row.lag_ms is not None else [],
-    )

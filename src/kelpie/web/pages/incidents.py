@@ -10,7 +10,7 @@ from kelpie.doctor.timeline import timeline_of
 from kelpie.model.time import Instant
 from kelpie.web.drawing.scale import Frame
 from kelpie.web.drawing.time_line import Bar, time_line
-from kelpie.web.incidents import Incident, by_time
+from kelpie.web.incidents import OUTAGE, Incident, by_time
 from kelpie.web.language import gettext
 from kelpie.web.listing import Part
 from kelpie.web.pages.page import Page, age_of, look_of
@@ -83,6 +83,8 @@ def _overlaps(incident: Incident, frame: Frame) -> bool:
 
 
 def _name(incident: Incident) -> str:
+    if incident.name == OUTAGE:
+        return gettext("%(partition)s without a leader") % {"partition": incident.cause}
     if not incident.code:
         return gettext("Broker %(id)s away") % {"id": incident.cause}
     return f"{incident.code} {incident.name}" + (f": {incident.cause}" if incident.cause else "")

@@ -15,6 +15,8 @@ from kelpie.web.snapshot import Snapshot
 from kelpie.web.times import AT, asked
 from kelpie.web.watch import Watch
 
+_WORTH_SAYING_MS = 60_000
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -51,7 +53,9 @@ def age_of(watch: Watch, look: Snapshot) -> dict[str, Any]:
         "age_ms": age_ms,
         "took_ms": look.took_ms,
         "every_s": watch.every_s if watch.changes and not is_past else None,
-        "is_late": watch.changes and not is_past and age_ms > late_ms,
+        "is_late": watch.changes and not watch.is_of_tables and not is_past and age_ms > late_ms,
+        "is_of_tables": watch.is_of_tables,
+        "known_until": look.now if abs(look.now - look.at) > _WORTH_SAYING_MS else None,
         "at": iso_time(look.at) if is_past else None,
     }
 
