@@ -165,3 +165,39 @@ def test_a_live_cluster_goes_on_where_its_tables_end(folder: Path) -> None:
     data = client([live]).get(f"{CLUSTER}/group.json?name=billing").json()["history"]
     assert [value for _, value in data["lag"]][-3:] == [0, 7, 15]
     assert max(value for _, value in data["lag"]) == 599
+
+
+def test_traffic_is_told_with_how_it_is_known(tmp_path: Path) -> None:
+    fetched = {"day": at(NOW).date(), "broker": "1", "topic": "orders", "partition": 0, "group": "billing"}
+    a_lake(
+        tmp_path,
+        {
+            "evidence_file": [{"source": "a", "path": "/a", "size": 1, "kinds": [], "batch": 1}],
+            "group_health": [health("billing"), health("quiet")],
+            "group_generation": [
+                {"group": "billing", "incarnation": 0, "generation": 1, "began": at(NOW - HOUR), "members": 1}
+            ],
+            "lag": [
+                {"group": "billing", "topic": "orders", "partition": 0, "at": at(NOW - n * MINUTE), "lag": 1}
+                for n in range(3)
+            ],
+            "attributed_traffic": [
+                {**fetched, "how": "counted", "ended": at(NOW - n * MINUTE), "messages": 40, "bytes": 400}
+                for n in range(2)
+            ]
+            + [{**fetched, "how": "apportioned", "ended": at(NOW - MINUTE), "messages": 2, "bytes": 20}],
+        },
+    )
+    with TableWatch("main", Tables(tmp_path, "main"), 3600) as watch:
+        looked(watch)
+        browser = client([watch])
+        rows = browser.get(f"{CLUSTER}/group.json?name=billing").json()["traffic"]
+        page = browser.get(f"{CLUSTER}/group?name=billing").text
+        quiet = browser.get(f"{CLUSTER}/group?name=quiet").text
+    assert {(row["how"], row["messages"], row["bytes"]) for row in rows} == {
+        ("counted", 80, 800),
+        ("apportioned", 2, 20),
+    }
+    assert "An estimate, by committed offsets" in page
+    assert page.count('class="line line-1"') == 1, "each way to know has its own line"
+    assert "Nobody counted what this group fetched" in quiet

@@ -27,6 +27,8 @@ _WORDS = {
         # Translators: why a member left a group, or why a group rebalanced.
         *(N_("left"), N_("expired"), N_("fenced"), N_("poll-interval"), N_("joined"), N_("subscription")),
         *(N_("static"), N_("rejoined")),
+        # Translators: how traffic is known to be of a group.
+        *(N_("counted"), N_("exact"), N_("apportioned"), N_("derived")),
         # Translators: the health of a partition.
         *(N_("no leader"), N_("leader dead"), N_("at risk"), N_("likely safe"), N_("safe")),
     )

@@ -9,8 +9,8 @@ from kelpie.doctor.journey import journey
 from kelpie.doctor.overview import GroupOverview, idle_members, partitions_of
 from kelpie.doctor.rendering.json import finding_as_data, time_of
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
-from kelpie.web import charts
-from kelpie.web.language import N_
+from kelpie.web import charts, traffic
+from kelpie.web.language import N_, gettext
 from kelpie.web.pages.page import Page, age_of, look_of
 from kelpie.web.snapshot import Snapshot
 from kelpie.web.times import Period
@@ -31,6 +31,9 @@ def group(watch: Watch, request: Request) -> Page:
     partitions = partitions_of(case) if case is not None else []
     steps = journey(case, findings) if case is not None else []
     history, past = _history(watch, look, row, request)
+    frame = past["period"].frame if past["period"] is not None else None
+    rows = traffic.fetched(watch, look, row, frame)
+    amounts = traffic.by_topic(rows)
     values = {
         "title": name,
         "row": row,
@@ -41,6 +44,9 @@ def group(watch: Watch, request: Request) -> Page:
         "members": case.members if case is not None else None,
         "idle": {member.member_id for member in idle_members(case)} if case is not None else set(),
         **past,
+        "traffic": amounts,
+        "traffic_chart": traffic.chart(rows, frame) if frame is not None else None,
+        "meanings": {how: gettext(text) for how, text in traffic.MEANINGS.items()},
         **age_of(watch, look),
     }
     data = {
@@ -50,6 +56,7 @@ def group(watch: Watch, request: Request) -> Page:
         "partitions": [partition_as_data(each) for each in partitions],
         "findings": [finding_as_data(each, look.diagnosis.waiting) for each in findings],
         "history": history,
+        "traffic": [each._asdict() for each in amounts],
     }
     return Page("group.html", data, values)
 
