@@ -6,6 +6,7 @@ import logging
 import math
 import shlex
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
@@ -19,12 +20,15 @@ from kelpie.cli.command import CommandError, describe, option, reads, setting
 from kelpie.cli.environment import CACHE, JAVA_HOME, REPOSITORY
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
+from kelpie.cli.lab_pages import bound, lab_pages
+from kelpie.cli.page_access import PORT
 from kelpie.cli.suggestions import did_you_mean
 from kelpie.cli.terminal import text_width
 from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.documents.lab import lab_cluster_document, play_document, scenarios_document
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
+from kelpie.lab.population import Population
 from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
 from kelpie.model.cells import fill
 from kelpie.real.cluster_errors import RealError
@@ -59,6 +63,8 @@ def _add_up(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
                 three brokers of Kafka 4.3's kind
             kelpie lab up --brokers 5 --port 19092 --persona 2.8 --config offsets.topic.num.partitions=5
                 five of 2.8's kind, on known ports
+            kelpie lab up --groups 12 --serve
+                a dozen groups with consumers, and pages with buttons for faults
         """,
         statuses={ExitStatus.OK: "it ended as asked"},
     )
@@ -83,6 +89,19 @@ def _add_up(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         up,
         "--zookeeper HOST:PORT",
         "keep the mapping of the plan in this ZooKeeper; in memory if left out",
+    )
+    option(
+        up,
+        "--groups N",
+        "so many groups with real consumers, and a producer; the offsets topic has two replicas then",
+        type=int,
+    )
+    option(
+        up,
+        "--serve HOST:PORT",
+        f"pages as of kelpie serve, with buttons for faults; at 127.0.0.1:{PORT} if no address is given",
+        nargs="?",
+        const=f"127.0.0.1:{PORT}",
     )
     add_json_option(up, "lab-up", "print where it is, once it is up, as JSON")
     _add_verbose(up)
@@ -163,9 +182,13 @@ def _up(arguments: argparse.Namespace) -> int:
     _log(arguments.verbose)
     if arguments.port is not None and not 0 < arguments.port < 65_536:
         raise CommandError(f"Port {arguments.port} does not exist; ports go from 1 to 65535.")
+    config = dict(map(setting, arguments.config))
+    if arguments.groups is not None:
+        # So that one dead broker leaves all coordinators alive, and two do not.
+        config.setdefault("offsets.topic.replication.factor", str(min(2, arguments.brokers)))
     cluster = Cluster(
         arguments.brokers,
-        config=dict(map(setting, arguments.config)),
+        config=config,
         persona=arguments.persona,
         port=arguments.port,
         control_port=arguments.control_port,
@@ -173,31 +196,45 @@ def _up(arguments: argparse.Namespace) -> int:
         attribution=arguments.attribution,
         zookeeper=arguments.zookeeper,
     )
-    return asyncio.run(_stay_up(cluster, _print_document if arguments.json else _print_addresses))
+    listener = bound(arguments.serve) if arguments.serve is not None else None
+    show = _print_document if arguments.json else _print_addresses
+    return asyncio.run(_stay_up(cluster, show, arguments.groups, listener))
 
 
-async def _stay_up(cluster: Cluster, show: Callable[[Cluster], None]) -> int:
+async def _stay_up(
+    cluster: Cluster,
+    show: Callable[[Cluster, str], None],
+    groups: int | None,
+    listener: socket.socket | None,
+) -> int:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for sign in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(sign, ended.set)
-    async with cluster:
-        show(cluster)
+    async with cluster, AsyncExitStack() as opened:
+        if groups is not None:
+            await opened.enter_async_context(Population(cluster, groups))
+        address = ""
+        if listener is not None:
+            address = await opened.enter_async_context(lab_pages(cluster, listener))
+        show(cluster, address)
         await ended.wait()
     return ExitStatus.OK
 
 
-def _print_document(cluster: Cluster) -> None:
+def _print_document(cluster: Cluster, _: str) -> None:
     print_json(lab_cluster_document(cluster))
 
 
-def _print_addresses(cluster: Cluster) -> None:
+def _print_addresses(cluster: Cluster, pages: str) -> None:
     brokers = len(cluster.node_ids)
     addresses = cluster.bootstrap_servers.split(",")
     print(f"Kafka {cluster.persona.name}, {brokers} broker{'s' * (brokers > 1)}")
     # Three addresses are enough for any client, and fit on a line.
     print(f"  bootstrap  {','.join(addresses[:3])}")
     print(f"  control    {cluster.control_address}")
+    if pages:
+        print(f"  pages      {pages}")
     if cluster.attribution is not None:
         print(f"  counts     by group; plan {cluster.attribution}, mapping in {cluster.mapping_place}")
     print("\nTry:")

@@ -96,12 +96,9 @@ class Listening:
 
 def listening_from(arguments: argparse.Namespace) -> Listening:
     """Raises CommandError."""
-    text = arguments.listen
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-        raise CommandError(f"--listen {text!r} is no address. Write HOST:PORT, as in 127.0.0.1:{PORT}.")
-    if host != "localhost" and not _is_loopback(host):
-        _check_login(arguments, text, port)
+    host, port = host_and_port("--listen", arguments.listen)
+    if not is_loopback(host):
+        _check_login(arguments, arguments.listen, port)
     if (arguments.certificate is None) != (arguments.key is None):
         raise CommandError("--certificate and --key belong together: give both.")
     if arguments.certificate is not None:
@@ -113,8 +110,16 @@ def listening_from(arguments: argparse.Namespace) -> Listening:
     if host not in _EVERY_ADDRESS:
         names = [host, *names]
     return Listening(
-        host, int(port), (*dict.fromkeys((*names, *NAMES_OF_LOOPBACK)),), arguments.certificate, arguments.key
+        host, port, (*dict.fromkeys((*names, *NAMES_OF_LOOPBACK)),), arguments.certificate, arguments.key
     )
+
+
+def host_and_port(name: str, text: str) -> tuple[str, int]:
+    """Of an option's value. Raises CommandError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
+        raise CommandError(f"{name} {text!r} is no address. Write HOST:PORT, as in 127.0.0.1:{PORT}.")
+    return host, int(port)
 
 
 def access_from(
@@ -152,7 +157,7 @@ def access_from(
     return Access(login, proxies, is_encrypted), audit
 
 
-def _check_login(arguments: argparse.Namespace, listen: str, port: str) -> None:
+def _check_login(arguments: argparse.Namespace, listen: str, port: int) -> None:
     if arguments.passwords is None and arguments.login_header is None:
         raise CommandError(
             f"--listen {listen}: whoever reaches this machine could read along. Give a login: --passwords "
@@ -215,7 +220,9 @@ def _complain(text: str) -> None:
     print(folded(harmless(text), "kelpie serve: "), file=sys.stderr, flush=True)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
