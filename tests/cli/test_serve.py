@@ -134,6 +134,25 @@ def test_a_bad_address_is_explained(listen: str, capsys: pytest.CaptureFixture[s
     assert "is no address" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--metrics", "kelpie,nobody"], "kafka-exporter"),
+        (["--metrics", ","], "kafka-exporter"),
+        (["--metrics-most", "0"], "above 0"),
+        (["--metrics-most", "all"], "above 0"),
+        (["--metrics-granularity", "record"], "partition, topic"),
+        (["--metrics-groups", ""], "empty name"),
+    ],
+)
+def test_metrics_that_cannot_be_are_explained(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        assert main(["serve", "--evidence", ".", *options]) == 64
+    assert words in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     with SyncCluster(1, offsets_partitions=1) as cluster:
         taken = cluster.bootstrap_servers

@@ -3,39 +3,25 @@
 import re
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families
-from starlette.testclient import TestClient
-
 from kelpie.doctor.rules import rules
 from kelpie.evidence import read_evidence
 from kelpie.examination import Examination
 from kelpie.observations import Committed, Listing, LogEnds, Observations
-from kelpie.web.metrics import every_family
+from kelpie.web.families import families_in
+from kelpie.web.metrics import Families
 from tests.doctor.building import NOW, a_broker, an_offsets_topic
 from tests.evidence import unpacked
+from tests.web.scraping import scraped
 from tests.web.watching import pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 HOSTILE = 'a"b\\c\nd{}'
 
-Samples = dict[str, list[tuple[dict[str, str], float]]]
-
-
-def _samples(browser: TestClient) -> Samples:
-    text = browser.get("/metrics").text
-    families = {family.name: family for family in text_string_to_metric_families(text)}
-    assert all(family.type == "gauge" and family.documentation for family in families.values())
-    assert len(families) == len(re.findall("^# TYPE", text, re.M)), "each family stands in one place"
-    return {
-        name: [(dict(each.labels), each.value) for each in family.samples]
-        for name, family in families.items()
-    }
-
 
 def test_a_recorded_outage_in_numbers() -> None:
     evidence = read_evidence([unpacked("kafka-4.3.1-coordinator-outage")])
     with pages(Examination(evidence=evidence)) as browser:
-        samples = _samples(browser)
+        samples = scraped(browser)
     assert [(labels["broker"], value) for labels, value in samples["kelpie_broker_alive"]] == [
         ("1", 1.0),
         ("2", 0.0),
@@ -63,7 +49,7 @@ def test_names_of_others_are_escaped_and_what_is_unknown_has_no_sample() -> None
         ends=[LogEnds(HOSTILE, 0, 0, 12, at=NOW, source="broker 1")],
     )
     with pages(Examination(evidence=rows), name=HOSTILE) as browser:
-        samples = _samples(browser)
+        samples = scraped(browser)
     assert samples["kelpie_group_partition_lag"] == [
         ({"cluster": HOSTILE, "group": HOSTILE, "topic": HOSTILE, "partition": "0"}, 7.0)
     ]
@@ -72,4 +58,4 @@ def test_names_of_others_are_escaped_and_what_is_unknown_has_no_sample() -> None
 
 def test_the_documentation_lists_every_family() -> None:
     listed = re.findall(r"^\| `(kelpie_\w+)`", (DOCS / "metrics.md").read_text(), re.M)
-    assert listed == [family.name for family in every_family()]
+    assert listed == [family.name for family in families_in(Families)]

@@ -8,7 +8,8 @@ from starlette.testclient import TestClient
 
 from kelpie.examination import Examination
 from kelpie.web.application import application
-from kelpie.web.metrics import OWN
+from kelpie.web.exposition import OWN, Limits
+from kelpie.web.meter import Meter
 from kelpie.web.watch import Watch
 
 HOST = "kelpie.test"
@@ -16,17 +17,23 @@ HOST = "kelpie.test"
 
 @contextmanager
 def pages(
-    examination: Examination, name: str = "main", exporters: Sequence[str] = (OWN,)
+    examination: Examination,
+    name: str = "main",
+    exporters: Sequence[str] = (OWN,),
+    limits: Limits | None = None,
+    meter: Meter | None = None,
 ) -> Iterator[TestClient]:
     """Pages of one cluster, after the first look."""
-    with Watch(name, examination, every_s=3600) as watch:
+    with Watch(name, examination, every_s=3600, meter=meter) as watch:
         looked(watch)
-        with client([watch], exporters) as browser:
+        with client([watch], exporters, limits) as browser:
             yield browser
 
 
-def client(watches: list[Watch], exporters: Sequence[str] = (OWN,)) -> TestClient:
-    return TestClient(application(watches, [HOST], exporters), base_url=f"http://{HOST}")
+def client(
+    watches: list[Watch], exporters: Sequence[str] = (OWN,), limits: Limits | None = None
+) -> TestClient:
+    return TestClient(application(watches, [HOST], exporters, limits=limits), base_url=f"http://{HOST}")
 
 
 def looked(watch: Watch, limit_s: float = 60) -> None:

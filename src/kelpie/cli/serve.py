@@ -12,6 +12,7 @@ from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options
 from kelpie.cli.examining import add_examination_options
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.metrics_options import KMINION, add_metrics_options, exporters_from, limits_from
 from kelpie.cli.page_access import access_from, add_access_options, listening_from
 from kelpie.cli.served_clusters import Served, served_clusters
 from kelpie.model.words import first_of
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from kelpie.web.site import Section
 
 _EVERY_S = 30.0
-_EXPORTERS = ("kelpie", "kafka-exporter", "kminion", "lag-exporter", "burrow")
+_LOG_DIRS_EVERY_S = 300.0
+"""Brokers name every replica that they have: that is much to ask for at every look."""
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -68,20 +70,14 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=partial(seconds, most=86_400),
         default=_EVERY_S,
     )
-    option(
-        parser,
-        "--metrics NAMES",
-        f"names that /metrics uses, one or several of {', '.join(_EXPORTERS)}; %(default)s if left out. "
-        "With burrow, its addresses below /v3/kafka are there, too",
-        default=_EXPORTERS[0],
-    )
+    add_metrics_options(parser)
     add_access_options(parser)
     add_connection_options(parser, instead=("evidence", "zookeeper", "tables"), several=True)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     listening = listening_from(arguments)
-    exporters = _exporters(arguments.metrics)
+    exporters = exporters_from(arguments)
     try:
         import uvicorn  # noqa: PLC0415 - who does not serve needs none of it.
 
@@ -90,10 +86,13 @@ def _run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"Pages need a web server: pip install 'kelpie-kafka[web]'. ({error})") from None
     with ExitStack() as stack:
         access, audit = access_from(arguments, stack)
-        served = served_clusters(arguments, stack)
+        limits = limits_from(arguments)
+        served = served_clusters(arguments, stack, _LOG_DIRS_EVERY_S if KMINION in exporters else None)
         watches = [each.watch for each in served]
         sections = _sections(served, audit, stack) if arguments.allow_repairs else []
-        app = application(watches, listening.host_names, exporters, access=access, sections=sections)
+        app = application(
+            watches, listening.host_names, exporters, access=access, sections=sections, limits=limits
+        )
         config = uvicorn.Config(
             app,
             listening.host.strip("[]"),
@@ -145,12 +144,3 @@ def _sections(served: "list[Served]", audit: "AuditLog | None", stack: ExitStack
 def _wait_for(workshop: "Workshop") -> None:
     if workshop.is_repairing:
         print("kelpie serve: waiting for a repair that is under way.", file=sys.stderr, flush=True)
-
-
-def _exporters(text: str) -> list[str]:
-    """Raises CommandError."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in _EXPORTERS]
-    if unknown or not names:
-        raise CommandError(f"--metrics {text!r}: there are {', '.join(_EXPORTERS)}, separated by commas.")
-    return list(dict.fromkeys(names))

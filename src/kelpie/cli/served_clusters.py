@@ -55,8 +55,14 @@ class Served(NamedTuple):
     """None: only tables tell of it."""
 
 
-def served_clusters(arguments: argparse.Namespace, stack: ExitStack) -> list[Served]:
-    """Started, each in a thread of its own: none waits for another. Raises CommandError."""
+def served_clusters(
+    arguments: argparse.Namespace, stack: ExitStack, log_dirs_every_s: float | None = None
+) -> list[Served]:
+    """Started, each in a thread of its own: none waits for another. Raises CommandError.
+
+    `log_dirs_every_s`: how often brokers are asked for the sizes of their log directories; None: never.
+    """
+    from kelpie.web.meter import Meter  # noqa: PLC0415
     from kelpie.web.watch import Watch  # noqa: PLC0415 - who does not serve needs none of it.
 
     clusters = named_clusters(arguments)
@@ -71,7 +77,8 @@ def served_clusters(arguments: argparse.Namespace, stack: ExitStack) -> list[Ser
         store = stack.enter_context(store_for(of))
         examination = examination_from(of, selection_of(of), store)
         finish = partial(pasteable, arguments=of, examination=examination)
-        watch = Watch(name, examination, arguments.every, finish, tables.pop(name, None))
+        meter = Meter(log_dirs_every_s)
+        watch = Watch(name, examination, arguments.every, finish, tables.pop(name, None), meter=meter)
         served.append(Served(watch, of, examination))
     if tables:
         from kelpie.web.table_watch import TableWatch  # noqa: PLC0415

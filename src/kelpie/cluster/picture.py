@@ -4,10 +4,10 @@ Of a partition the newest view of each witness counts. A broker that was asked i
 tools (kafka-topics and the like), all of them together as one.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from kelpie.cluster.liveness import liveness
 from kelpie.cluster.offsets_sizes import compacted_bytes, sizes_of
@@ -27,6 +27,7 @@ from kelpie.observations import (
 )
 from kelpie.observations.ordering import by_time, grouped
 
+T = TypeVar("T")
 _MOST_ADDRESSES = 3
 _TIMED = attrgetter(
     *("brokers", "partitions", "topics", "listings", "answers", "states", "generations"),
@@ -81,9 +82,17 @@ def build_cluster(
         unasked=tuple(row for row in observations.unasked if row.kind != "group"),
         listing_complete=_listing_complete(newest_listings(observations.listings), alive.brokers),
         all_groups=all_groups,
+        cluster_id=_said_by_most(row.cluster_id for row in alive.brokers.values() if row.alive) or "",
+        controller=_said_by_most(
+            row.controller for row in alive.brokers.values() if row.alive and row.controller >= 0
+        ),
         bootstrap=bootstrap or _addresses(alive.brokers.values()),
         zookeeper=zookeeper,
     )
+
+
+def _said_by_most(values: Iterable[T]) -> T | None:
+    return next((value for value, _ in Counter(values).most_common(1)), None)
 
 
 def _newest_certificates(rows: Iterable[Certificate]) -> tuple[Certificate, ...]:

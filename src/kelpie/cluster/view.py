@@ -90,6 +90,10 @@ class ClusterView:
     """Whether there is a case of every known group, and not only of groups that a person named."""
     listed_groups: frozenset[str] = frozenset()
     """Groups that living brokers list. Empty where nobody needs them: a picture from tables has none."""
+    cluster_id: str = ""
+    """As most living brokers say. Empty: none said."""
+    controller: int | None = None
+    """The same."""
     bootstrap: str = ""
     """What to put after -b in commands; empty when there is no cluster to ask."""
     zookeeper: str = ""

@@ -7,6 +7,7 @@ live survey, from files, and from tables. What several rules derive from a case,
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 
 from kelpie.cluster.failovers import FAILOVER_MS
 from kelpie.cluster.topics import is_of_old_topic
@@ -46,6 +47,7 @@ REBALANCING = frozenset(
 """States in which a group rebalances, in the words of all releases. NotReady: a Streams application whose
 topics are missing or do not fit together.
 """
+_TIME = attrgetter("at")
 _BROKER, _CONTROLLER = "broker:", "controller:"
 """How kinds of events begin that are not from logs of clients."""
 
@@ -375,12 +377,13 @@ class Case:
         """Surveys and the history use different clocks. Where both have an offset, the history counts: a
         survey's offset is used only for times that the history does not cover.
         """
-        now = self.cluster.now
+        now, topics = self.cluster.now, self.cluster.known_topics
         history = self.commits.get(name, ())
+        may_be_old = name.topic in topics.recreations or bool(topics.id_of(name.topic))
         points = [
-            Point(min(row.at, now), row.offset, True, row.leader_epoch, row.source)
+            Point(row.at if row.at < now else now, row.offset, True, row.leader_epoch, row.source)
             for row in history
-            if row.at is not None and not self.is_of_old_topic(row)
+            if row.at is not None and not (may_be_old and self.is_of_old_topic(row))
         ]
         first, last = (points[0].at, points[-1].at) if points else (now + 1, -CLOCKS_APART_MS)
         current = self.committed.get(name)
@@ -388,14 +391,13 @@ class Case:
         if current is not None and not rows:
             rows.append(current)
         points += [
-            Point(min(row.at, now), row.offset, False, row.leader_epoch, row.source)
+            Point(row.at if row.at < now else now, row.offset, False, row.leader_epoch, row.source)
             for row in rows
             if not row.error and row.at is not None and not first <= row.at <= last + CLOCKS_APART_MS
-            if not is_of_old_topic(row.topic, row.at, self.cluster.known_topics)
+            if not is_of_old_topic(row.topic, row.at, topics)
         ]
-        points.sort(key=lambda point: point.at)
-        removed = max((at for at, point in enumerate(points) if point.offset == NO_OFFSET), default=-1)
-        kept = points[removed + 1 :]
+        points.sort(key=_TIME)
+        kept = _since_removal(points)
         if points:
             offset = kept[-1].offset if kept else NO_OFFSET
         elif history:
@@ -405,6 +407,14 @@ class Case:
         if current is None and rows:
             offset, kept = NO_OFFSET, []  # Surveys saw it, and the last one did not.
         return Track(name, offset, tuple(kept), self.cluster.ends_over_time(name), now)
+
+
+def _since_removal(points: list[Point]) -> list[Point]:
+    """Those after the last one without an offset."""
+    if NO_OFFSET not in [point.offset for point in points]:
+        return points
+    removed = max(at for at, point in enumerate(points) if point.offset == NO_OFFSET)
+    return points[removed + 1 :]
 
 
 def _ordered(names: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:

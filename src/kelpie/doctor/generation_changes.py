@@ -29,6 +29,25 @@ class GenerationChange(NamedTuple):
     reason: str = ""
     text: str = ""
     source: str = ""
+    has_expired: bool = False
+    """Whether the coordinator says that the session of one that went had ended."""
+
+    @property
+    def cause(self) -> str:
+        """One of CAUSES: what the members show, and the coordinator's log."""
+        if self.has_expired:
+            return "expired"
+        if self.members == 0:
+            return "emptied"
+        if self.came:
+            return "replaced" if self.went else "joined"
+        return "left" if self.went else "same-members"
+
+
+CAUSES = ("joined", "left", "replaced", "expired", "emptied", "same-members")
+"""Of a rebalance: members came, went, or both; a session ended; the last one went; or no member changed, and
+a subscription, a topic or an assignment did.
+"""
 
 
 def generation_changes(case: Case) -> list[GenerationChange]:
@@ -68,6 +87,7 @@ def _by_broker(case: Case) -> list[GenerationChange]:
     came: list[str] = []
     went: list[str] = []
     began: Event | None = None
+    expired = False
     for event in _once(case.events):
         if event.at is None:
             continue
@@ -78,12 +98,13 @@ def _by_broker(case: Case) -> list[GenerationChange]:
                 came.append(person_in(event))
             case EventKind.MEMBER_LEFT | EventKind.MEMBER_EXPIRED:
                 went.append(person_in(event))
+                expired = expired or event.kind is EventKind.MEMBER_EXPIRED
             case EventKind.GENERATION_JOINED | EventKind.GROUP_EMPTY:
                 generation = -1 if event.generation is None else event.generation
                 since, reason = (began.at, began.reason) if began is not None else (None, "")
                 about = (tuple(came), tuple(went), _members(event), since, reason, event.text, event.source)
-                changes.append(GenerationChange(event.at, generation, *about))
-                came, went, began = [], [], None
+                changes.append(GenerationChange(event.at, generation, *about, expired))
+                came, went, began, expired = [], [], None, False
     return changes
 
 

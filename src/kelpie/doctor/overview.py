@@ -4,9 +4,9 @@ Healthy groups are shown like all others. Nothing is judged here: `worst` is the
 What is not known is None, and a sum that lacks a part says so.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Finding
@@ -14,7 +14,7 @@ from kelpie.doctor.positions import Track, lag, lag_ms
 from kelpie.doctor.zookeeper.looks import lag_of
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import GroupState, Member
+from kelpie.observations import Commit, GroupState, Member
 from kelpie.observations.earlier import EARLIER_SURVEY
 from kelpie.zookeeper.assignment import consumer_of
 
@@ -54,8 +54,7 @@ class GroupOverview:
     worst: Finding | None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionOverview:
+class PartitionOverview(NamedTuple):
     """One partition that a group reads."""
 
     name: TopicPartition
@@ -69,6 +68,21 @@ class PartitionOverview:
     member_id: str = ""
     client_id: str = ""
     host: str = ""
+    high_watermark: int | None = None
+    stable: int | None = None
+    """The last stable offset."""
+    lag_change: float | None = None
+    """By how many records a minute the lag grows."""
+
+    @property
+    def read_uncommitted_lag(self) -> int | None:
+        """Records up to the high watermark: what a consumer may read that does not wait for transactions."""
+        return _between(self.offset, self.high_watermark)
+
+    @property
+    def read_committed_lag(self) -> int | None:
+        """Records up to the last stable offset: open transactions hold the others back."""
+        return _between(self.offset, self.stable)
 
 
 ORDERS: dict[str, Callable[[GroupOverview], Any]] = {
@@ -93,14 +107,25 @@ ORDERS: dict[str, Callable[[GroupOverview], Any]] = {
 
 
 def overview(cases: Iterable[Case], findings: Iterable[Finding]) -> Iterator[GroupOverview]:
+    worst = worst_findings(findings)
+    return (group_overview(case, partitions_of(case), worst.get(case.group)) for case in cases)
+
+
+def worst_findings(findings: Iterable[Finding]) -> dict[str | None, Finding]:
+    """By group, of those that are not over."""
     worst: dict[str | None, Finding] = {}
     for finding in findings:
         known = worst.get(finding.group)
         if finding.until is None and (known is None or finding.severity > known.severity):
             worst[finding.group] = finding
-    for case in cases:
-        make = _of_zookeeper if case.in_zookeeper else _of_kafka
-        yield make(case, worst.get(case.group))
+    return worst
+
+
+def group_overview(
+    case: Case, partitions: Sequence[PartitionOverview], worst: Finding | None
+) -> GroupOverview:
+    """`partitions`: what `partitions_of` says of the same case."""
+    return _of_zookeeper(case, worst) if case.in_zookeeper else _of_kafka(case, partitions, worst)
 
 
 def partitions_of(case: Case) -> list[PartitionOverview]:
@@ -108,7 +133,10 @@ def partitions_of(case: Case) -> list[PartitionOverview]:
     if case.in_zookeeper:
         return _partitions_in_zookeeper(case)
     holders = {name: member for member in case.members or () for name in member.assigned or ()}
-    return [_partition(case, name, holders) for name in sorted({*case.reads.partitions, *holders})]
+    names = case.reads.partitions
+    if not holders.keys() <= set(names):
+        names = tuple(sorted({*names, *holders}))
+    return [_partition(case, name, holders.get(name)) for name in names]
 
 
 def idle_members(case: Case) -> list[Member]:
@@ -116,12 +144,16 @@ def idle_members(case: Case) -> list[Member]:
     return [member for member in case.members or () if member.assigned == ()]
 
 
-def _of_kafka(case: Case, worst: Finding | None) -> GroupOverview:
+def _of_kafka(case: Case, partitions: Sequence[PartitionOverview], worst: Finding | None) -> GroupOverview:
     state = _current_state(case)
-    tracks = [case.track(name) for name in case.reads.partitions]
-    lags = [track.lag for track in tracks]
-    known = [each for each in lags if each is not None]
-    oldest = max((age for age in map(lag_ms, tracks) if age is not None), default=None)
+    read = case.reads.partitions
+    if len(partitions) > len(read):  # A member may still have a partition of a topic that is gone.
+        names = set(read)
+        partitions = [row for row in partitions if row.name in names]
+    known = [row.lag for row in partitions if row.lag is not None]
+    ages = [(row.lag_ms, row.may_be_older) for row in partitions if row.lag_ms is not None]
+    oldest = max(ages, default=None)
+    changes = [row.lag_change for row in partitions if row.lag_change is not None]
     home = case.offsets_partition
     return GroupOverview(
         group=case.group,
@@ -132,11 +164,11 @@ def _of_kafka(case: Case, worst: Finding | None) -> GroupOverview:
         coordinator=case.cluster.coordinator_of(case.group),
         offsets_partition=home.partition if home is not None else None,
         lag=sum(known) if known else None,
-        lag_is_whole=len(known) == len(lags),
+        lag_is_whole=len(known) == len(partitions),
         lag_ms=oldest[0] if oldest is not None else None,
         may_be_older=oldest is not None and oldest[1],
-        lag_change=_change(tracks),
-        last_commit=case.commit_rhythm.last,
+        lag_change=sum(changes) if changes else None,
+        last_commit=max(filter(None, map(_last_time, case.commits.values())), default=None),
         worst=worst,
     )
 
@@ -156,16 +188,11 @@ def _member_count(state: GroupState | None) -> int | None:
     return len(state.members)
 
 
-def _change(tracks: Sequence[Track]) -> float | None:
-    changes = [change for change in map(_change_of, tracks) if change is not None]
-    return sum(changes) if changes else None
-
-
-def _change_of(track: Track) -> float | None:
-    """Records a minute, from the last look that is long enough ago until now."""
-    left = track.lag
+def _change(track: Track, left: int) -> float | None:
+    """Records a minute, from the last look that is long enough ago until now. `left`: the lag now."""
+    earliest, latest = track.now - _MOST_SPAN_MS, track.now - _LEAST_SPAN_MS
     for end in reversed(track.ends):
-        if left is None or end.at is None or not _LEAST_SPAN_MS <= track.now - end.at <= _MOST_SPAN_MS:
+        if end.at is None or not earliest <= end.at <= latest:
             continue
         offset = track.offset_at(end.at)
         before = lag(offset, end) if offset is not None else None
@@ -174,25 +201,34 @@ def _change_of(track: Track) -> float | None:
     return None
 
 
-def _partition(
-    case: Case, name: TopicPartition, holders: Mapping[TopicPartition, Member]
-) -> PartitionOverview:
-    track, holder = case.track(name), holders.get(name)
-    left, age = track.lag, lag_ms(track)
-    times = [row.at for row in case.commits.get(name, ()) if row.at is not None and not row.removed]
-    end = track.end.latest if track.end is not None else None
+def _partition(case: Case, name: TopicPartition, holder: Member | None) -> PartitionOverview:
+    track = case.track(name)
+    left, end = track.lag, track.end
+    age = None if left is None else lag_ms(track, left)
     return PartitionOverview(
         name,
         track.offset if track.offset >= 0 else None,
-        track.offset + left if left else end,
+        track.offset + left if left else end.latest if end is not None else None,
         left,
         age[0] if age is not None else None,
         age is not None and age[1],
-        max(times, default=None),
+        _last_time(case.commits.get(name, ())),
         holder.member_id if holder is not None else "",
         holder.client_id if holder is not None else "",
         holder.host if holder is not None else "",
+        end.latest if end is not None and end.latest >= 0 else None,
+        end.stable if end is not None and end.stable >= 0 else None,
+        None if left is None else _change(track, left),
     )
+
+
+def _last_time(commits: Sequence[Commit]) -> Instant | None:
+    """Of the newest commit that is no removal. They are by time, those without one first."""
+    return next((row.at for row in reversed(commits) if not row.removed), None)
+
+
+def _between(offset: int | None, end: int | None) -> int | None:
+    return None if offset is None or end is None else max(0, end - offset)
 
 
 def _of_zookeeper(case: Case, worst: Finding | None) -> GroupOverview:
@@ -228,16 +264,18 @@ def _partitions_in_zookeeper(case: Case) -> list[PartitionOverview]:
     rows = []
     for name in sorted({*owners, *offsets}):
         stored, ends = offsets.get(name), case.cluster.ends.get(name)
+        end = ends[-1].latest if ends and ends[-1].latest >= 0 else None
         rows.append(
             PartitionOverview(
                 name,
                 stored.offset if stored is not None else None,
-                ends[-1].latest if ends and ends[-1].latest >= 0 else None,
+                end,
                 lag_of(case, [name]),
                 None,
                 False,
                 stored.modified if stored is not None else None,
                 owners.get(name, ""),
+                high_watermark=end,
             )
         )
     return rows

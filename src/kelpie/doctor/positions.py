@@ -65,11 +65,12 @@ def lag(offset: int, end: LogEnds | None) -> int | None:
     if end is None or offset == NO_OFFSET:
         return None
     upto = readable_end(offset, end)
-    return None if upto == NO_OFFSET else max(0, upto - offset)
+    if upto == NO_OFFSET:
+        return None
+    return upto - offset if upto > offset else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(NamedTuple):
     """One group in one partition. Points and ends are ordered by time; points begin at the last removal."""
 
     name: TopicPartition
@@ -257,18 +258,24 @@ class Written(NamedTuple):
 
 def written(offset: int, ends: Sequence[LogEnds]) -> Written:
     """When the record at this offset was written, by the ends of the log over time."""
-    rows = [Point(end.at, end.latest) for end in ends if end.at is not None]
-    last = next((row for row in reversed(rows) if row.offset <= offset), None)
-    first = next((row for row in rows if row.offset > offset and (last is None or row.at >= last.at)), None)
-    if last is None or first is None:
-        return Written(last and last.at, first and first.at, None)
-    share = (offset - last.offset) / (first.offset - last.offset)
-    return Written(last.at, first.at, round(last.at + share * (first.at - last.at)))
+    last = next((end for end in reversed(ends) if end.latest <= offset and end.at is not None), None)
+    after = last.at if last is not None else None
+    since = -1 if after is None else after
+    later = (end for end in ends if end.latest > offset and end.at is not None and end.at >= since)
+    first = next(later, None)
+    before = first.at if first is not None else None
+    if last is None or first is None or after is None or before is None:
+        return Written(after, before, None)
+    share = (offset - last.latest) / (first.latest - last.latest)
+    return Written(after, before, round(after + share * (before - after)))
 
 
-def lag_ms(track: Track) -> tuple[int, bool] | None:
-    """How old the next record to read is, and whether it may be older than that. None: unknown."""
-    left = track.lag
+def lag_ms(track: Track, left: int | None = None) -> tuple[int, bool] | None:
+    """How old the next record to read is, and whether it may be older than that. None: unknown.
+
+    `left`: its lag, where the caller has computed it.
+    """
+    left = track.lag if left is None else left
     if left is None:
         return None
     if left == 0:

@@ -10,8 +10,12 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 def family(name: str, kind: str, help_text: str, samples: Iterable[str]) -> str:
     """A metric with its samples. A sample may begin with a suffix of the name: _sum, _count."""
-    lines = [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
-    return "".join(f"{line}\n" for line in (*lines, *(name + sample for sample in samples)))
+    return head(name, kind, help_text) + "".join(f"{name}{sample}\n" for sample in samples)
+
+
+def head(name: str, kind: str, help_text: str) -> str:
+    """What stands above the samples of a metric."""
+    return f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n"
 
 
 def escaped(text: str) -> str:

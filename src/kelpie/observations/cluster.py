@@ -49,6 +49,10 @@ class BrokerView:
     source: str = ""
     trouble: str = ""
     """Of a broker that could not be asked: one of `Trouble`. Empty: unknown, or none."""
+    cluster_id: str = ""
+    """Of the cluster that it belongs to, as it says. Kafka before 0.10.1 has none."""
+    controller: int = -1
+    """The controller, as it says. In a cluster without ZooKeeper it names any broker."""
 
     @property
     def address(self) -> str:

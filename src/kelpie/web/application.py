@@ -28,8 +28,8 @@ from kelpie.web import burrow_api, language, pages, words
 from kelpie.web.access.access import Access
 from kelpie.web.access.forms import TOKEN
 from kelpie.web.access.operators import operator_of
+from kelpie.web.exposition import BURROW, OWN, Exposition, Limits
 from kelpie.web.language import N_, Speaking
-from kelpie.web.metrics import BURROW, OWN, exposition
 from kelpie.web.pages import Page
 from kelpie.web.site import Link, Section
 from kelpie.web.watch import Watch
@@ -51,6 +51,7 @@ def application(
     *,
     access: Access | None = None,
     sections: Sequence[Section] = (),
+    limits: Limits | None = None,
 ) -> Starlette:
     """`hosts`: the names under which browsers may ask. A page elsewhere could use another to read along.
 
@@ -59,7 +60,8 @@ def application(
     assert access is not None or not sections, "forms need their guards"
     by_name = {watch.name: watch for watch in watches}
     languages = language.catalogues()
-    site = _Site(by_name, _templates(), exporters, languages, sections)
+    exposition = Exposition([watch for watch in watches if not watch.is_of_tables], exporters, limits)
+    site = _Site(by_name, _templates(), exposition, languages, sections)
     static = StaticFiles(directory=str(files("kelpie.web") / "static"))
     return Starlette(
         routes=[
@@ -105,7 +107,7 @@ class _Site:
         self,
         watches: dict[str, Watch],
         templates: Environment,
-        exporters: Sequence[str],
+        exposition: Exposition,
         languages: Iterable[str],
         sections: Sequence[Section],
     ) -> None:
@@ -113,7 +115,7 @@ class _Site:
         self._sections = sections
         self._watches = watches
         self._templates = templates
-        self._exporters = exporters
+        self._exposition = exposition
 
     def routes(self, path: str, answer: Callable[[Request], Page]) -> list[Route]:
         twin = "/index.json" if path == "/" else f"{path}.json"
@@ -173,11 +175,12 @@ class _Site:
     def rule(self, request: Request) -> Page:
         return pages.one_rule(request.query_params.get("code", ""))
 
-    def metrics(self, _: Request) -> Response:
-        return Response(
-            exposition([each for each in self._watches.values() if not each.is_of_tables], self._exporters),
-            media_type=CONTENT_TYPE,
-        )
+    def metrics(self, request: Request) -> Response:
+        """Compressed here and kept: the text may have many megabytes."""
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers = {"content-encoding": "gzip", "vary": "accept-encoding"}
+            return Response(self._exposition.gzipped(), headers=headers, media_type=CONTENT_TYPE)
+        return Response(self._exposition.text(), media_type=CONTENT_TYPE)
 
     def refusal(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

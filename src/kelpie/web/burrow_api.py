@@ -8,16 +8,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.overview import PartitionOverview, partitions_of
+from kelpie.doctor.overview import PartitionOverview
 from kelpie.web.exporters.burrow import Status, present, status_of_group, status_of_partition
-from kelpie.web.snapshot import Snapshot
+from kelpie.web.numbers import ClusterNumbers, GroupNumbers
 from kelpie.web.watch import Watch
 
 _Answer = tuple[str, dict[str, Any]]
 """A message, and what follows it."""
-_Handle = Callable[[Snapshot, Mapping[str, str]], _Answer]
+_Handle = Callable[[ClusterNumbers, Mapping[str, str]], _Answer]
 
 
 class _NotFound(Exception):
@@ -25,15 +24,14 @@ class _NotFound(Exception):
 
 
 def routes(watches: Mapping[str, Watch]) -> list[Route]:
-    def cluster(
-        handle: Callable[[Snapshot, Mapping[str, str]], _Answer],
-    ) -> Callable[[Request], JSONResponse]:
+    def cluster(handle: _Handle) -> Callable[[Request], JSONResponse]:
         def answer(request: Request) -> JSONResponse:
             watch = watches.get(request.path_params["cluster"])
-            if watch is None or watch.latest is None:
+            numbers = watch.meter.latest if watch is not None else None
+            if numbers is None:
                 return _respond(request, "cluster not found", {}, 404)
             try:
-                message, values = handle(watch.latest, request.path_params)
+                message, values = handle(numbers, request.path_params)
             except _NotFound as error:
                 return _respond(request, str(error), {}, 404)
             return _respond(request, message, values)
@@ -64,61 +62,62 @@ def _respond(request: Request, message: str, values: dict[str, Any], status: int
     )
 
 
-def _topics(look: Snapshot, _: Mapping[str, str]) -> _Answer:
-    names = sorted({name.topic for name in look.diagnosis.cluster.views})
+def _topics(numbers: ClusterNumbers, _: Mapping[str, str]) -> _Answer:
+    names = sorted({name.topic for name in numbers.cluster.views})
     return "topic list returned", {"topics": names}
 
 
-def _topic(look: Snapshot, path: Mapping[str, str]) -> _Answer:
-    cluster = look.diagnosis.cluster
+def _topic(numbers: ClusterNumbers, path: Mapping[str, str]) -> _Answer:
+    cluster = numbers.cluster
     names = sorted(name for name in cluster.views if name.topic == path["topic"])
     if not names:
         raise _NotFound("topic not found")
-    ends = [cluster.ends.get(name) for name in names]
-    return "topic offsets returned", {"offsets": [end[-1].latest if end else -1 for end in ends]}
+    ends = [numbers.ends.get(name) for name in names]
+    known = [end.latest if end is not None else None for end in ends]
+    return "topic offsets returned", {"offsets": [-1 if end is None else end for end in known]}
 
 
-def _readers(look: Snapshot, path: Mapping[str, str]) -> _Answer:
+def _readers(numbers: ClusterNumbers, path: Mapping[str, str]) -> _Answer:
     reading = [
-        case.group
-        for case in look.cases()
-        if any(row.name.topic == path["topic"] for row in partitions_of(case))
+        name
+        for name, group in numbers.groups.items()
+        if any(row.name.topic == path["topic"] for row in group.partitions)
     ]
     return "consumers of topic returned", {"consumers": reading}
 
 
-def _groups(look: Snapshot, _: Mapping[str, str]) -> _Answer:
-    return "consumer list returned", {"consumers": [row.group for row in look.groups]}
+def _groups(numbers: ClusterNumbers, _: Mapping[str, str]) -> _Answer:
+    return "consumer list returned", {"consumers": list(numbers.groups)}
 
 
-def _group(look: Snapshot, path: Mapping[str, str]) -> _Answer:
+def _group(numbers: ClusterNumbers, path: Mapping[str, str]) -> _Answer:
     """Of each partition the last offset: Burrow has its last ten."""
     topics: dict[str, list[dict[str, Any]]] = {}
-    for row in partitions_of(_case(look, path)):
+    for row in _named(numbers, path).partitions:
         offsets = [] if row.offset is None else [_offset(row)]
         about = {"offsets": offsets, "owner": row.host, "client_id": row.client_id}
         topics.setdefault(row.name.topic, []).append({**about, "current-lag": row.lag or 0})
     return "consumer detail returned", {"topics": topics}
 
 
-def _status(look: Snapshot, path: Mapping[str, str]) -> _Answer:
+def _status(numbers: ClusterNumbers, path: Mapping[str, str]) -> _Answer:
     """Only the partitions that are not well."""
-    return "consumer status returned", {"status": _whole(look, path, all_partitions=False)}
+    return "consumer status returned", {"status": _whole(numbers, path, all_partitions=False)}
 
 
-def _lag(look: Snapshot, path: Mapping[str, str]) -> _Answer:
-    return "consumer status returned", {"status": _whole(look, path, all_partitions=True)}
+def _lag(numbers: ClusterNumbers, path: Mapping[str, str]) -> _Answer:
+    return "consumer status returned", {"status": _whole(numbers, path, all_partitions=True)}
 
 
-def _whole(look: Snapshot, path: Mapping[str, str], *, all_partitions: bool) -> dict[str, Any]:
-    case = _case(look, path)
-    findings = present(look.findings_of(case.group))
-    rows = partitions_of(case)
+def _whole(numbers: ClusterNumbers, path: Mapping[str, str], *, all_partitions: bool) -> dict[str, Any]:
+    group = _named(numbers, path)
+    findings = present(numbers.of_group.get(group.row.group, ()))
+    rows = group.partitions
     partitions = [_partition(row, findings) for row in rows]
     known = [each for each, row in zip(partitions, rows, strict=True) if row.lag is not None]
     return {
         "cluster": path["cluster"],
-        "group": case.group,
+        "group": group.row.group,
         "status": status_of_group(findings).name,
         "complete": len(known) / len(rows) if rows else 0.0,
         "partitions": [each for each in partitions if all_partitions or each["status"] != Status.OK.name],
@@ -128,11 +127,11 @@ def _whole(look: Snapshot, path: Mapping[str, str], *, all_partitions: bool) -> 
     }
 
 
-def _case(look: Snapshot, path: Mapping[str, str]) -> Case:
-    case = look.case(path["group"])
-    if case is None:
+def _named(numbers: ClusterNumbers, path: Mapping[str, str]) -> GroupNumbers:
+    group = numbers.groups.get(path["group"])
+    if group is None:
         raise _NotFound("cluster or consumer not found")
-    return case
+    return group
 
 
 def _partition(row: PartitionOverview, findings: list[Finding]) -> dict[str, Any]:

@@ -1,22 +1,75 @@
-"""What exporters share: families of metrics, and the text of their samples."""
+"""What exporters share: families of metrics, labels, and the text of samples.
+
+There may be a million samples. So the text of labels is made once for a group and once for a partition, and
+put together for each sample; `pairs` has the same labels for those that send no text (OpenTelemetry).
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from kelpie.model.prometheus_text import sample
+from kelpie.model.names import TopicPartition
+from kelpie.model.prometheus_text import escaped
+
+GAUGE, COUNTER = "gauge", "counter"
 
 
-class Family(NamedTuple):
-    """A gauge; no exporter here counts anything that only grows."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Family:
+    """Compared by identity: each is declared once."""
 
     name: str
     help: str
+    kind: str = GAUGE
 
 
-Labels = Mapping[str, object]
-Row = tuple[Family, Labels, float]
-Samples = dict[Family, list[str]]
+class Labels(NamedTuple):
+    text: str
+    """As Prometheus reads them, without braces."""
+    pairs: tuple[tuple[str, str], ...]
+
+    def also(self, other: "Labels") -> "Labels":
+        if not self.text:
+            return other
+        return Labels(f"{self.text},{other.text}", self.pairs + other.pairs)
+
+
+NO_LABELS = Labels("", ())
+Row = tuple[Family, Labels, Labels, float]
+"""Two parts of the labels: those of a cluster or group, and those of what it is about there."""
+Lines = defaultdict[Family, list[str]]
+
+
+def labels(**named: object) -> Labels:
+    pairs = tuple((name, str(value)) for name, value in named.items())
+    return Labels(",".join([f'{name}="{escaped(value)}"' for name, value in pairs]), pairs)
+
+
+class Places(dict[TopicPartition, Labels]):
+    """The labels of a partition, made when they are first needed."""
+
+    def __init__(self, topic: str = "topic", partition: str = "partition") -> None:
+        """Names of the labels."""
+        super().__init__()
+        self._topic = topic
+        self._partition = partition
+
+    def __missing__(self, name: TopicPartition) -> Labels:
+        made = self[name] = labels(**{self._topic: name.topic, self._partition: name.partition})
+        return made
+
+
+class Each(dict[object, Labels]):
+    """One label, by its value; made when it is first needed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def __missing__(self, value: object) -> Labels:
+        made = self[value] = labels(**{self._name: value})
+        return made
 
 
 def families_in(holder: type) -> list[Family]:
@@ -24,8 +77,21 @@ def families_in(holder: type) -> list[Family]:
     return [value for value in vars(holder).values() if isinstance(value, Family)]
 
 
-def samples_of(rows: Iterable[Row]) -> Samples:
-    samples: defaultdict[Family, list[str]] = defaultdict(list)
-    for family, labels, value in rows:
-        samples[family].append(sample(labels, value))
-    return dict(samples)
+def add_lines(lines: Lines, rows: Iterable[Row]) -> int:
+    """Adds the text of these samples. Returns how many there were."""
+    before = sum(map(len, lines.values()))
+    for family, (one, _), (other, _), value in rows:
+        if one and other:
+            line = f"{family.name}{{{one},{other}}} {value}"
+        elif one or other:
+            line = f"{family.name}{{{one or other}}} {value}"
+        else:
+            line = f"{family.name} {value}"
+        lines[family].append(line)
+    return sum(map(len, lines.values())) - before
+
+
+def known(family: Family, of: Labels, place: Labels, value: float | None) -> Iterator[Row]:
+    """A sample, unless the value is not known."""
+    if value is not None:
+        yield family, of, place, value

@@ -57,7 +57,7 @@ def _advance(before: dict[TopicPartition, int], now: dict[TopicPartition, int]) 
 
 def _commits(case: Case, since: Instant) -> int:
     """One request commits several partitions at one time."""
-    return len({at for rows in case.commits.values() for at in _later(rows, since)})
+    return len({at for rows in case.commits.values() for at in later(rows, since)})
 
 
 def _generations(case: Case, since: Instant) -> int:
@@ -65,7 +65,7 @@ def _generations(case: Case, since: Instant) -> int:
     return len({row.generation for row in later if row.members or row.generation})
 
 
-def _later(rows: Sequence[Commit], since: Instant) -> Iterator[Instant]:
+def later(rows: Sequence[Commit], since: Instant) -> Iterator[Instant]:
     """Times of commits after this one: the newest come last."""
     for row in reversed(rows):
         if row.at is not None and row.at <= since:

@@ -12,9 +12,10 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.overview import GroupOverview, overview
+from kelpie.doctor.overview import GroupOverview, worst_findings
 from kelpie.examination import Examined
 from kelpie.model.time import Instant
+from kelpie.web.numbers import GroupNumbers, group_numbers
 
 T = TypeVar("T")
 
@@ -49,6 +50,8 @@ class Snapshot:
         self.took_ms = took_ms
         unheard_of = set(self.diagnosis.unheard_of)
         self._cases = {case.group: case for case in examined.cases if case.group not in unheard_of}
+        self.numbers: list[GroupNumbers] = []
+        """Of each group; empty where groups are not known by cases."""
         self.groups, self.readers, needed = known or self._from_cases()
         self.losses = broker_losses(self.diagnosis.cluster, needed)
         self.chapters = chapters(self.diagnosis)
@@ -65,16 +68,13 @@ class Snapshot:
         """What is derived of a case is used while it is there, and goes with its copy."""
         needed: list[Needs] = []
         readers: defaultdict[str, list[str]] = defaultdict(list)
-
-        def one_by_one() -> Iterator[Case]:
-            for case in self.cases():
-                yield case
-                needed.append(needs(case))
-                for topic in dict.fromkeys(name.topic for name in case.reads.partitions):
-                    readers[topic].append(case.group)
-
-        rows = tuple(overview(one_by_one(), self.diagnosis.findings))
-        return KnownGroups(rows, readers, needed)
+        worst = worst_findings(self.diagnosis.findings)
+        for case in self.cases():
+            self.numbers.append(group_numbers(case, worst.get(case.group), self.at))
+            needed.append(needs(case))
+            for topic in dict.fromkeys(name.topic for name in case.reads.partitions):
+                readers[topic].append(case.group)
+        return KnownGroups(tuple(numbers.row for numbers in self.numbers), readers, needed)
 
     @property
     def now(self) -> Instant:
@@ -85,6 +85,17 @@ class Snapshot:
     def has_cases(self) -> bool:
         """Whether all that was observed of each group is there, and not only its row."""
         return bool(self._cases) or not self.groups
+
+    def shows_no(self, group: str, *, in_zookeeper: bool = False) -> bool:
+        """Whether the look shows that there is no such group: all were listed, and it was not among them."""
+        cluster, case = self.diagnosis.cluster, self._cases.get(group)
+        if in_zookeeper:
+            could_ask = not any(row.kind == "zookeeper" for row in self.diagnosis.unasked)
+            return case is None and self.saw_anything and could_ask
+        if case is not None and case.listed is not False:
+            return False
+        home = cluster.home_of(group)
+        return cluster.listing_complete and home is not None and cluster.has_leader(home) is True
 
     def case(self, group: str) -> Case | None:
         """A copy: what is derived of it goes with the page."""
@@ -132,7 +143,7 @@ class Snapshot:
     def light(self) -> "Snapshot":
         """Without what was observed of single groups and of topics: what remains is small, and is shown."""
         made = copy(self)
-        made._cases = {}
+        made._cases, made.numbers = {}, []
         made._making, made._kept = threading.Lock(), {}
         cluster = self.diagnosis.cluster
         views = {name: cluster.views[name] for name in cluster.offsets_topic if name in cluster.views}

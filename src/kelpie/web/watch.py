@@ -17,6 +17,7 @@ from kelpie.web.group_past import GroupPast, LongPast, RememberedPast
 from kelpie.web.history import History
 from kelpie.web.incidents import IncidentLog
 from kelpie.web.measures import measured
+from kelpie.web.meter import Meter
 from kelpie.web.past_looks import PastLooks
 from kelpie.web.snapshot import Snapshot
 
@@ -40,8 +41,12 @@ class Watch:
         every_s: float,
         finish: Callable[[Diagnosis], Diagnosis] = lambda diagnosis: diagnosis,
         tables: "Tables | None" = None,
+        *,
+        meter: Meter | None = None,
     ) -> None:
-        """`finish`: what is done to each diagnosis before it is shown. `tables`: of the same cluster."""
+        """`finish`: what is done to each diagnosis before it is shown. `tables`: of the same cluster.
+        `meter`: keeps what exporters show.
+        """
         self.name = name
         self.every_s = every_s
         self.latest: Snapshot | None = None
@@ -51,6 +56,7 @@ class Watch:
         self.history = History()
         self.incidents = IncidentLog()
         self.tables = tables
+        self.meter = meter or Meter()
         self._examination = examination
         self._finish = finish
         self._thread = LoopThread(f"kelpie-watch-{name}")
@@ -99,6 +105,9 @@ class Watch:
             try:
                 await self._look(began)
                 self.failures = 0
+                if self._examination.settings is not None:
+                    async with asyncio.timeout(LONGEST_LOOK_S):
+                        await self.meter.ask(self._examination.settings)
             except Exception:
                 # A look that fails must not end all further looks; pages say that the last one is old.
                 self.failures += 1
@@ -120,6 +129,7 @@ class Watch:
             self.history.add(look.now, measured(look, self.latest))
         self.incidents.add(look)
         self.past.add(look)
+        self.meter.take(look)
         self.latest = look
 
 

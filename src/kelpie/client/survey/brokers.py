@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kelpie.client.address import Address
 from kelpie.client.admin.asking import AT_ONCE, Asking, TimedAnswer, each, error_of, together
@@ -143,7 +144,9 @@ async def _meet(asking: Asking, node: int, metadata: dict[int, MetadataResponse]
         asking.seen.certificates += shown_certificates(
             connection.certificate, trusted, node, asking.clock(), source
         )
-    asking.seen.brokers.append(_broker_row(asking, node, release=_release_of(connection.versions)))
+    row = _broker_row(asking, node, release=_release_of(connection.versions))
+    cluster_id, controller = metadata[node].cluster_id or "", metadata[node].controller_id
+    asking.seen.brokers.append(replace(row, cluster_id=cluster_id, controller=controller))
     if isinstance(listing, ClientError):
         asking.unasked("broker", [node], f"Its groups could not be listed. {listing.reason}", source)
     else:

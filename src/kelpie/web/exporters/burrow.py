@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from kelpie.doctor.finding import Finding, Severity
-from kelpie.doctor.overview import PartitionOverview, partitions_of
 from kelpie.model.names import TopicPartition
-from kelpie.web.families import Family, Labels, Row
-from kelpie.web.snapshot import Snapshot
+from kelpie.web.families import NO_LABELS, Family, Labels, Places, Row, known, labels
+from kelpie.web.numbers import ClusterNumbers, GroupNumbers
 
 
 class Status(IntEnum):
@@ -64,27 +63,30 @@ def present(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def rows(look: Snapshot, cluster_name: str) -> Iterator[Row]:
-    cluster = {"cluster": cluster_name}
-    for name, ends in sorted(look.diagnosis.cluster.ends.items()):
-        if ends[-1].latest >= 0:
-            yield Families.END, {**cluster, "topic": name.topic, "partition": name.partition}, ends[-1].latest
-    lags = {row.group: row.lag for row in look.groups}
-    for case in look.cases():
-        group = {**cluster, "consumer_group": case.group}
-        findings = present(look.findings_of(case.group))
-        yield Families.STATUS, group, status_of_group(findings)
-        lag = lags[case.group]
-        if lag is not None:
-            yield Families.LAG, group, lag
-        for row in partitions_of(case):
-            yield from _of_partition(group, row, status_of_partition(findings, row.name))
+class Burrow:
+    def __init__(self, cluster: str) -> None:
+        self._cluster = labels(cluster=cluster)
+        self._places = Places()
 
+    def of_cluster(self, numbers: ClusterNumbers) -> Iterator[Row]:
+        for name, end in numbers.ends.items():
+            yield from known(Families.END, self._cluster, self._places[name], end.latest)
 
-def _of_partition(group: Labels, row: PartitionOverview, status: Status) -> Iterator[Row]:
-    labels = {**group, "topic": row.name.topic, "partition": row.name.partition, "owner": row.host}
-    yield Families.PARTITION_STATUS, labels, status
-    if row.offset is not None:
-        yield Families.OFFSET, labels, row.offset
-    if row.lag is not None:
-        yield Families.PARTITION_LAG, labels, row.lag
+    def of_group(self, group: GroupNumbers, numbers: ClusterNumbers, *, by_partition: bool) -> Iterator[Row]:
+        here = self._cluster.also(labels(consumer_group=group.row.group))
+        findings = present(numbers.of_group.get(group.row.group, ()))
+        yield Families.STATUS, here, NO_LABELS, int(status_of_group(findings))
+        yield from known(Families.LAG, here, NO_LABELS, group.row.lag)
+        if not by_partition:
+            return
+        owners: dict[str, Labels] = {}
+        for row in group.partitions:
+            owned = owners.get(row.host)
+            if owned is None:
+                owned = owners[row.host] = here.also(labels(owner=row.host))
+            place = self._places[row.name]
+            yield Families.PARTITION_STATUS, owned, place, int(status_of_partition(findings, row.name))
+            if row.offset is not None:
+                yield Families.OFFSET, owned, place, row.offset
+            if row.lag is not None:
+                yield Families.PARTITION_LAG, owned, place, row.lag

@@ -1,13 +1,11 @@
 """Names of kafka_exporter (danielqsj)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from kelpie.cluster import ClusterView
-from kelpie.doctor.case import Case
-from kelpie.doctor.overview import partitions_of
-from kelpie.web.families import Family, Row
-from kelpie.web.snapshot import Snapshot
+from kelpie.web.families import NO_LABELS, Each, Family, Places, Row, known, labels
+from kelpie.web.numbers import ClusterNumbers, GroupNumbers
 
 
 class Families:
@@ -28,59 +26,57 @@ class Families:
     MEMBERS = Family("kafka_consumergroup_members", "Members of the group.")
 
 
-def rows(look: Snapshot) -> Iterator[Row]:
-    cluster = look.diagnosis.cluster
-    yield from _of_brokers(cluster)
-    yield from _of_topics(cluster)
-    for row in look.groups:
-        if row.members is not None:
-            yield Families.MEMBERS, {"consumergroup": row.group}, row.members
-    for case in look.cases():
-        yield from _of_group(case)
+class KafkaExporter:
+    def __init__(self, _: str) -> None:
+        """Its names have no label for the cluster."""
+        self._places = Places()
+        self._topics = Each("topic")
 
+    def of_cluster(self, numbers: ClusterNumbers) -> Iterator[Row]:
+        cluster = numbers.cluster
+        living = [broker for broker in cluster.brokers.values() if broker.alive]
+        yield Families.BROKERS, NO_LABELS, NO_LABELS, len(living)
+        for broker in living:
+            yield Families.BROKER, labels(address=broker.address, id=broker.node_id), NO_LABELS, 1
+        yield from self._of_topics(cluster)
+        for name, end in numbers.ends.items():
+            yield from known(Families.END, NO_LABELS, self._places[name], end.latest)
+            yield from known(Families.BEGINNING, NO_LABELS, self._places[name], end.earliest)
 
-def _of_brokers(cluster: ClusterView) -> Iterator[Row]:
-    living = [broker for broker in cluster.brokers.values() if broker.alive]
-    yield Families.BROKERS, {}, len(living)
-    for broker in living:
-        yield Families.BROKER, {"address": broker.address, "id": broker.node_id}, 1
+    def _of_topics(self, cluster: ClusterView) -> Iterator[Row]:
+        partitions: Counter[str] = Counter()
+        for name in sorted(cluster.views):
+            partitions[name.topic] += 1
+            view = cluster.view(name)
+            if view is None:
+                continue
+            values = (
+                (Families.IN_SYNC, len(view.in_sync)),
+                (Families.LEADER, view.leader),
+                (Families.PREFERRED, int(bool(view.replicas) and view.leader == view.replicas[0])),
+                (Families.REPLICAS, len(view.replicas)),
+                (Families.UNDER, int(len(view.in_sync) < len(view.replicas))),
+            )
+            for family, value in values:
+                yield family, NO_LABELS, self._places[name], value
+        for topic, number in partitions.items():
+            yield Families.PARTITIONS, NO_LABELS, self._topics[topic], number
 
-
-def _of_topics(cluster: ClusterView) -> Iterator[Row]:
-    partitions: defaultdict[str, int] = defaultdict(int)
-    for name in sorted(cluster.views):
-        partitions[name.topic] += 1
-        view = cluster.view(name)
-        if view is None:
-            continue
-        labels = {"topic": name.topic, "partition": name.partition}
-        yield Families.IN_SYNC, labels, len(view.in_sync)
-        yield Families.LEADER, labels, view.leader
-        yield Families.PREFERRED, labels, int(bool(view.replicas) and view.leader == view.replicas[0])
-        yield Families.REPLICAS, labels, len(view.replicas)
-        yield Families.UNDER, labels, int(len(view.in_sync) < len(view.replicas))
-    for topic, number in partitions.items():
-        yield Families.PARTITIONS, {"topic": topic}, number
-    for name, ends in sorted(cluster.ends.items()):
-        labels = {"topic": name.topic, "partition": name.partition}
-        if ends[-1].latest >= 0:
-            yield Families.END, labels, ends[-1].latest
-        if ends[-1].earliest >= 0:
-            yield Families.BEGINNING, labels, ends[-1].earliest
-
-
-def _of_group(case: Case) -> Iterator[Row]:
-    offsets: defaultdict[str, int] = defaultdict(int)
-    lags: defaultdict[str, int] = defaultdict(int)
-    for row in partitions_of(case):
-        topic = row.name.topic
-        labels = {"consumergroup": case.group, "topic": topic, "partition": row.name.partition}
-        if row.offset is not None:
-            offsets[topic] += row.offset
-            yield Families.OFFSET, labels, row.offset
-        if row.lag is not None:
-            lags[topic] += row.lag
-            yield Families.LAG, labels, row.lag
-    for family, sums in ((Families.OFFSETS, offsets), (Families.LAGS, lags)):
-        for topic, total in sums.items():
-            yield family, {"consumergroup": case.group, "topic": topic}, total
+    def of_group(self, group: GroupNumbers, _: ClusterNumbers, *, by_partition: bool) -> Iterator[Row]:
+        here = labels(consumergroup=group.row.group)
+        yield from known(Families.MEMBERS, here, NO_LABELS, group.row.members)
+        offsets: defaultdict[str, int] = defaultdict(int)
+        lags: defaultdict[str, int] = defaultdict(int)
+        for row in group.partitions:
+            topic, place, lag = row.name.topic, self._places[row.name], row.read_uncommitted_lag
+            if row.offset is not None:
+                offsets[topic] += row.offset
+                if by_partition:
+                    yield Families.OFFSET, here, place, row.offset
+            if lag is not None:
+                lags[topic] += lag
+                if by_partition:
+                    yield Families.LAG, here, place, lag
+        for family, sums in ((Families.OFFSETS, offsets), (Families.LAGS, lags)):
+            for topic, total in sums.items():
+                yield family, here, self._topics[topic], total

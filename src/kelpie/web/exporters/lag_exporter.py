@@ -3,10 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from kelpie.doctor.case import Case
-from kelpie.doctor.overview import partitions_of
-from kelpie.web.families import Family, Row
-from kelpie.web.snapshot import Snapshot
+from kelpie.web.families import NO_LABELS, Each, Family, Labels, Places, Row, known, labels
+from kelpie.web.numbers import ClusterNumbers, GroupNumbers
 
 
 class Families:
@@ -22,40 +20,47 @@ class Families:
     POLL = Family("kafka_consumergroup_poll_time_ms", "Milliseconds that the last look took.")
 
 
-def rows(look: Snapshot, cluster_name: str) -> Iterator[Row]:
-    cluster = {"cluster_name": cluster_name}
-    yield Families.POLL, cluster, look.took_ms
-    for name, ends in sorted(look.diagnosis.cluster.ends.items()):
-        labels = {**cluster, "topic": name.topic, "partition": name.partition}
-        if ends[-1].latest >= 0:
-            yield Families.END, labels, ends[-1].latest
-        if ends[-1].earliest >= 0:
-            yield Families.BEGINNING, labels, ends[-1].earliest
-    for case in look.cases():
-        yield from _of_group(case, {**cluster, "group": case.group})
+class LagExporter:
+    def __init__(self, cluster: str) -> None:
+        self._cluster = labels(cluster_name=cluster)
+        self._places = Places()
+        self._topics = Each("topic")
 
+    def of_cluster(self, numbers: ClusterNumbers) -> Iterator[Row]:
+        yield Families.POLL, self._cluster, NO_LABELS, numbers.took_ms
+        for name, end in numbers.ends.items():
+            yield from known(Families.END, self._cluster, self._places[name], end.latest)
+            yield from known(Families.BEGINNING, self._cluster, self._places[name], end.earliest)
 
-def _of_group(case: Case, group: dict[str, object]) -> Iterator[Row]:
-    sums: defaultdict[str, int] = defaultdict(int)
-    most, ages = [], []
-    for row in partitions_of(case):
-        place = {"topic": row.name.topic, "partition": row.name.partition}
-        member = {"member_host": row.host, "consumer_id": row.member_id, "client_id": row.client_id}
-        labels = {**group, **place, **member}
-        if row.offset is not None:
-            yield Families.OFFSET, labels, row.offset
-        if row.lag is not None:
-            most.append(row.lag)
-            sums[row.name.topic] += row.lag
-            yield Families.LAG, labels, row.lag
-        age_ms = 0 if row.lag == 0 else row.lag_ms
-        if age_ms is not None:
-            ages.append(age_ms)
-            yield Families.LAG_S, labels, age_ms / 1000
-    if most:
-        yield Families.MOST, group, max(most)
-        yield Families.SUM, group, sum(most)
-    if ages:
-        yield Families.MOST_S, group, max(ages) / 1000
-    for topic, total in sums.items():
-        yield Families.TOPIC_SUM, {**group, "topic": topic}, total
+    def of_group(self, group: GroupNumbers, _: ClusterNumbers, *, by_partition: bool) -> Iterator[Row]:
+        here = self._cluster.also(labels(group=group.row.group))
+        sums: defaultdict[str, int] = defaultdict(int)
+        most, ages = [], []
+        holders: dict[str, Labels] = {}
+        for row in group.partitions:
+            lag = row.read_uncommitted_lag
+            age_ms = 0 if lag == 0 else row.lag_ms
+            if lag is not None:
+                most.append(lag)
+                sums[row.name.topic] += lag
+            if age_ms is not None:
+                ages.append(age_ms)
+            if by_partition:
+                of_member = holders.get(row.member_id)
+                if of_member is None:
+                    about = labels(member_host=row.host, consumer_id=row.member_id, client_id=row.client_id)
+                    of_member = holders[row.member_id] = here.also(about)
+                place = self._places[row.name]
+                if row.offset is not None:
+                    yield Families.OFFSET, of_member, place, row.offset
+                if lag is not None:
+                    yield Families.LAG, of_member, place, lag
+                if age_ms is not None:
+                    yield Families.LAG_S, of_member, place, age_ms / 1000
+        if most:
+            yield Families.MOST, here, NO_LABELS, max(most)
+            yield Families.SUM, here, NO_LABELS, sum(most)
+        if ages:
+            yield Families.MOST_S, here, NO_LABELS, max(ages) / 1000
+        for topic, total in sums.items():
+            yield Families.TOPIC_SUM, here, self._topics[topic], total
