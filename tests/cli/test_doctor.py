@@ -155,6 +155,25 @@ def test_a_group_that_no_broker_knows_is_no_good_news(doctor: Doctor) -> None:
     assert page.startswith("UNDETERMINED: no broker knows the group no-such-group")
 
 
+def test_a_group_that_no_broker_knows_is_named_beside_what_is_wrong(
+    cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None]
+) -> None:
+    """An outage does not make a group of a misspelt name, and does not hide that it was misspelt. Of a name
+    whose coordinator is gone, nobody can say whether it is one.
+    """
+    _break(cluster, doctor, wait_until)
+    by_place = {partition_for(name, PARTITIONS) % 3: name for name in map("no-such-{}".format, range(20))}
+    misspelt, lost = by_place[0], by_place[1]
+    status, page = doctor(misspelt, lost)
+    assert status == 2
+    assert f"No broker knows the group {misspelt} (misspelt" in " ".join(page.split())
+    document = _as_json(doctor(misspelt, lost, "--json"))
+    assert document["unknown_groups"] == [misspelt]
+    summaries = " ".join(finding["summary"] for finding in document["findings"])
+    assert f"Group {lost} has no coordinator" in summaries
+    assert misspelt not in summaries
+
+
 def test_commands_reach_the_cluster_as_the_doctor_did(
     cluster: SyncCluster, doctor: Doctor, wait_until: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -55,7 +55,8 @@ def test_a_page_says_what_the_rule_says_without_what_it_needs(code: str) -> None
 def test_a_report_says_in_words_what_groups_have(code: str) -> None:
     """Whoever is woken at night reads "1 of 3 groups has no room for more members", not a rule's name."""
     words = rules()[code].presentation
-    assert words.of_one and words.of_many
+    assert words.of_one
+    assert words.of_many
     source = inspect.getsource(sys.modules[rules()[code].judge.__module__])
     assert words.when_over or "until=" not in source
 

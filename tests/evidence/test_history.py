@@ -20,7 +20,7 @@ from kelpie.lab import Cluster
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.observations.offsets_topic import OffsetsPartition, cost_of
-from kelpie.questions.fetch import FetchedPartition
+from kelpie.questions.fetch import AskRecords, FetchAnswer, FetchedPartition
 from kelpie.real.cluster import RealCluster
 from kelpie.wire.api.metadata import MetadataRequest
 from kelpie.wire.malformed import TooLarge
@@ -163,6 +163,34 @@ def test_a_survey_spares_the_question_who_leads() -> None:
             seen = await read_history(living.nodes, surveyed)
             assert living.nodes.counters.by_api["Metadata"] == before
             assert len(seen.commits) == 3 * len(GROUPS)
+
+    _run(test)
+
+
+def test_a_quota_that_holds_us_back_is_told_and_not_fought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As seen on 3.9.2: the broker answers without a partition, and reads nothing from the connection for a
+    while. Asking on would take seconds for each partition.
+    """
+    monkeypatch.setattr(history, "_AT_ONCE", 1)
+    put = Nodes.put
+    asked: list[int] = []
+
+    async def throttled(self: Nodes, node: int, question: Any, *limits: Any) -> Any:
+        answer = await put(self, node, question, *limits)
+        if not isinstance(question, AskRecords):
+            return answer
+        asked.append(node)
+        return FetchAnswer(0, {}, 4000)
+
+    monkeypatch.setattr(Nodes, "put", throttled)
+
+    async def test() -> None:
+        async with _inhabited() as (_, living):
+            seen = await read_history(living.nodes)
+        reasons = _reasons(seen)
+        assert reasons.keys() == {f"{OFFSETS_TOPIC}-{partition_for(group, PARTITIONS)}" for group in GROUPS}
+        assert all("a quota of the cluster" in reason and "for 4 s" in reason for reason in reasons.values())
+        assert len(asked) == len(set(asked))
 
     _run(test)
 

@@ -32,12 +32,13 @@ from kelpie.doctor.overview import (
     overview,
     partitions_of,
 )
+from kelpie.doctor.report import reasons
 from kelpie.documents.groups import groups_document
 from kelpie.model.cells import fill
 from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
-from kelpie.model.words import counted, duration, listed
+from kelpie.model.words import counted, duration, first_of, listed
 
 _HEAD = (
     "GROUP",
@@ -112,6 +113,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 _MOST_NOTES = 10
+_MOST_NAMES = 3
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -251,11 +253,12 @@ def _print_what_is_missing(diagnosis: Diagnosis, saw_anything: bool) -> None:
     notes = [f"No broker and no file knows the group {harmless(name)}." for name in diagnosis.unheard_of]
     if not saw_anything:
         notes.append("Nothing answered.")
-    unasked = [row for row in diagnosis.unasked if row.kind != "file"]
-    notes += [
-        f"Could not be asked: {row.kind} {harmless(row.name)}: {harmless(row.reason)}"
-        for row in unasked[:_MOST_NOTES]
+    unasked = [
+        f"{what} {harmless(first_of(names, _MOST_NAMES))}: {harmless(reason)}"
+        for what, names, reason in reasons(diagnosis)
+        if what not in ("file", "files")
     ]
+    notes += [f"Could not be asked: {text}" for text in unasked[:_MOST_NOTES]]
     rest = len(unasked) - _MOST_NOTES
     if rest > 0:
         notes.append(f"And {rest} more; --json lists them.")

@@ -70,6 +70,12 @@ class NotAuthenticated(ClientError):
     usual_trouble = Trouble.LOGIN
 
 
+class Throttled(ClientError):
+    """A quota holds this client back: the broker answered with nothing, and does not read on for a while."""
+
+    usual_trouble = Trouble.SLOW
+
+
 class Unsupported(ClientError):
     """The broker does not speak a version of the request that Kelpie could use."""
 

@@ -5,7 +5,8 @@ used up, or when the time asked for or the beginning is reached. The size of rec
 inflated, and of small ones their number. The windows are put in order before their records are decoded.
 
 Nothing fails as a whole. A partition that has no leader, may not be read, or whose broker does not answer is
-an `Unasked` row of kind "history"; so is the part of a partition that was not read.
+an `Unasked` row of kind "history"; so is the part of a partition that was not read. A broker that holds us
+back by a quota is not asked for more.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kelpie.client.admin.topics import best_views
-from kelpie.client.client_errors import ClientError
+from kelpie.client.client_errors import ClientError, Throttled
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import ask_offsets, ask_records, ask_views
 from kelpie.errors import ErrorCode, describe
@@ -108,6 +109,8 @@ class _Reader:
     _since: Instant | None
     _groups: frozenset[str] | None
     _topic_names: dict[bytes, str] = field(default_factory=dict)
+    _throttled: dict[int, str] = field(default_factory=dict)
+    """Brokers that hold us back, and what to say of it."""
 
     async def leader(self, node: int, partitions: Sequence[int]) -> Observations:
         """All partitions of one leader. If the leader does not answer, none of them is read."""
@@ -129,7 +132,10 @@ class _Reader:
 
         async def one(partition: int) -> Observations:
             async with under_way:
-                return await self._partition(node, partition, begins[partition], ends[partition])
+                begin, end = begins[partition], ends[partition]
+                if node in self._throttled and begin != end:
+                    begin = self._throttled[node]
+                return await self._partition(node, partition, begin, end)
 
         return rows.add(*await asyncio.gather(*map(one, partitions)))
 
@@ -148,6 +154,8 @@ class _Reader:
                 raise _PartitionRefused(begin if isinstance(begin, str) else end)
             windows = await self._windows(node, partition, begin, end)
         except (ClientError, _PartitionRefused) as error:
+            if isinstance(error, Throttled):
+                self._throttled[node] = error.reason
             rows.unasked.append(Unasked("history", _name(partition), str(error), source=source))
             return rows
         first = windows[-1].start if windows else end

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 from kelpie.client.admin.topics import best_views, views_of
-from kelpie.client.client_errors import ClientError
+from kelpie.client.client_errors import ClientError, Throttled
 from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
+from kelpie.model.words import duration
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
 from kelpie.questions.fetch import AskRecords, FetchedPartition
 from kelpie.questions.list_offsets import AskOffsets, ListedOffset
@@ -70,7 +71,10 @@ async def ask_records(
     limit_s: float | None = None,
     replica_id: int = -1,
 ) -> FetchedPartition:
-    """The records from an offset on; an error if the broker does not answer for it. Raises ClientError."""
+    """The records from an offset on; an error if the broker does not answer for it.
+
+    Raises ClientError; Throttled, if a quota does not let the broker answer.
+    """
     name = TopicPartition(OFFSETS_TOPIC, partition)
     question = AskRecords(
         {name: (offset, None)},
@@ -82,4 +86,10 @@ async def ask_records(
         replica_id=replica_id,
     )
     answer = await nodes.put(node, question, limit_s)
-    return answer.partitions.get(name) or FetchedPartition(answer.error or ErrorCode.UNKNOWN_SERVER_ERROR)
+    fetched = answer.partitions.get(name)
+    if fetched is None and answer.throttle_ms > 0:
+        raise Throttled(
+            f"{nodes.name_of(node)} gave no records: a quota of the cluster (consumer_byte_rate, "
+            f"request_percentage) holds this client back for {duration(answer.throttle_ms)}."
+        )
+    return fetched or FetchedPartition(answer.error or ErrorCode.UNKNOWN_SERVER_ERROR)

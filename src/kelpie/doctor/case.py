@@ -98,6 +98,13 @@ class Case:
     ages_uncertain_ms: int = 0
     """By so much may ages be too large that follow from times of its coordinator: its clock is not known."""
 
+    @property
+    def is_unheard_of(self) -> bool:
+        """Whether a user named it, and no broker and no file knows it. Without a coordinator, none could."""
+        home = self.offsets_partition
+        is_lost = home is not None and self.cluster.has_leader(home) is False
+        return self.listed is False and not self.known_from and not is_lost
+
     @cached_property
     def offsets_partition(self) -> TopicPartition | None:
         """Its partition of the offsets topic. None: it is in ZooKeeper, or their number is unknown."""

@@ -225,9 +225,9 @@ def _waiting_for(case: Case) -> Waiting | None:
 def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[Finding], list[Open]]:
     """What concerns the cluster as a whole. Of the cases, only names and members of groups are looked at.
 
-    Groups that ZooKeeper keeps have no part in it.
+    Groups that ZooKeeper keeps, and names that nobody knows, have no part in it.
     """
-    cases = [case for case in cases if not case.in_zookeeper]
+    cases = [case for case in cases if not case.in_zookeeper and not case.is_unheard_of]
     judging = [(rule, rule.judge_cluster) for rule in rules().values() if rule.judge_cluster]
     return _sorted(((rule, judge(cluster, cases)) for rule, judge in judging))
 
@@ -251,7 +251,7 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
         linked(findings),
         tuple(undecided),
         tuple((case.group, case.known_from) for case in cases if case.listed is False and case.known_from),
-        tuple(case.group for case in cases if case.listed is False and not case.known_from),
+        tuple(case.group for case in cases if case.is_unheard_of),
         (*cluster.unasked, *(row for case in cases for row in case.unasked)),
         tuple(case.group for case in cases if _is_unjudged(case, unmoved)),
         waiting,

@@ -68,12 +68,16 @@ def _hit(part: Part, severity: Severity) -> set[str]:
 
 
 def _unheard_of(diagnosis: Diagnosis) -> str:
-    names = diagnosis.unheard_of
-    rest = len(diagnosis.groups) - len(names)
+    rest = len(diagnosis.groups) - len(diagnosis.unheard_of)
     well = f"; nothing wrong was found with the other {counted(rest, 'group')}" if rest else ""
+    return f"UNDETERMINED: no broker knows {_unknown_names(diagnosis)}{well}."
+
+
+def _unknown_names(diagnosis: Diagnosis) -> str:
+    names = diagnosis.unheard_of
     return (
-        f"UNDETERMINED: no broker knows the {'group' if len(names) == 1 else 'groups'} "
-        f"{first_of(names, _MANY)} (misspelt, or without members and commits){well}."
+        f"the {'group' if len(names) == 1 else 'groups'} {first_of(names, _MANY)} (misspelt, or without "
+        "members and commits)"
     )
 
 
@@ -132,7 +136,10 @@ def others(diagnosis: Diagnosis) -> str:
     words = {Severity.CRITICAL: "critical finding", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
     counts = [(severities.count(severity), word) for severity, word in words.items()]
     parts = [counted(number, word) for number, word in counts if number]
-    return f"Also {listed(parts)}." if parts else ""
+    sentences = [f"Also {listed(parts)}."] if parts else []
+    if diagnosis.unheard_of and diagnosis.worst not in (None, Severity.NOTICE):
+        sentences.append(f"No broker knows {_unknown_names(diagnosis)}.")
+    return " ".join(sentences)
 
 
 def blast_radius(diagnosis: Diagnosis) -> BlastRadius:

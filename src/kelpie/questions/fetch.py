@@ -22,6 +22,8 @@ class FetchedPartition:
 class FetchAnswer:
     error: int
     partitions: dict[TopicPartition, FetchedPartition]
+    throttle_ms: int = 0
+    """A quota holds the asker back for so long: then the answer may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class AskRecords(Question[FetchAnswer]):
                 for topic in response.responses
                 for row in topic.partitions
             },
+            response.throttle_time_ms,
         )
 
     def tell(self, answer: FetchAnswer) -> str:

@@ -63,14 +63,33 @@ def _transaction(**fields: Any) -> OpenTransaction:
 
 def test_an_offset_that_two_looks_saw_unstable_stays_so() -> None:
     """Consumers that start wait for it without a line in their logs."""
-    finding = found(judge(_case(a_committed(NO_OFFSET, error=88, at=NOW - 8 * SECOND), UNSTABLE)))
+    rows = (a_committed(NO_OFFSET, error=88, at=NOW - 8 * SECOND), UNSTABLE)
+    finding = found(judge(_case(*rows, pending=(PENDING,))))
     assert finding.severity is Severity.CRITICAL
     assert finding.summary == (
-        "Group billing: the committed offsets of orders-0 have been unstable for 8 s: a transaction that "
-        "commits them is neither committed nor aborted."
+        "Group billing: a consumer that starts now reads nothing: the committed offsets of orders-0 have "
+        "been unstable for 8 s. A transaction that commits them is neither committed nor aborted."
     )
     assert finding.since == NOW - 8 * SECOND
     assert "error 88 UNSTABLE_OFFSET_COMMIT" in finding.evidence[0].text
+
+
+def test_looks_alone_do_not_tell_one_transaction_from_the_next() -> None:
+    """Near miss, as seen on 3.9.2 with a quota, which kept the doctor from reading the group's records: three
+    looks within 15 s met three transactions. A minute of them is no accident.
+    """
+    for ago_ms, is_found in ((15 * SECOND, False), (MINUTE, True)):
+        rows = [a_committed(NO_OFFSET, error=88, at=NOW - ago) for ago in (ago_ms, SECOND // 2)]
+        assert isinstance(judge(_case(*rows, UNSTABLE)), Finding) is is_found
+
+
+def test_a_clock_that_may_be_fast_makes_no_transaction_old() -> None:
+    """Near miss, as seen on 3.9.2, where no broker tells the time: the clock here was 90 s ahead, and the
+    transaction of half a second ago seemed to be that old.
+    """
+    case = _case(UNSTABLE, transaction=_transaction(last_written=NOW - 91 * SECOND), pending=(PENDING,))
+    found(judge(case))
+    assert judge(replace(case, ages_uncertain_ms=92 * SECOND)) is ABSENT
 
 
 def test_a_slow_survey_makes_no_transaction_older() -> None:

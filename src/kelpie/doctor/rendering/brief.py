@@ -31,7 +31,7 @@ def lines(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
         yield from _calm(diagnosis, told, page)
         return
     if also := others(diagnosis):
-        yield also
+        yield from page.wrapped(also, "", "")
     for chapter in told.chapters:
         yield ""
         yield from _chapter(diagnosis, chapter, page, _MOST_ADVICE[len(told.chapters) - 1])

@@ -29,9 +29,8 @@ _MOST_NAMES = 12
 
 def lines(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
     yield from page.headline(verdict(diagnosis), diagnosis.worst)
-    also = others(diagnosis)
-    if also:
-        yield also
+    if also := others(diagnosis):
+        yield from page.wrapped(also, "", "")
     yield from _hit(diagnosis, page)
     yield from _timeline(timeline_of(diagnosis), page)
     for chapter in chapters(diagnosis):

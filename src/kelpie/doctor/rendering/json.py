@@ -34,6 +34,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "at": time_of(diagnosis.cluster.now or None),
         "cluster": _cluster(diagnosis.cluster),
         "groups": list(diagnosis.groups),
+        "unknown_groups": list(diagnosis.unheard_of),
         "unlisted": [{"group": group, "known_from": list(known)} for group, known in diagnosis.unlisted],
         "blast_radius": {
             "groups": list(radius.groups),

@@ -223,9 +223,7 @@ def _by_log(case: Case, lines: list[Event]) -> Finding:
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation(
-        "has lost committed offsets", "have lost committed offsets", "lost committed offsets"
-    ),
+    Presentation("has lost committed offsets", "have lost committed offsets", "lost committed offsets"),
     asked_for=Sign.LOG_LINES
     | Sign.REMOVED
     | Sign.OFFSETS_UNKNOWN

@@ -58,7 +58,8 @@ def judge(case: Case) -> Judgement:
     if not left_out:
         return ABSENT
     since = {name: _since(case, name) for name in left_out}
-    lasting = [name for name, at in since.items() if at is not None and case.cluster.now - at >= NEW_PARTITIONS_MS]
+    long_ago = case.cluster.now - NEW_PARTITIONS_MS
+    lasting = [name for name, at in since.items() if at is not None and at <= long_ago]
     if lasting:
         return _found(case, state, lasting, min(at for at in since.values() if at is not None))
     return undetermined(

@@ -17,13 +17,14 @@ least 8, is a storm. A rolling restart of brokers makes generations as well, wit
 members: the coordinator moves, and consumers with a rack rejoin when a broker goes
 and when it is back (KIP-881). So four of them for each broker of the group's
 partitions do not count. A member that came back three times in one run makes a storm,
-too, unless it is such a task. Probing rebalances, by which Kafka Streams finds out whether a warm-up has ended, do not count; nor do
-rebalances of Kafka Connect in which no worker came or went: each change of a
-connector makes one. Who comes and goes is taken from the coordinator's log, from
-the records in __consumer_offsets, or from the consumers' logs, whichever knows
-most. If only descriptions are at hand, a group that rebalances in most of them,
-with other members each time, is in a storm too. If logs say that the members that
-left had exceeded their poll limit, the finding names that as the cause (KLP203).
+too, unless it is such a task. Probing rebalances, by which Kafka Streams finds out
+whether a warm-up has ended, do not count; nor do rebalances of Kafka Connect in which
+no worker came or went: each change of a connector makes one. Who comes and goes is
+taken from the coordinator's log, from the records in __consumer_offsets, or from the
+consumers' logs, whichever knows most. If only descriptions are at hand, a group that
+rebalances in most of them, with other members each time, is in a storm too. If logs
+say that the members that left had exceeded their poll limit, the finding names that as
+the cause (KLP203).
 
 What it needs: one of three: the right to read __consumer_offsets, the log of the
 group's coordinator, or the logs of its consumers. Without them, four surveys of the
@@ -273,8 +274,6 @@ def _seen(case: Case, states: Sequence[GroupState], rebalancing: int) -> Finding
 RULE = Rule.of(
     __name__,
     judge,
-    Presentation(
-        "rebalances again and again", "rebalance again and again", "one rebalance after the other"
-    ),
+    Presentation("rebalances again and again", "rebalance again and again", "one rebalance after the other"),
     asked_for=Sign.LOG_LINES | Sign.MANY_GENERATIONS | Sign.REBALANCING | Sign.NO_HISTORY,
 )

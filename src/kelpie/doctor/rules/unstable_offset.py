@@ -9,11 +9,13 @@ again and again without a line in the log: they get no position, and no records.
 
 How it decides: the coordinator answered error 88, and it is not only for a moment:
 two surveys saw it, 5 s apart or as far as three of the group's usual pauses between
-commits, or a minute apart while brokers fail over (as in KLP309), and the group's
-records in __consumer_offsets show no transaction that ended in between; or the
-transaction that commits these offsets has been open for longer than three of the
-group's usual pauses between commits, or no coordinator knows it or its coordinator is
-done with it. Coordinators up to 3.x answer error 88 also while a plain commit waits
+commits, and the group's records in __consumer_offsets show no transaction that ended
+in between; a minute apart where these records were not read and no leader tells of an
+open transaction, since each look may have met another one, and while brokers fail over
+(as in KLP309). Or the transaction that commits these offsets has been open for longer than three of the
+group's usual pauses between commits, however far the clock of the coordinator may be
+from the clock here, or no coordinator knows it or its coordinator is done with it.
+Coordinators up to 3.x answer error 88 also while a plain commit waits
 for replicas, so a group whose commits are in no transaction is undetermined. Client
 logs that show it for as long are as good. Many groups share a partition of
 __consumer_offsets, so several transactions may be open in it. The records of the
@@ -90,12 +92,14 @@ def judge(case: Case) -> Judgement:
         return ABSENT if case.offsets_are_known else undetermined("its committed offsets")
     seen = _seen_before(case, [row.name for row in unstable])
     stood_ms = _stood_ms(case, unstable, seen)
+    suspect = _suspect(case, [row.name for row in unstable])
     least = min(patience, _MOMENT_MS)
+    if not (suspect.open or case.commits or case.pending):
+        least = APART_MS  # Nothing tells one transaction from the next.
     if any(case.is_failing_over(row.name) for row in unstable):
         patience = least = max(patience, FAILOVER_MS)
     if stood_ms < least:
         seen, stood_ms = None, 0
-    suspect = _suspect(case, [row.name for row in unstable])
     transaction = suspect.transaction
     if transaction is None:
         if seen is None:
@@ -105,8 +109,9 @@ def judge(case: Case) -> Judgement:
                 "what commits its offsets: its own commits, which are in no transaction, may wait"
             )
         return _found(case, unstable, suspect, Fate.UNTOLD, seen)
-    age = open_ms(transaction, case.cluster.now)
-    fate = fate_of(transaction, case.cluster.now, stood_ms=stood_ms)
+    now = case.cluster.now - case.ages_uncertain_ms
+    age = open_ms(transaction, now)
+    fate = fate_of(transaction, now, stood_ms=stood_ms)
     if fate is Fate.WELL:
         if age is None or age < patience:
             return ABSENT
@@ -178,7 +183,8 @@ def _found(
 ) -> Finding:
     names = [row.name for row in unstable]
     transaction = suspect.transaction
-    written = transaction.last_written if transaction is not None else None
+    is_dated = transaction is not None and not case.ages_uncertain_ms
+    written = transaction.last_written if transaction is not None and is_dated else None
     since = min((at for at in (seen, written) if at is not None), default=None)
     lasting = f" for {duration(_stood_ms(case, unstable, since))}" if since is not None else ""
     where = f" of {some(names)}" if names else ""
@@ -197,10 +203,10 @@ def _found(
     return RULE.finding(
         _severity(case, fate, stood_ms),
         case.group,
-        f"Group {case.group}: the committed offsets{where} have been unstable{lasting}: a transaction that "
-        "commits them is neither committed nor aborted.",
-        why="A consumer that starts now, or takes a partition over, gets no position and reads nothing until "
-        f"the transaction ends. {_who(suspect, home, own)}{fate.value}",
+        f"Group {case.group}: a consumer that starts now reads nothing: the committed offsets{where} have "
+        f"been unstable{lasting}. A transaction that commits them is neither committed nor aborted.",
+        why="A consumer that starts, or takes a partition over, gets no position until the transaction ends. "
+        f"{_who(suspect, home, own)}{fate.value}",
         evidence=evidence + quotes((*events[:1], *events[-1:])),
         remedies=_remedies(case, suspect, fate, stood_ms),
         cause=str(home or ""),
