@@ -16,6 +16,8 @@ from kelpie.cli.lab_pages import bound, lab_pages
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.lab_errors import LabError
 from kelpie.lab.population import Population, group_names
+from tests.browsers import a_browser
+from tests.web.browsing import assert_usable, window
 
 LIMIT_S = 120.0
 GROUPS = 5
@@ -158,3 +160,20 @@ def test_a_population_has_limits() -> None:
     for number in (0, 201):
         with pytest.raises(LabError):
             Population(Cluster(1), number)
+
+
+@pytest.mark.parametrize("has_javascript", [True, False])
+def test_buttons_work_in_a_real_browser(lab: str, *, has_javascript: bool) -> None:
+    """For everybody, on a phone, and without scripts."""
+    viewport = {"width": 360, "height": 800}
+    with (
+        a_browser() as opened,
+        window(opened, java_script_enabled=has_javascript, viewport=viewport) as page,
+    ):
+        page.goto(f"{lab}/lab")
+        page.get_by_role("button", name="Stop following: Broker 3").click()
+        page.get_by_text("broker 3 does not follow anything").wait_for()
+        if has_javascript:
+            assert_usable(page)
+        page.get_by_role("button", name="Lift fault").click()
+        page.get_by_text("None.").wait_for()

@@ -128,6 +128,7 @@ class CheckedBefore:
 
     def __init__(self, most: int = 256, life_s: float = 300.0) -> None:
         self._key = os.urandom(32)
+        self._lock = threading.Lock()
         self._until: dict[bytes, float] = {}
         self._most, self._life_s = most, life_s
 
@@ -135,9 +136,11 @@ class CheckedBefore:
         return self._until.get(self._digest(name, password, mark), 0.0) > now_s
 
     def add(self, name: str, password: str, mark: str, now_s: float) -> None:
-        while len(self._until) >= self._most:
-            self._until.pop(next(iter(self._until)), None)
-        self._until[self._digest(name, password, mark)] = now_s + self._life_s
+        key = self._digest(name, password, mark)
+        with self._lock:
+            while len(self._until) >= self._most:
+                self._until.pop(next(iter(self._until)))
+            self._until[key] = now_s + self._life_s
 
     def _digest(self, *parts: str) -> bytes:
         text = "\0".join(map(repr, parts))
