@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long check lint bench fuzz differential soak docs lock audit clean
+.PHONY: setup demo test test-long check lint bench fuzz differential soak docs pictures lock audit clean
 
 setup: $(READY)
 
@@ -69,6 +69,10 @@ soak: $(READY)
 # The documentation as a site in build/site. Works offline; a warning or a broken link fails it.
 docs: $(READY)
 	$(BIN)/python -m website
+
+# Pictures of pages in docs/, taken in a real browser.
+pictures: $(READY)
+	KELPIE_PICTURES=docs $(BIN)/python -m pytest tests/web/test_browser.py -k pictures -q
 
 # Pins every dependency anew. The lock file holds names, versions and hashes, and no address.
 lock:

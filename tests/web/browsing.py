@@ -44,5 +44,10 @@ def assert_usable(page: Page) -> None:
     """axe finds nothing, and nothing is wider than the window."""
     violations = Axe().run(page).response["violations"]
     assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == [], page.url
+    assert_narrow(page)
+
+
+def assert_narrow(page: Page) -> None:
+    """Nothing is wider than the window."""
     wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(wider) <= 0, page.url

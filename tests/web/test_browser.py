@@ -1,6 +1,9 @@
 """Every page in a real browser: within its policy, for everybody, on a phone, and without scripts."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,14 +14,19 @@ from kelpie.examination import Examination
 from kelpie.observations import Committed, Listing, Observations
 from kelpie.web.application import application
 from kelpie.web.watch import Watch
-from tests.doctor.building import NOW, a_broker, an_offsets_topic
+from tests.doctor.building import MINUTE, NOW, a_broker, an_offsets_topic
 from tests.evidence import unpacked
-from tests.web.browsing import assert_usable, served, window
+from tests.web.browsing import assert_narrow, assert_usable, served, window
+from tests.web.looking import a_watch, many_groups
+from tests.web.test_incidents import outage_from_look_3_to_5
 from tests.web.watching import looked
 
 HOSTILE = ["<script>document.title='owned'</script>", "a" * 240, "订单-" * 30, "\u202eevil"]
 ADDRESSES = [
     "/",
+    "/clusters/live/overview",
+    "/clusters/live/group?name=billing",
+    "/clusters/live/incidents",
     "/clusters/outage/overview",
     "/clusters/outage/groups",
     "/clusters/outage/group?name=checkout-53",
@@ -27,15 +35,22 @@ ADDRESSES = [
     "/clusters/outage/topic?name=orders",
     "/clusters/outage/brokers",
     "/clusters/outage/offsets-topic",
-    "/clusters/hostile/overview",
-    "/clusters/hostile/groups",
-    "/clusters/hostile/topics",
-    "/clusters/dead/overview",
-    "/clusters/dead/incidents",
-    "/clusters/dead/offsets-topic",
     "/rules",
     "/rule?code=KLP101",
 ]
+STRANGE = [
+    f"/clusters/live/overview?at={NOW - 5 * MINUTE}",
+    "/clusters/hostile/overview",
+    "/clusters/hostile/groups",
+    "/clusters/hostile/topics",
+    f"/clusters/hostile/group?{urlencode({'name': HOSTILE[0]})}",
+    "/clusters/dead/overview",
+    "/clusters/dead/incidents",
+    "/clusters/dead/offsets-topic",
+    "/clusters/large/groups?sort=lag&first=9950",
+]
+"""Of the past, of hostile names, of nothing, of ten thousand groups: on a phone."""
+LARGE = [f"/clusters/large/{page}" for page in ("overview", "groups", "topics", "offsets-topic")]
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +70,27 @@ def site() -> Iterator[str]:
     for watch in watches:
         watch.__enter__()
         looked(watch)
+    large = a_watch(name="large")
+    large.latest = many_groups(10_000, NOW)
+    watches += [a_watch(*outage_from_look_3_to_5(), name="live"), large]
     with served(application(watches, ["127.0.0.1"])) as address:
         yield address
-    for watch in watches:
+    for watch in watches[:-2]:
         watch.__exit__()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_everybody_can_use_every_page(browser: Browser, site: str, width: int, scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("width", "scheme", "addresses"), [(1280, "light", ADDRESSES), (360, "dark", [*ADDRESSES, *STRANGE])]
+)
+def test_everybody_can_use_every_page(
+    browser: Browser, site: str, width: int, scheme: str, addresses: list[str]
+) -> None:
     """axe finds nothing, the policy is not violated, and nothing is wider than the window."""
     with window(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
         complaints: list[str] = []
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        for address in ADDRESSES:
+        for address in addresses:
             page.goto(site + address)
             assert_usable(page)
             assert page.title() != "owned"
@@ -100,3 +122,78 @@ def test_a_keyboard_reaches_the_content_first(browser: Browser, site: str) -> No
         assert page.evaluate("document.activeElement.textContent") == "To the content"
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
+
+
+@pytest.mark.parametrize("address", LARGE)
+def test_ten_thousand_groups_fit_on_a_phone(browser: Browser, site: str, address: str) -> None:
+    """A page of them is small, whatever their number: axe judges the same tables with fewer rows."""
+    with window(browser, viewport={"width": 360, "height": 800}) as page:
+        answer = page.goto(site + address)
+        assert answer is not None
+        assert answer.status == 200
+        assert len(answer.body()) < 300_000
+        assert_narrow(page)
+
+
+def test_ten_thousand_groups_are_found_by_name_and_turned_over(browser: Browser, site: str) -> None:
+    """A page has a hundred of them; the server filters and sorts."""
+    with window(browser, java_script_enabled=False) as page:
+        page.goto(f"{site}/clusters/large/groups?sort=name")
+        assert page.get_by_role("status").inner_text() == "10,000 groups of 10,000. Here are 1 to 100."
+        assert page.locator("tbody tr").count() == 100
+        page.get_by_role("link", name="Next").click()
+        assert page.locator("tbody th").first.inner_text() == "group-00100"
+        page.get_by_role("searchbox").fill("group-0999?")
+        page.get_by_role("button", name="Show").click()
+        assert page.locator("tbody tr").count() == 10
+
+
+def test_a_pointer_over_a_chart_shows_its_value_and_dragging_chooses_the_time(
+    browser: Browser, site: str
+) -> None:
+    with window(browser, viewport={"width": 1280, "height": 900}) as page:
+        page.goto(f"{site}/clusters/live/group?name=billing")
+        chart = page.locator("svg.chart").first
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
+        assert box is not None
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+        assert " UTC · " in page.locator(".hover").first.inner_text()
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.8, middle)
+        with page.expect_navigation():
+            page.mouse.up()
+        assert "from=" in page.url
+        assert "to=" in page.url
+        narrower = page.locator("svg.chart").first
+        assert int(narrower.get_attribute("data-from") or 0) > NOW - 9 * MINUTE
+
+
+def test_without_javascript_links_choose_the_time(browser: Browser, site: str) -> None:
+    with window(browser, java_script_enabled=False) as page:
+        page.goto(f"{site}/clusters/live/group?name=billing")
+        page.get_by_role("link", name="Closer").click()
+        assert page.locator("svg.chart").count() >= 3
+        assert int(page.locator("svg.chart").first.get_attribute("data-from") or 0) > NOW - 9 * MINUTE
+        page.get_by_role("link", name="Everything").click()
+        assert page.locator("svg.chart").first.get_attribute("data-from") == str(NOW - 9 * MINUTE)
+
+
+PICTURES = {
+    "overview": ("/clusters/outage/overview", "light"),
+    "group": ("/clusters/outage/group?name=checkout-344#history", "light"),
+    "incidents": ("/clusters/outage/incidents", "dark"),
+    "offsets-topic": ("/clusters/outage/offsets-topic", "light"),
+}
+
+
+@pytest.mark.skipif("KELPIE_PICTURES" not in os.environ, reason="make pictures takes them")
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_of_the_documentation_are_taken(browser: Browser, site: str, name: str) -> None:
+    address, scheme = PICTURES[name]
+    folder = Path(os.environ["KELPIE_PICTURES"])
+    with window(browser, viewport={"width": 1200, "height": 760}, color_scheme=scheme) as page:
+        page.goto(site + address)
+        page.screenshot(path=folder / f"serve-{name}.png")
+    assert (folder / f"serve-{name}.png").stat().st_size > 10_000
