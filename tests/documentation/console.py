@@ -1,8 +1,8 @@
 """Runs what a page of the documentation tells its reader to type, and compares what comes with what it shows.
 
 Blocks of the kind `console` are run, in the order of the page: a line that begins with $ is typed, the lines
-below it are what must come. `…` stands for anything: alone on a line for any lines, within a line for any text.
-A block of Python whose first line is a comment with a file's name is that file.
+below it are what must come. `…` stands for anything: alone on a line for any lines, within a line for any
+text. A block of Python whose first line is a comment with a file's name is that file.
 """
 
 import os
