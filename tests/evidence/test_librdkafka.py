@@ -192,3 +192,26 @@ def test_a_line_without_group_gets_it_from_other_lines_of_the_same_instance() ->
     late = events_of(*lines)[-1]
     assert late.group == "two"
     assert late.details["group_from"] == "other lines of b#consumer-2"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "2026-11-15 20:56:48,861 WARNING ",
+        "2026-11-15 20:56:48,861 WARNING shop.orders: ",
+        "2026-11-15 20:56:48,861 WARNING shop-1: ",
+        "2026-11-15 20:56:48,861 WARNING shop ",
+        "2026-11-15 20:56:48,861 - shop.orders - WARNING - ",
+        "WARNING:shop.orders:",
+    ],
+)
+def test_lines_that_went_through_a_logger_of_python_are_understood(head: str) -> None:
+    """`Consumer(…, logger=…)` is how applications get them into their log: tag and instance stand in the message."""
+    lines = [
+        f'{head}LEAVE [a#consumer-1] [thrd:main]: Group "one": leave (in state up)',
+        f"{head}MAXPOLL [a#consumer-1] [thrd:main]: Application maximum poll interval (8000ms) exceeded by 199ms "
+        "(adjust max.poll.interval.ms for long-running message processing): leaving group",
+    ]
+    late = events_of(*lines)[-1]
+    assert (late.kind, late.group) == (Kind.POLL_INTERVAL_EXCEEDED, "one")
+    assert (late.details["instance"], late.details["pause_ms"]) == ("a#consumer-1", "8199")

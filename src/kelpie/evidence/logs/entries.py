@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kelpie.evidence.logs.hints import LogLayout
-from kelpie.evidence.logs.layouts import Head, parse_head
+from kelpie.evidence.logs.layouts import Head, parse_head, relayed
 from kelpie.evidence.logs.wrappers import WRAPPERS, Wrapped
 
 _LONGEST_TRACE = 60
@@ -32,6 +32,7 @@ class LogEntry:
 
 
 def begin(number: int, line: str, head: Head, time: str) -> LogEntry:
+    head = relayed(head)
     entry = LogEntry(number, line, head, time)
     if head.trace:
         entry.trace += head.trace.split("\n")[:_LONGEST_TRACE]

@@ -70,9 +70,10 @@ _GO = re.compile(
     re.DOTALL,
 )
 _LEVEL_ALONE = re.compile(r"\[(?P<level>ERROR|WARN|INFO|DEBUG)\] (?P<message>.*)$", re.DOTALL)
-# What confluent_kafka hands to a logger of Python: "FATAL [app#consumer-1] [thrd:main]: message".
+# What confluent_kafka hands to a logger of Python: "FATAL [app#consumer-1] [thrd:main]: message". The name of
+# that logger, if it has no dots, is still in front of it.
 _RELAYED = re.compile(
-    r"(?P<facility>[A-Z_0-9]{2,30}) \[(?P<name>[^\]]*#(?:consumer|producer)-\d{1,9})\] "
+    r"(?:[\w.-]{1,100}:? )?(?P<facility>[A-Z_0-9]{2,30}) \[(?P<name>[^\]]*#(?:consumer|producer)-\d{1,9})\] "
     r"(?:\[thrd:.*?\]: )?(?P<message>.*)$",
     re.DOTALL,
 )
@@ -153,7 +154,7 @@ def parse_head(line: str) -> Head | None:
 
 def relayed(head: Head) -> Head:
     """A line of librdkafka that went through a logger of Python, taken apart; any other head as it is."""
-    match = _RELAYED.match(head.message)
+    match = _RELAYED.match(head.message) if "#" in head.message else None
     if match is None:
         return head
     return Head(

@@ -50,9 +50,8 @@ def markers() -> dict[str, Why]:
     reasons |= dict.fromkeys(MOMENTS, Why.MOMENT)
     words = [pattern.longest for pattern in log_reader.TABLE.patterns]
     for tag, table in librdkafka.TABLES.items():
-        words += [
-            pattern.longest if len(pattern.longest) >= _SHORTEST else f"|{tag}|" for pattern in table.patterns
-        ]
+        long = [pattern.longest for pattern in table.patterns if len(pattern.longest) >= _SHORTEST]
+        words += long if len(long) == len(table.patterns) else [*long, f"|{tag}|", f"{tag} ["]
     words += [*exceptions.NAMES, *ALONE, CONSUMER_DUMP, BROKER_DUMP, "Kafka version"]
     words += [zookeeper_consumer.OVERRIDDEN, zookeeper_consumer.CONNECTING]
     for word in words:
