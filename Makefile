@@ -16,8 +16,11 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# make demo SERVE=0 ends after the report, without pages; TABLES=0 leaves Spark out.
+SERVE ?= 1
+TABLES ?= 1
 demo: $(READY)
-	$(BIN)/python demo/run.py
+	@$(BIN)/python -m demo $(if $(filter 0,$(SERVE)),--no-pages) $(if $(filter 0,$(TABLES)),--no-tables)
 
 # Three processes for two cores: one has Spark, and the others often wait for brokers. Who goes first, and who goes
 # together, is in tests/conftest.py. WORKERS=0 runs one test after the other.

@@ -41,8 +41,8 @@ ENTRIES = (
     "2026-11-15 20:56:{s:02},{ms:03} INFO kafka.coordinator unknown words for group g-{n}",
     "\x00\x01\x02 binary trash \x7f",
     "",
-    "2026-11-15 20:56:{s:02},{ms:03} WARNING MAXPOLL [app#consumer-{n}] [thrd:main]: Application maximum poll "
-    "interval (300000ms) exceeded by {n}ms (adjust max.poll.interval.ms)",
+    "2026-11-15 20:56:{s:02},{ms:03} WARNING MAXPOLL [app#consumer-{n}] [thrd:main]: Application maximum "
+    "poll interval (300000ms) exceeded by {n}ms (adjust max.poll.interval.ms)",
 )
 
 
