@@ -16,6 +16,19 @@ SECTIONS: dict[str, dict[str, str]] = {
         "Kelpie": "index.md",
         "From alarm to repair": "tutorial.md",
     },
+    "How to": {
+        "All tasks": "how-to/README.md",
+        "A group has stopped": "how-to/group-stopped.md",
+        "The cluster is half dead": "how-to/cluster-half-dead.md",
+        "Lag grows": "how-to/lag-grows.md",
+        "Reset offsets safely": "how-to/reset-offsets.md",
+        "Move a group": "how-to/move-a-group.md",
+        "Recover offsets from disks": "how-to/recover-offsets.md",
+        "Watch a fleet": "how-to/watch-a-fleet.md",
+        "Alert in Prometheus": "how-to/alert-in-prometheus.md",
+        "Rehearse a failure in CI": "how-to/rehearse-a-failure.md",
+        "Ask from Python": "how-to/ask-from-python.md",
+    },
     "Examine": {
         "Doctor": "doctor.md",
         "Evidence in files": "evidence.md",
@@ -67,7 +80,8 @@ def entries(pages: Path) -> list[Entry]:
     """The navigation of the pages in a folder."""
     named = {page for section in SECTIONS.values() for page in section.values()}
     sections = {title: dict(section) for title, section in SECTIONS.items()}
-    others = {page.name for page in pages.glob("*.md")} - named
+    others = {page.relative_to(pages).as_posix() for page in pages.rglob("*.md")} - named
+    others = {page for page in others if not page.startswith("rules/")}
     sections[REST] |= {_title(pages / page): page for page in sorted(others)}
     navigation: list[Entry] = []
     for title, section in sections.items():
