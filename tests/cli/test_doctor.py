@@ -1,5 +1,6 @@
 """`kelpie doctor` as a person, and as a program, uses it."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -307,3 +308,30 @@ def test_a_watch_tells_what_comes(cluster: SyncCluster, tmp_path: Path) -> None:
             assert process.returncode == 2
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--notify", "https://host/"], "needs --watch"),
+        (["--watch", "--notify", "ftp://host/"], "no address"),
+        (["--watch", "--notify", "https://host/", "--notify-headers", "nowhere/at/all"], "nowhere/at/all"),
+        (["--watch", "--notify", "https://host/", "--notify-format", "xml"], "alertmanager"),
+    ],
+)
+def test_a_notification_that_cannot_be_is_explained(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.suppress(SystemExit):
+        assert main(["doctor", "-b", "127.0.0.1:1", *options]) == 64
+    assert words in capsys.readouterr().err
+
+
+def test_a_header_of_the_environment_is_never_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KELPIE_NOTIFY_HEADER", "s3cret without a colon")
+    assert main(["doctor", "-b", "127.0.0.1:1", "--watch", "--notify", "https://host/"]) == 64
+    err = capsys.readouterr().err
+    assert "NAME: VALUE" in err
+    assert "s3cret" not in err

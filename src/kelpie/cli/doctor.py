@@ -22,6 +22,7 @@ from kelpie.cli.examining import (
 )
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json, print_json_line
+from kelpie.cli.notify_options import add_notify_options, notifier_from
 from kelpie.cli.progress import progress
 from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.terminal import has_colour, terminal_width
@@ -31,6 +32,7 @@ from kelpie.doctor.rendering import json as as_json
 from kelpie.doctor.rendering import terminal
 from kelpie.doctor.report import is_judged, verdict
 from kelpie.examination import Examination, changes
+from kelpie.examination.webhook import Notifier
 from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
 from kelpie.model.words import moment
@@ -49,6 +51,8 @@ _EXAMPLES = """
         some groups, with all evidence
     kelpie doctor -b kafka-1:9092 --watch 30
         every 30 s, and what has changed
+    kelpie doctor -b kafka-1:9092 --watch --notify https://hooks.example/kafka --notify-headers secret
+        the same, and sends what changes to a webhook
     kelpie doctor --evidence incident/ broker-2.log.gz
         files alone: logs, outputs of Kafka's tools, disks
     kelpie doctor --tables tables/ --json
@@ -90,6 +94,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=partial(seconds, most=86_400),
         const=_WATCH_S,
     )
+    add_notify_options(parser)
     option(parser, "--code KLP…", "tell only findings of this code", action="append", default=[])
     option(
         parser,
@@ -103,6 +108,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _run(arguments: argparse.Namespace) -> int:
     selection = selection_of(arguments)
+    notifier = notifier_from(arguments)
     choice = partial(Diagnosis.only, codes=_codes(arguments.code), at_least=arguments.severity)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -116,7 +122,7 @@ def _run(arguments: argparse.Namespace) -> int:
             raise CommandError("--watch needs a cluster: files do not change.")
         examination = examination_from(arguments, selection, store)
         if arguments.watch is not None:
-            return asyncio.run(_watch(arguments, examination, choice))
+            return asyncio.run(_watch(arguments, examination, choice, notifier))
         with progress("doctor", "examining"):
             diagnosis, saw_anything, _ = asyncio.run(examination.examine())
     diagnosis = pasteable(choice(diagnosis), arguments, examination)
@@ -154,7 +160,10 @@ def _print(arguments: argparse.Namespace, diagnosis: Diagnosis) -> None:
 
 
 async def _watch(
-    arguments: argparse.Namespace, examination: Examination, choice: Callable[[Diagnosis], Diagnosis]
+    arguments: argparse.Namespace,
+    examination: Examination,
+    choice: Callable[[Diagnosis], Diagnosis],
+    notifier: Notifier | None,
 ) -> int:
     """Until Ctrl-C: prints the first diagnosis in full, then a line for each and what has changed."""
     before: Diagnosis | None = None
@@ -172,6 +181,8 @@ async def _watch(
             else:
                 _print_changes(before, diagnosis)
             sys.stdout.flush()
+            if notifier is not None and saw_anything:
+                notifier.hear(diagnosis)
             before = diagnosis
             await asyncio.sleep(arguments.watch)
     return status

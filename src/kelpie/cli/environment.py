@@ -2,6 +2,7 @@
 
 BOOTSTRAP, COMMAND_CONFIG = "KELPIE_BOOTSTRAP", "KELPIE_COMMAND_CONFIG"
 CONFIG, STATE, CACHE, REPOSITORY = "KELPIE_CONFIG", "KELPIE_STATE", "KELPIE_CACHE", "KELPIE_REPOSITORY"
+NOTIFY_HEADER = "KELPIE_NOTIFY_HEADER"
 JAVA_HOME, SPARK_HOME, PYSPARK_PYTHON = "JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON"
 
 VARIABLES = {
@@ -13,6 +14,7 @@ VARIABLES = {
     "$XDG_STATE_HOME/kelpie or ~/.local/state/kelpie if left out",
     CACHE: "folder of jars that were fetched; $XDG_CACHE_HOME/kelpie or ~/.cache/kelpie if left out",
     REPOSITORY: "address of a mirror, in Maven's layout, from which jars are fetched",
+    NOTIFY_HEADER: "a header that kelpie doctor --notify sends along, as in Authorization: Bearer …",
     "KELPIE_GUARD_RESTARTS": "times of restarts, which GuardHandler hands on to the next process; not for "
     "people to set",
     "XDG_CONFIG_HOME": "see KELPIE_CONFIG; a relative path is ignored",
