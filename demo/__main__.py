@@ -126,7 +126,10 @@ class Demo:
         except ClusterRefused:
             (port,) = free(1)
         try:
-            in_foreground("serve", "-b", self._shop.address, "--every", "5", "--listen", f"127.0.0.1:{port}")
+            in_foreground(
+                *("serve", "-b", self._shop.address, "--every", "5", "--listen", f"127.0.0.1:{port}"),
+                *(("--tables", str(self._tables)) if self._tables.is_dir() else ()),
+            )
         except KeyboardInterrupt:
             print()
 

@@ -64,6 +64,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "Configuration": "configuration.md",
         "Exit codes": "exit-codes.md",
         "Benchmarks": "benchmarks.md",
+        "Comparison": "comparison.md",
     },
     "The project": {
         "Architecture": "architecture.md",

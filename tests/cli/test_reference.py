@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from kelpie.cli import parser
 from kelpie.cli.environment import VARIABLES
+from kelpie.cli.profiles import KEYS
 from kelpie.cli.reference import commands_page, exit_codes_page, leaves, with_variables
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +84,14 @@ def _read(module: ast.Module) -> Iterator[str]:
             yield from (
                 word.value for word in words if isinstance(word, ast.Constant) and isinstance(word.value, str)
             )
+
+
+def test_every_key_of_a_profile_is_in_the_page_and_no_other() -> None:
+    """The example of a profile shows all that may stand in one."""
+    page = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", page, re.M | re.S)
+    (profile,) = tomllib.loads(example).values()
+    assert set(profile) == set(KEYS)
 
 
 def test_every_client_property_that_counts_is_in_the_page() -> None:

@@ -18,7 +18,7 @@ from kelpie.cli.command import CommandError
 from kelpie.cli.suggestions import did_you_mean
 from kelpie.model.words import listed
 
-_KEYS = ("bootstrap", "command-config")
+KEYS = ("bootstrap", "command-config")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ def read_profile(name: str) -> Profile:
 def _checked(profile: object, place: str, folder: Path) -> Profile:
     if not isinstance(profile, dict):
         raise CommandError(f"{place}: this is a value. A profile is a table: [NAME] on a line of its own.")
-    unknown = sorted(set(profile) - set(_KEYS))
+    unknown = sorted(set(profile) - set(KEYS))
     if unknown:
-        raise CommandError(f"{place}: {listed(unknown)} means nothing here. Known: {listed(_KEYS)}.")
+        raise CommandError(f"{place}: {listed(unknown)} means nothing here. Known: {listed(KEYS)}.")
     for key, value in profile.items():
         if not isinstance(value, str) or not value:
             raise CommandError(f'{place}: {key} must be text in quotes, such as "kafka-1:9092".')
