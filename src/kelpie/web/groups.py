@@ -8,6 +8,7 @@ from kelpie.doctor.finding import Severity
 from kelpie.doctor.overview import ORDERS, GroupOverview
 from kelpie.web.language import N_
 from kelpie.web.listing import matching, number_in, pattern_in
+from kelpie.web.snapshot import Snapshot
 
 TITLES = {
     "worst": N_("Worst finding"),
@@ -47,17 +48,22 @@ class Choice:
         return ORDERS[self.sort](row)
 
 
+def ordered(look: Snapshot, choice: Choice) -> list[GroupOverview]:
+    """All groups of a look; each order is made once."""
+    return look.kept(f"groups by {choice.sort}", lambda made: sorted(made.groups, key=choice.order))
+
+
 def chosen(rows: Iterable[GroupOverview], choice: Choice) -> list[GroupOverview]:
+    """In the order that they come in."""
     rows = list(rows)
-    names = matching({row.group for row in rows}, choice.pattern)
+    names = matching({row.group for row in rows}, choice.pattern) if choice.pattern else None
     least = Severity.of(choice.severity) if choice.severity else None
-    kept = [
+    return [
         row
         for row in rows
-        if row.group in names
+        if (names is None or row.group in names)
         and (not choice.only_with_lag or row.lag)
         and (least is None or (row.worst is not None and row.worst.severity >= least))
         and choice.offsets_partition in (None, row.offsets_partition)
         and choice.coordinator in (None, row.coordinator)
     ]
-    return sorted(kept, key=choice.order)

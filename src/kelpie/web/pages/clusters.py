@@ -16,11 +16,15 @@ def clusters(watches: Sequence[Watch]) -> Page:
             "severity": severity_of(watch.latest),
             "summary": verdict(watch.latest.diagnosis) if watch.latest is not None else None,
             "at": time_of(watch.latest.at) if watch.latest is not None else None,
+            "age_ms": watch.age_ms,
             "groups": len(watch.latest.groups) if watch.latest is not None else None,
         }
         for watch in watches
     ]
-    return Page("clusters.html", {"clusters": rows}, {"title": gettext("Clusters"), "rows": rows})
+    every_s = min((watch.every_s for watch in watches if watch.changes), default=None)
+    return Page(
+        "clusters.html", {"clusters": rows}, {"title": gettext("Clusters"), "rows": rows, "every_s": every_s}
+    )
 
 
 def waiting(watch: Watch) -> Page:

@@ -4,11 +4,10 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from kelpie.doctor.finding import Severity
-from kelpie.doctor.overview import GroupOverview
 from kelpie.doctor.rendering.json import as_data, time_of
 from kelpie.doctor.report import is_judged, missing_by_want, others, reasons, verdict
 from kelpie.web.drawing.blast_radius import blast_radius
-from kelpie.web.groups import Choice
+from kelpie.web.groups import Choice, ordered
 from kelpie.web.language import gettext, tag
 from kelpie.web.listing import SHOWN
 from kelpie.web.pages.page import Page, age_of, look_of, losses_as_data, severity_of
@@ -34,7 +33,7 @@ def overview(watch: Watch, request: Request) -> Page:
         "acknowledged": look.brief.acknowledged,
         "counts": counts,
         "total": len(look.groups),
-        "groups": look.kept("worst first", _worst_first)[:SHOWN],
+        "groups": ordered(look, Choice())[:SHOWN],
         "losses": look.losses,
         "picture": look.kept(f"blast radius in {tag()}", _blast_radius),
         "wants": missing_by_want(diagnosis),
@@ -43,10 +42,6 @@ def overview(watch: Watch, request: Request) -> Page:
     }
     data = {**as_data(diagnosis), "looked_at": time_of(look.at), "broker_losses": losses_as_data(look)}
     return Page("overview.html", data, values)
-
-
-def _worst_first(look: Snapshot) -> list[GroupOverview]:
-    return sorted(look.groups, key=Choice().order)
 
 
 def _blast_radius(look: Snapshot) -> Markup | None:
