@@ -105,6 +105,20 @@ def test_every_client_property_that_counts_is_in_the_page() -> None:
     assert read - told <= {"ssl.keystore", "ssl.truststore"}  # Beginnings of names, in messages.
 
 
+def test_no_property_is_taken_that_the_page_does_not_name() -> None:
+    """Whatever it begins with: properties are taken from the file by their literal names, in one way."""
+    taken = {
+        name
+        for path in (SOURCES / "client").rglob("*.py")
+        for name in re.findall(
+            r'\.(?:take|secret|number)\(\s*"([a-z]+(?:\.[a-z]+)+)"', path.read_text(encoding="utf-8")
+        )
+    }
+    page = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    assert len(taken) >= 10
+    assert {name for name in taken if f"`{name}`" not in page} == set()
+
+
 def test_exit_statuses_have_one_home() -> None:
     """A number in a command would be a second one."""
     bare = re.compile(
