@@ -138,6 +138,12 @@ def test_other_pages_show_what_tables_know(browser: TestClient, page: str) -> No
     assert browser.get(f"{CLUSTER}/{page}").status_code == 200
 
 
+def test_the_list_of_clusters_says_where_tables_end(browser: TestClient) -> None:
+    """Else the end of last month would look like now."""
+    assert "From tables that end at" in browser.get("/").text
+    assert browser.get("/index.json").json()["clusters"][0]["tables_end"] == iso_time(NOW)
+
+
 def test_tables_are_no_metrics(browser: TestClient) -> None:
     """They tell of the past: an alert on them would be late."""
     assert 'cluster="main"' not in browser.get("/metrics").text
