@@ -386,7 +386,10 @@ class Case:
         """
         now, topics = self.cluster.now, self.cluster.known_topics
         history = self.commits.get(name, ())
-        may_be_old = name.topic in topics.recreations or bool(topics.id_of(name.topic))
+        present = topics.id_of(name.topic)
+        may_be_old = name.topic in topics.recreations or (
+            bool(present) and any(row.topic_id and row.topic_id != present for row in history)
+        )
         points = [
             Point(row.at if row.at < now else now, row.offset, True, row.leader_epoch, row.source)
             for row in history

@@ -91,10 +91,10 @@ def find(version: str) -> Release:
         ) from None
 
 
-def pinned(title: str) -> tuple[Jar, ...]:
+def pinned(title: str, folder: Path = _LISTS) -> tuple[Jar, ...]:
     """The jars of one list."""
     jars = []
-    for line in _lines(_LISTS / f"{title}.txt"):
+    for line in _lines(folder / f"{title}.txt"):
         sha256, coordinates = line.split()
         organisation, name, revision = coordinates.split(":")
         jars.append(Jar(organisation, name, revision, sha256))

@@ -1,59 +1,79 @@
-"""A worker of Kafka Connect, as its group sees it: protocol type "connect", and Connect's own blobs.
+"""Workers of Kafka Connect 4.3.1, and a sink connector that writes the readers' topic to nowhere.
 
-It runs no connector. A worker's group only spreads connectors over workers, and commits nothing, so that is
-all that brokers, and the doctor, ever see of it. Formats are those of Connect's ConnectProtocol, version 0.
+Workers form a group of their own, with protocol type "connect": it spreads connectors and tasks over them,
+and commits nothing. The tasks of a sink connector are members of another one, "connect-" and its name.
 """
 
-import struct
-from threading import Event
-from typing import Any
+import json
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
 
-from kafka import KafkaConsumer
-from kafka.coordinator.base import BaseCoordinator
+from kelpie.real import fetch, java, ports, releases
+from kelpie.real.cluster import RealCluster
+from tests.doctor.matrix.kinds import CONNECT, SINK, TOPIC
 
-_NO_OFFSET = -1
-_POLL_S = 0.2
-_LIMIT_MS = 30_000
+_RELEASE = "4.3.1"
+_MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
+_TEXT = "org.apache.kafka.connect.storage.StringConverter"
+_SETTINGS = f"""bootstrap.servers={{servers}}
+group.id={CONNECT}
+client.id=connect-{{number}}
+listeners=http://{ports.HOST}:{{port}}
+key.converter={_TEXT}
+value.converter={_TEXT}
+config.storage.topic=connect-configs
+offset.storage.topic=connect-offsets
+offset.storage.partitions=1
+status.storage.topic=connect-status
+status.storage.partitions=1
+plugin.discovery=service_load
+offset.flush.interval.ms=5000
+session.timeout.ms=10000
+heartbeat.interval.ms=1000
+scheduled.rebalance.max.delay.ms=10000
+consumer.session.timeout.ms=10000
+consumer.heartbeat.interval.ms=1000
+"""
+_CONNECTOR = SINK.removeprefix("connect-")
+_CONNECTOR_SETTINGS = {
+    "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+    "tasks.max": "2",
+    "topics": TOPIC,
+    "file": "/dev/null",
+}
+_LIMIT_S = 120.0
 
 
-class _Worker(BaseCoordinator):
-    """kafka-python joins, heartbeats and leaves; here is what Connect says meanwhile."""
-
-    url = ""
-
-    def protocol_type(self) -> str:
-        return "connect"
-
-    def group_protocols(self) -> list[tuple[str, bytes]]:
-        return [("default", struct.pack(">h", 0) + _text(self.url) + struct.pack(">q", _NO_OFFSET))]
-
-    def _perform_assignment(self, leader_id: str, protocol: str, members: list[Any]) -> dict[str, bytes]:
-        assignment = struct.pack(">hh", 0, 0) + _text(leader_id) + _text(self.url)
-        assignment += struct.pack(">qi", _NO_OFFSET, 0)
-        return {member.member_id: assignment for member in members}
-
-
-def worker(servers: str, number: int, over: Event) -> None:
-    """Is in the group until the end."""
-    consumer = KafkaConsumer(bootstrap_servers=servers.split(","), client_id=f"connect-{number}")
-    _Worker.url = f"http://worker-{number}:8083/"
-    # There is no other way to a client of kafka-python than through a consumer.
-    coordinator = _Worker(
-        consumer._client,
-        group_id="connect",
-        session_timeout_ms=10_000,
-        heartbeat_interval_ms=1000,
-        api_version=consumer.config["api_version"],
+def worker(cluster: RealCluster, number: int, port: int) -> list[str]:
+    """The command that runs one of them. Its REST interface listens on this port."""
+    settings = cluster.root / f"connect-{number}.properties"
+    settings.write_text(_SETTINGS.format(servers=cluster.bootstrap_servers, number=number, port=port))
+    own = releases.pinned(f"connect-{_RELEASE}", Path(__file__).parent)
+    folders = (
+        fetch.libraries(f"connect-{_RELEASE}", own, title=f"Kafka Connect {_RELEASE}"),
+        fetch.libraries(_RELEASE, releases.find(_RELEASE).jars),
     )
-    try:
-        while not over.wait(_POLL_S):
-            coordinator.ensure_active_group(timeout_ms=_LIMIT_MS)
-            coordinator.poll_heartbeat()
-    finally:
-        coordinator.close(timeout_ms=_LIMIT_MS)
-        consumer.close()
+    classpath = ":".join(f"{folder}/*" for folder in folders)
+    return [*java.command(classpath, _MAIN, heap_mb=256), str(settings)]
 
 
-def _text(value: str) -> bytes:
-    data = value.encode()
-    return struct.pack(">h", len(data)) + data
+def start_sink(port: int) -> None:
+    """Asks a worker for it again and again, until it is there to answer."""
+    deadline = time.monotonic() + _LIMIT_S
+    asked = urllib.request.Request(
+        f"http://{ports.HOST}:{port}/connectors/{_CONNECTOR}/config",
+        json.dumps(_CONNECTOR_SETTINGS).encode(),
+        {"Content-Type": "application/json"},
+        method="PUT",
+    )
+    while True:
+        try:
+            urllib.request.urlopen(asked, timeout=_LIMIT_S).close()
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+        else:
+            return

@@ -12,9 +12,7 @@ from collections.abc import Callable, Container, Mapping
 from threading import Event, Thread
 
 from confluent_kafka import Consumer, KafkaException, Producer, ShareConsumer, TopicPartition
-from kafka.errors import KafkaError
 
-from tests.doctor.matrix.connect import worker
 from tests.doctor.matrix.kinds import ARCHIVE, INVOICES, STATES, TOPIC
 
 _COMMIT_MS = 1000
@@ -131,7 +129,6 @@ class Members:
             "compacted": lambda: self.subscribed("compacted", STATES),
             "quiet": lambda: self.subscribed("quiet", ARCHIVE),
             "share": self.shared,
-            "connect": lambda: worker(self.servers, self.number, self.over),
         }
 
     def keep_up(self, task: Callable[[], None]) -> None:
@@ -139,7 +136,7 @@ class Members:
         while not self.over.is_set():
             try:
                 task()
-            except (KafkaException, KafkaError, KeyError):
+            except (KafkaException, KeyError):
                 self.over.wait(1.0)
 
     def run(self, kinds: Container[str]) -> None:

@@ -113,7 +113,8 @@ def loud(findings: Iterable[Finding], named: Container[str] = ()) -> dict[str, s
 def wrong(situation: Situation, moments: Sequence[Moment], kinds: frozenset[str]) -> list[str]:
     """Where the doctor said something else than it should, moment by moment, ready to be read."""
     start = moments[0].now
-    at_the_end = chosen(situation.at_the_end, kinds)
+    proven = situation.proven
+    at_the_end = chosen(proven(moments[-1].rows) if proven else situation.at_the_end, kinds)
     over = situation.may_be_over
     words = [
         f"{situation.name}, {(moment.now - start) / 1000:.1f} s: {finding.code} {finding.severity.word}: "

@@ -21,10 +21,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.doctor.matrix import streams
+from kelpie.real import ports
+from tests.doctor.matrix import connect, streams
 from tests.doctor.matrix.cluster import AUDITOR, BROKERS, MatrixCluster
 from tests.doctor.matrix.kinds import (
     ARCHIVE,
+    CONNECT,
     COUNTS,
     INVOICES,
     LINES,
@@ -32,6 +34,7 @@ from tests.doctor.matrix.kinds import (
     STATES,
     STREAMS,
     TOPIC,
+    WITH_JAVA,
     kinds_of,
 )
 
@@ -56,6 +59,7 @@ class World:
         self._over = Event()
         self._writer = Thread(target=self._write, daemon=True)
         self._examined = 0
+        self._worker_ports = ports.free(2)
 
     # What situations do.
 
@@ -66,13 +70,15 @@ class World:
 
     def deploy(self, number: int) -> None:
         """Starts the processes with one member of each group."""
-        kinds = ",".join(sorted(self.kinds - {STREAMS}))
+        kinds = ",".join(sorted(self.kinds - WITH_JAVA))
         command = [sys.executable, "-m", "tests.doctor.matrix.members", self.servers, str(number), kinds]
         self.hosts[number] = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=_ROOT)]
+        in_java = {CONNECT: connect.worker(self.cluster, number, self._worker_ports[number])}
         if STREAMS in self.kinds:
-            with (self.cluster.root / f"streams-{number}.log").open("ab") as log:
-                application = streams.application(self.cluster, number)
-                self.hosts[number].append(subprocess.Popen(application, stdout=log, stderr=log))
+            in_java[STREAMS] = streams.application(self.cluster, number)
+        for name, command in in_java.items():
+            with (self.cluster.root / f"{name}-{number}.log").open("ab") as log:
+                self.hosts[number].append(subprocess.Popen(command, stdout=log, stderr=log))
 
     def retire(self, number: int) -> None:
         """Ends them as a deployment does."""
@@ -81,11 +87,16 @@ class World:
             process.send_signal(signal.SIGTERM)
         self._await_end(processes)
 
-    def pause(self, number: int) -> None:
+    def stop(self, number: int) -> None:
+        """They live, and do nothing any more."""
         for process in self.hosts[number]:
             process.send_signal(signal.SIGSTOP)
 
-    def resume(self, number: int) -> None:
+    def pause(self, number: int, seconds: float) -> None:
+        """They do nothing for so long, whatever the doctor takes for a look."""
+        self.stop(number)
+        end = time.monotonic() + seconds
+        self._wait(lambda: time.monotonic() >= end, _LIMIT_S + seconds)
         for process in self.hosts[number]:
             process.send_signal(signal.SIGCONT)
 
@@ -164,6 +175,7 @@ class World:
         for number in (0, 1):
             self.deploy(number)
         try:
+            connect.start_sink(self._worker_ports[0])
             yield
         finally:
             self._over.set()
