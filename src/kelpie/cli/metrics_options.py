@@ -1,13 +1,19 @@
 """What `kelpie serve` exports: under whose names, of which groups, how finely."""
 
 import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from kelpie.cli.command import CommandError, option
+from kelpie.model.quoting import harmless
 from kelpie.model.selection import Selection
 
 if TYPE_CHECKING:
     from kelpie.web.exposition import Limits
+    from kelpie.web.watch import Watch
 
 EXPORTERS = ("kelpie", "kafka-exporter", "kminion", "lag-exporter", "burrow")
 KMINION = "kminion"
@@ -43,6 +49,34 @@ def add_metrics_options(parser: argparse.ArgumentParser) -> None:
         "at most about so many samples of groups; those with findings come first. No limit if left out",
         type=_count,
     )
+    option(
+        options,
+        "--otlp URL",
+        "push the same numbers, under Kelpie's names, to an OpenTelemetry collector after each look, as in "
+        "http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS counts",
+    )
+
+
+def otlp_from(arguments: argparse.Namespace, watches: "Sequence[Watch]", stack: ExitStack) -> None:
+    """Starts the push to a collector, if there is one. Raises CommandError."""
+    url: str | None = arguments.otlp
+    if url is None:
+        return
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise CommandError("--otlp: it is no address of the kind http://HOST:4318.")
+    try:
+        from kelpie.web.otlp import OtlpPush  # noqa: PLC0415 - needs the extra otlp.
+    except ImportError as error:
+        raise CommandError(
+            f"--otlp needs OpenTelemetry: pip install 'kelpie-kafka[otlp]'. ({error})"
+        ) from None
+
+    def say(text: str) -> None:
+        print(f"kelpie serve: {harmless(text)}", file=sys.stderr, flush=True)
+
+    live = [watch for watch in watches if not watch.is_of_tables]
+    stack.enter_context(OtlpPush(live, url, limits_from(arguments), say=say))
 
 
 def exporters_from(arguments: argparse.Namespace) -> list[str]:

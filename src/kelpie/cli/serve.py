@@ -12,7 +12,7 @@ from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options
 from kelpie.cli.examining import add_examination_options
 from kelpie.cli.exit_status import ExitStatus
-from kelpie.cli.metrics_options import KMINION, add_metrics_options, exporters_from, limits_from
+from kelpie.cli.metrics_options import KMINION, add_metrics_options, exporters_from, limits_from, otlp_from
 from kelpie.cli.page_access import access_from, add_access_options, listening_from
 from kelpie.cli.served_clusters import Served, served_clusters
 from kelpie.model.words import first_of
@@ -89,6 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
         limits = limits_from(arguments)
         served = served_clusters(arguments, stack, _LOG_DIRS_EVERY_S if KMINION in exporters else None)
         watches = [each.watch for each in served]
+        otlp_from(arguments, watches, stack)
         sections = _sections(served, audit, stack) if arguments.allow_repairs else []
         app = application(
             watches, listening.host_names, exporters, access=access, sections=sections, limits=limits
