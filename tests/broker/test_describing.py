@@ -96,6 +96,30 @@ def test_partitions_come_page_by_page() -> None:
     assert [(it.name, it.error_code) for it in missing.topics] == [("a", 0), ("none", 3)]
 
 
+def test_a_cursor_that_cannot_be_is_no_way_around_the_size_of_a_page() -> None:
+    """Behind the end of its topic: the next topic begins, and the page is no longer than asked for."""
+    cluster = Cluster()
+    cluster.create("a", partitions=2)
+    cluster.create("b", partitions=3)
+    answer = page(cluster, 2, ("a", 2**31 - 1))
+    found = [(topic.name, it.partition_index) for topic in answer.topics for it in topic.partitions]
+    assert found == [("b", 0), ("b", 1)]
+    assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("b", 2)
+    gone = page(cluster, 2, ("aa", 7))
+    assert [it.name for it in gone.topics] == ["b"]
+    refused = page(cluster, 2, ("a", -1), "a")
+    assert [(it.name, it.error_code, it.partitions) for it in refused.topics] == [
+        ("a", ErrorCode.INVALID_REQUEST, [])
+    ]
+
+
+def test_a_topic_that_is_named_twice_is_described_once() -> None:
+    """As Kafka does: names are a set."""
+    cluster = Cluster()
+    cluster.create("a", partitions=1)
+    assert [it.name for it in page(cluster, 2000, None, "a", "none", "a", "none").topics] == ["a", "none"]
+
+
 def test_eligible_replicas_are_described() -> None:
     """As kafka-topics shows them on 4.3.1: Isr empty, Elr and LastKnownElr name the last one."""
     cluster = Cluster()

@@ -18,7 +18,7 @@ def handle(broker: Broker, call: Call, now: Instant) -> None:
         call.answer(refusal(call.header, request, ErrorCode.INVALID_REQUEST))
         return
     image = broker.image
-    names = sorted(topic.name for topic in request.topics) or sorted(image.topics)
+    names = sorted({topic.name for topic in request.topics}) or sorted(image.topics)
     start = 0
     if request.cursor is not None:
         names = [name for name in names if name >= request.cursor.topic_name]
