@@ -174,7 +174,7 @@ class Expression:
                 text,
                 at,
                 lambda end: (
-                    None
+                    then(end)  # As Python does: an empty repetition is the last one.
                     if end == at and count >= least
                     else self._again(inside, least, most, lazy, count + 1, text, end, then)
                 ),

@@ -28,6 +28,9 @@ SLOW = [
     r"(?:ab|a|b)*c",
     r".*?[ab]*$",
     r"(?:[ab]*x|.)*",
+    r"(?:[ab]|[ab])*$",
+    r"(?:(?:a?)?b)*c",
+    r"(?:(?:a?)*b)*c",
 ]
 _CHARACTERS = ("a", "b", " ", ".", r"\S", r"\w", "[^a]", "[ab]")
 _REPETITIONS = ("", "", "?", "*", "+", "*?", "+?", "{2}")
@@ -72,7 +75,7 @@ def test_an_expression_whose_parts_can_share_a_text_is_refused(expression: str) 
         check(pattern)
     shared = re.search(r"share the text '(.*)'", str(caught.value))
     counted = Expression(pattern, anywhere=False)
-    texts = list(attacks(counted))
+    texts = [*attacks(counted), ("", "b", "\x01")]
     if shared is not None:
         texts += [(begin, shared[1], "\x01") for begin, _, _ in texts]
     assert grows_faster_than_text(counted, iter(texts)) is not None

@@ -4,7 +4,8 @@ An output of a tool seldom says when it was made. Logs and records of the offset
 read first; then `add_outputs` dates all outputs of one batch and joins what several say of the same group.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kelpie.evidence import properties
@@ -16,6 +17,8 @@ from kelpie.observations import GroupState, Observations
 
 _META = "meta.properties"
 _SAME_TIME_MS = 300_000
+_UNDATED = -(10**15)
+"""Far from all times."""
 
 
 class BrokerProperties:
@@ -71,23 +74,29 @@ def _join_states(outputs: Iterable[Dated]) -> None:
     for dated in outputs:
         for state in dated.output.observations.states:
             rows.setdefault((dated.batch, state.group), []).append((dated, state))
+    for dated in outputs:
+        dated.output.observations.states = []
     for same in rows.values():
-        while same:
-            first = max(same, key=lambda pair: (pair[1].coordinator >= 0, bool(pair[1].members)))
-            together = [pair for pair in same if _near(pair[0], first[0])]
-            same[:] = [pair for pair in same if pair not in together]
-            for dated, state in together:
-                dated.output.observations.states.remove(state)
-            joined = first[1]
-            for _, state in together:
-                joined = _joined(joined, state)
-            first[0].output.observations.states.append(joined)
+        for dated, joined in _joined_by_time(same):
+            dated.output.observations.states.append(joined)
 
 
-def _near(one: Dated, other: Dated) -> bool:
-    if one.at is None or other.at is None:
-        return one.at is other.at
-    return abs(one.at - other.at) <= _SAME_TIME_MS
+def _joined_by_time(same: list[tuple[Dated, GroupState]]) -> Iterator[tuple[Dated, GroupState]]:
+    """The rows of one group, by and by: the row that says most of those left, joined with those near it."""
+    times = [_UNDATED if dated.at is None else dated.at for dated, _ in same]
+    in_time = sorted(range(len(same)), key=times.__getitem__)
+    sorted_times = sorted(times)
+    left = set(in_time)
+    for best in sorted(left, key=lambda index: (same[index][1].coordinator < 0, not same[index][1].members)):
+        if best not in left:
+            continue
+        begin = bisect_left(sorted_times, times[best] - _SAME_TIME_MS)
+        end = bisect_right(sorted_times, times[best] + _SAME_TIME_MS)
+        dated, joined = same[best]
+        for index in sorted(left.intersection(in_time[begin:end])):
+            joined = _joined(joined, same[index][1])
+            left.remove(index)
+        yield dated, joined
 
 
 def _joined(best: GroupState, other: GroupState) -> GroupState:

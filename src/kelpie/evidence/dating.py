@@ -40,6 +40,8 @@ _OTHER_WORD = 1
 _NUMBERED = re.compile(r"([0-9]{1,18})([a-z]?)(?![a-z0-9])", re.I)
 _DAY_MS = 86_400_000
 _MOST_DAYS = 800
+_MOST_COMPARISONS = 20_000_000
+"""Of outputs with what is known to have changed. Those for which it would take more remain without a time."""
 
 
 class Stretch(NamedTuple):
@@ -182,10 +184,14 @@ class _Changes:
         self._of: dict[object, list[tuple[Instant, object]]] = defaultdict(list)
         for at, key, value in _changes(history):
             self._of[key].append((at, value))
+        self._left = _MOST_COMPARISONS
 
     def when(self, output: Observations) -> Stretch:
         """The stretch of time whose state is most like what the output shows."""
         shown = self._shown(output)
+        self._left -= sum(len(self._of.get(key, ())) for key in shown)
+        if self._left < 0:
+            return Stretch()
         changes = [
             (at, key, _worth(value, now)) for key, value in shown.items() for at, now in self._of.get(key, ())
         ]
@@ -257,18 +263,20 @@ def settle_dates(
     of_logs = ((log.first, log.last) for log in dated)
     known = [at for at in chain.from_iterable(of_logs) if at is not None]
     known += [commit.at for commit in history.commits if commit.at is not None]
+    span = (min(known), max(known)) if known else None
     trusted = file_times_tell(dated, modified) if dated else True
     for reading in dateless:
-        reading.shift(_shift(reading, known, modified.get(reading.name) if trusted else None))
+        reading.shift(_shift(reading, span, modified.get(reading.name) if trusted else None))
 
 
-def _shift(reading: LogReading, known: Sequence[Instant], changed: Instant | None) -> int | None:
+def _shift(reading: LogReading, known: tuple[Instant, Instant] | None, changed: Instant | None) -> int | None:
+    """`known`: the first and the last time that is certain."""
     first = reading.first
     if first is None:
         return None
     last = reading.last if reading.last is not None else first
-    if known:
-        begin, end = min(known), max(known)
+    if known is not None:
+        begin, end = known
         fitting = [
             shift for shift in _shifts(reading, begin, end) if first + shift <= end and last + shift >= begin
         ]

@@ -4,8 +4,8 @@ The content of a file says what it is, hardly ever its name. A file that cannot 
 not know, becomes an `Unasked` row with the reason; all other files are read.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kelpie.evidence.archives import Budget
@@ -30,6 +30,14 @@ from kelpie.evidence.zookeeper_dumps import NoDump, observe, read_dump
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
 
+MOST_ROWS = 10_000_000
+"""All rows are held in memory until they have been judged: so many take about 3 GB."""
+MOST_LINES = 1_000_000
+"""Of a text that gives a row or more for each line. Logs are read whole; their events are limited."""
+FULL = (
+    f"It is left out: the evidence before it has {MOST_ROWS:,} rows already. Name fewer files, or use kelpie "
+    "pipeline run."
+)
 NOTHING_KNOWN = "It is a text, and there is nothing in it that Kelpie knows."
 
 
@@ -48,6 +56,20 @@ class _Gathered:
     scrapes: dict[str, Observations] = field(default_factory=dict)
     mappings: dict[str, Observations] = field(default_factory=dict)
     unasked: list[Unasked] = field(default_factory=list)
+    rows: int = 0
+
+    def take(self, rows: Observations) -> Observations:
+        self.rows += rows.row_count()
+        return rows
+
+    def lines(self, file: EvidenceFile, encoding: str) -> Iterator[str]:
+        """The lines of a text, up to `MOST_LINES`."""
+        for number, line in enumerate(read_lines(file.path, encoding)):
+            if number == MOST_LINES:
+                reason = f"Only its first {MOST_LINES:,} lines were read."
+                self.unasked.append(Unasked("file", file.name, reason, source=file.name))
+                return
+            yield line
 
 
 def read_evidence(
@@ -72,7 +94,7 @@ def _take(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> None:
     """Recognises a file and reads it. If that fails, the other files are still read."""
     gathered.modified[file.name] = file.modified
     try:
-        reason = _read(file, gathered, hints)
+        reason = _read(file, gathered, hints) if gathered.rows < MOST_ROWS else FULL
     except (Torn, NoDump) as error:
         reason = str(error)
     except OSError as error:
@@ -89,22 +111,24 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
     """None, or why the file is of no use."""
     what = recognise(file)
     if Kind.SEGMENT in what.kinds:
-        gathered.segments.append(file)
+        gathered.segments.append(replace(file, head=b""))
     if Kind.CONFIGURATION in what.kinds:
         gathered.properties.add(file, what.beginning)
     if Kind.SCRAPE in what.kinds:
-        scrape = read_kop_scrape(read_lines(file.path, what.encoding), file.name)
+        scrape = read_kop_scrape(gathered.lines(file, what.encoding), file.name)
         if scrape is None:
             return "It is a scrape of metrics, which the doctor does not look at; kelpie pipeline run does."
-        gathered.scrapes[file.name] = scrape
+        gathered.scrapes[file.name] = gathered.take(scrape)
     if Kind.MAPPINGS in what.kinds:
-        gathered.mappings[file.name] = read_mappings(read_lines(file.path, what.encoding), file.name)
+        mappings = read_mappings(gathered.lines(file, what.encoding), file.name)
+        gathered.mappings[file.name] = gathered.take(mappings)
     if Kind.SURVEY in what.kinds:
         gathered.snapshots[file.name] = Snapshot(file.path, header_of(file.head))
     if Kind.ZOOKEEPER in what.kinds:
-        gathered.dumps.append(observe(read_dump(file.path), file.name, file.modified))
+        gathered.dumps.append(gathered.take(observe(read_dump(file.path), file.name, file.modified)))
     if Kind.OUTPUT in what.kinds:
-        output = read_output(read_lines(file.path, what.encoding), file.name)
+        output = read_output(gathered.lines(file, what.encoding), file.name)
+        gathered.take(output.observations)
         gathered.outputs.append(Dated(output, file.modified))
         gathered.topic_names |= output.topic_ids
     if Kind.LOG in what.kinds:
@@ -112,6 +136,7 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
         if hints.layout_of(file.name) is not None and not reading.heads:
             return MISFIT
         if reading.heads or reading.observations.events:
+            gathered.take(reading.observations)
             gathered.readings.append(reading)
         elif Kind.OUTPUT not in what.kinds:
             return NOTHING_KNOWN
@@ -120,14 +145,16 @@ def _read(file: EvidenceFile, gathered: _Gathered, hints: Hints) -> str | None:
 
 def _together(gathered: _Gathered) -> Observations:
     segments = [describe_segment(file, gathered.properties.disks) for file in gathered.segments]
-    history = read_segments(segments, gathered.topic_names)
+    history = read_segments(segments, gathered.topic_names, most=max(MOST_ROWS - gathered.rows, 0))
     settle_dates(gathered.readings, gathered.modified, history)
     _know_groups(gathered, history)
     of_logs = Observations().add(*(reading.observations for reading in gathered.readings))
     history.add(of_logs, gathered.properties.settings)
     add_outputs(history, gathered.outputs, gathered.readings, gathered.modified, history)
     history.add(*_attribution(gathered))
-    history.add(*gathered.dumps, read_snapshots(gathered.snapshots, gathered.unasked))
+    history.add(*gathered.dumps)
+    left = max(MOST_ROWS - history.row_count(), 0)
+    history.add(read_snapshots(gathered.snapshots, gathered.unasked, most=left))
     history.settings += common_settings(history.settings)
     history.unasked += gathered.unasked
     return history

@@ -11,12 +11,13 @@ as after an unclean election, the records of each count.
 
 import mmap
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from kelpie.evidence.files import EvidenceFile
+from kelpie.evidence.files import HEAD_SIZE, EvidenceFile
 from kelpie.evidence.unreadable import unreadable
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import plausible
@@ -48,6 +49,8 @@ _BROKER = re.compile(
 _NO_USE = frozenset({"__cluster_metadata"})
 _PIECE = 1 << 20
 _LARGEST_READ = 256 * 1024 * 1024
+_MOST_COMPARED = 10
+"""Replicas of a segment whose bytes are compared. Of more, records are read and compared."""
 _UNKNOWN_PARTITION = -1
 
 
@@ -91,13 +94,15 @@ def describe_segment(file: EvidenceFile, disks: Mapping[str, int]) -> Segment:
         disk = file.folder + "/" + file.base[: flat.start()]
     elif named is not None:
         topic, partition = named[1], int(named[2])
-    elif _holds_offsets(file.head):
+    elif _holds_offsets(file.head or _head(file)):
         topic = OFFSETS_TOPIC
     return Segment(file, topic, partition, int(base[1]) if base else 0, disk, _broker_of(file, disks))
 
 
-def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) -> Observations:
-    """All rows of all segments. `topic_names` is used, and grows."""
+def read_segments(
+    segments: Iterable[Segment], topic_names: dict[bytes, str], *, most: int = sys.maxsize
+) -> Observations:
+    """All rows of all segments, up to `most`. `topic_names` is used, and grows."""
     observations = Observations()
     by_partition: dict[TopicPartition, dict[str, list[Segment]]] = defaultdict(lambda: defaultdict(list))
     for segment in segments:
@@ -114,7 +119,7 @@ def read_segments(segments: Iterable[Segment], topic_names: dict[bytes, str]) ->
         for replica in ordered:
             replica.sort(key=lambda segment: (segment.base_offset, segment.file.name))
         if name.topic == OFFSETS_TOPIC:
-            _read_offsets_partition(name, ordered, topic_names, observations)
+            _read_offsets_partition(name, ordered, topic_names, observations, most)
         else:
             observations.ends += [_end_of(name, replica, observations) for replica in ordered]
     # The last one counts: without times, that must be the longest replica.
@@ -141,29 +146,43 @@ def _read_offsets_partition(
     replicas: Sequence[list[Segment]],
     topic_names: dict[bytes, str],
     observations: Observations,
+    most: int,
 ) -> None:
     seen: set[object] = set()
-    read: list[Segment] = []
+    read: dict[int, list[Segment]] = defaultdict(list)
     for replica in replicas:
         partition = OffsetsPartition(topic_names)
         last_written = -1
         for segment in replica:
             content = _content(segment.file, observations)
-            if any(_is_beginning_of(segment, other) for other in read):
+            of_same_offset = read[segment.base_offset]
+            if any(_is_beginning_of(segment, other) for other in of_same_offset):
                 last_written = max(last_written, _skim(content, partition))
                 continue
             for placed in partition.read(content, segment.file.name):
+                if len(observations.commits) + len(observations.generations) >= most:
+                    observations.unasked.append(_too_many(segment))
+                    break
                 if len(replicas) > 1 and _repeated(placed, seen):
                     continue
                 add_row(observations, placed.row)
                 if isinstance(placed.row, Commit) and placed.row.at is not None:
                     last_written = max(last_written, placed.row.at)
-            read.append(segment)
+            if len(of_same_offset) < _MOST_COMPARED:
+                of_same_offset.append(segment)
         for group, (kind, source) in partition.other_groups.items():
             observations.known_groups.setdefault(group, source)
             observations.states.append(GroupState(group, UNTOLD, kind, source=source))
         if partition.next_offset is not None and name.partition >= 0:
             observations.ends.append(_ends(name, replica, partition.next_offset, last_written))
+
+
+def _too_many(segment: Segment) -> Unasked:
+    name = segment.file.name
+    reason = (
+        "The rest of it is left out: there are more rows than are held in memory. Use kelpie pipeline run."
+    )
+    return Unasked("file", name, reason, source=name)
 
 
 def _skim(content: memoryview, partition: OffsetsPartition) -> int:
@@ -222,7 +241,7 @@ def _repeated(placed: Placed, seen: set[object]) -> bool:
 
 def _is_beginning_of(short: Segment, long: Segment) -> bool:
     """Whether the bytes of one are how the other begins: then it has nothing to add."""
-    if short.base_offset != long.base_offset or short.file.size > long.file.size:
+    if short.file.size > long.file.size:
         return False
     try:
         with short.file.path.open("rb") as one, long.file.path.open("rb") as other:
@@ -246,6 +265,15 @@ def _content(file: EvidenceFile, observations: Observations) -> memoryview:
     except ValueError:
         pass  # It has just become empty.
     return memoryview(b"")
+
+
+def _head(file: EvidenceFile) -> bytes:
+    """The first bytes, for a file that was not kept with them: there may be very many files."""
+    try:
+        with file.path.open("rb") as opened:
+            return opened.read(HEAD_SIZE)
+    except OSError:
+        return b""
 
 
 def _holds_offsets(head: bytes) -> bool:

@@ -26,7 +26,7 @@ from kelpie.observations.encoding import KINDS, decode, encode, rows_of
 FORMAT = "kelpie survey"
 VERSION = 1
 ENDING = ".jsonl.gz"
-_LONGEST_LINE = 1 << 28
+_LONGEST_LINE = 1 << 25
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
 _PLAIN = b'{"format":"' + FORMAT.encode()

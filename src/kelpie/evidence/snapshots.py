@@ -1,6 +1,8 @@
 """Snapshots of one cluster that `kelpie collect` took, as observations."""
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +13,7 @@ from kelpie.observations import OFFSETS_TOPIC, Observations, Unasked
 from kelpie.observations.earlier import EARLIER_KINDS, earlier_rows
 from kelpie.observations.encoding import KNOWN, add, gathered
 
-
-class _Unusable(Exception):
-    """A snapshot turned out to be damaged. The others are read again without it."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(reason)
-        self.name, self.reason = name, reason
+_MOST_TRIES = 10
 
 
 class Snapshot(NamedTuple):
@@ -25,36 +21,65 @@ class Snapshot(NamedTuple):
     header: Header
 
 
+@dataclass(slots=True)
+class _Reading:
+    """Snapshots while they are read. Where one turns out to be damaged, all are read again without it."""
+
+    snapshots: Mapping[str, Snapshot]
+    rows_left: int
+    damaged: dict[str, str] = field(default_factory=dict)
+    """Name → reason."""
+
+    def rows(self, name: str, wanted: "Wanted") -> Iterator[tuple[str, Any]]:
+        if name in self.damaged:
+            return
+        try:
+            for row in read_snapshot(self.snapshots[name].path, wanted):
+                self.rows_left -= 1
+                if self.rows_left < 0:
+                    raise Torn("It is left out: there are more rows than are held in memory.")
+                yield row
+        except Torn as error:
+            self.damaged[name] = str(error)
+        except OSError as error:
+            self.damaged[name] = unreadable(error)
+
+
 Wanted = Callable[[str], bool]
 """Decides by the beginning of a line whether the row is read."""
 
 
-def read_snapshots(snapshots: Mapping[str, Snapshot], unasked: list[Unasked]) -> Observations:
-    """What counts of all snapshots. A row in `unasked` names each that cannot be used."""
+def read_snapshots(
+    snapshots: Mapping[str, Snapshot], unasked: list[Unasked], *, most: int = sys.maxsize
+) -> Observations:
+    """What counts of all snapshots, up to `most` rows. A row in `unasked` names each that cannot be used."""
     usable = dict(snapshots)
-    while True:
+    for _ in range(_MOST_TRIES):
         choice = choose({name: snapshot.header for name, snapshot in usable.items()})
-        try:
-            observations = _read_chosen(choice, usable)
-        except _Unusable as error:
-            unasked.append(_unusable(error.name, error.reason))
-            del usable[error.name]
-            continue
-        unasked += [_unusable(name, other_cluster(usable[name].header, choice)) for name in choice.foreign]
-        return observations
+        reading = _Reading(usable, most)
+        observations = _read_chosen(choice, reading)
+        if not reading.damaged:
+            unasked += [
+                _unusable(name, other_cluster(usable[name].header, choice)) for name in choice.foreign
+            ]
+            return observations
+        unasked += [_unusable(name, reason) for name, reason in reading.damaged.items()]
+        usable = {name: snapshot for name, snapshot in usable.items() if name not in reading.damaged}
+    unasked += [_unusable(name, "Too many other snapshots are damaged to choose from.") for name in usable]
+    return Observations()
 
 
-def _read_chosen(choice: Choice, snapshots: Mapping[str, Snapshot]) -> Observations:
+def _read_chosen(choice: Choice, reading: _Reading) -> Observations:
     observations = Observations()
     leaders = LeaderChanges()
     for name in choice.in_order:
         if name == choice.newest:
-            survey = gathered(_rows(name, snapshots, lambda _: True))
+            survey = gathered(reading.rows(name, lambda _: True))
             observations.partitions += leaders.rows()
         else:
             survey = Observations()
             is_used = name in choice.earlier
-            for kind, row in _rows(name, snapshots, _of_earlier if is_used else _of_unused):
+            for kind, row in reading.rows(name, _of_earlier if is_used else _of_unused):
                 if kind in ("partition", "setting"):
                     add(survey, kind, row)
                 elif is_used:
@@ -64,9 +89,9 @@ def _read_chosen(choice: Choice, snapshots: Mapping[str, Snapshot]) -> Observati
             survey.partitions = []
         observations.add(survey)
     listed = {group for listing in observations.listings for group in listing.groups}
-    _add_last_offsets(observations, listed | observations.known_groups.keys(), choice, snapshots)
+    _add_last_offsets(observations, listed | observations.known_groups.keys(), choice, reading)
     for name in choice.failed:
-        for kind, row in _rows(name, snapshots, lambda _: True):
+        for kind, row in reading.rows(name, lambda _: True):
             if kind == "unasked":
                 observations.unasked.append(failed_row(row))
             elif kind == KNOWN:
@@ -75,7 +100,7 @@ def _read_chosen(choice: Choice, snapshots: Mapping[str, Snapshot]) -> Observati
 
 
 def _add_last_offsets(
-    observations: Observations, groups: Collection[str], choice: Choice, snapshots: Mapping[str, Snapshot]
+    observations: Observations, groups: Collection[str], choice: Choice, reading: _Reading
 ) -> None:
     """For groups without offsets so far: those of the last snapshot that has them."""
     missing = set(groups) - {row.group for row in observations.committed}
@@ -86,7 +111,7 @@ def _add_last_offsets(
             continue
         rows = [
             row
-            for kind, seen in _rows(name, snapshots, _of_kinds("committed"))
+            for kind, seen in reading.rows(name, _of_kinds("committed"))
             if seen.group in missing
             for _, row in earlier_rows(kind, seen)
         ]
@@ -104,15 +129,6 @@ _of_earlier = _of_kinds(*EARLIER_KINDS, "partition", "setting")
 
 def _of_unused(line: str) -> bool:
     return line.startswith((f'["partition",{{"topic":"{OFFSETS_TOPIC}",', '["setting",'))
-
-
-def _rows(name: str, snapshots: Mapping[str, Snapshot], wanted: Wanted) -> Iterator[tuple[str, Any]]:
-    try:
-        yield from read_snapshot(snapshots[name].path, wanted)
-    except Torn as error:
-        raise _Unusable(name, str(error)) from None
-    except OSError as error:
-        raise _Unusable(name, unreadable(error)) from None
 
 
 def _unusable(name: str, reason: str) -> Unasked:

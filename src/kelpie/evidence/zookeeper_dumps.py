@@ -32,6 +32,7 @@ VERSION = 1
 ENDING = ".json.gz"
 LARGEST = 1 << 28
 MOST_VALUES = 5_000_000
+MOST_NODES = 1_500_000
 """A node of a few characters costs some hundred bytes of memory, so values are counted first."""
 _LOOKED_AT = 400
 """Lines: the beginning of a text shows what it is."""
@@ -152,6 +153,8 @@ def _document(document: Any) -> Dump:
     for path, node in pairs:
         if isinstance(path, str) and path.startswith("/"):
             dump.nodes[path.rstrip("/") or "/"] = _node(node)
+            if len(dump.nodes) > MOST_NODES:
+                raise NoDump(f"A dump of ZooKeeper with more than {MOST_NODES:,} nodes is not read.")
     if not dump.nodes:
         raise NoDump("It is JSON without any path of ZooKeeper's in it.")
     return dump

@@ -67,6 +67,10 @@ class Observations:
         counted = ((each.name, len(getattr(self, each.name))) for each in fields(self))
         return f"Observations({', '.join(f'{name}: {rows}' for name, rows in counted if rows)})"
 
+    def row_count(self) -> int:
+        """All rows of all kinds, and groups that are only known."""
+        return sum(len(getattr(self, each.name)) for each in fields(self))
+
     def add(self, *others: "Observations") -> "Observations":
         """Take over all rows of others. Returns itself."""
         for other in others:

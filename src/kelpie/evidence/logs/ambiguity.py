@@ -173,9 +173,11 @@ class _Automaton:
         if least == most and most <= _MOST_COPIES:
             return self._sequence(list(body) * int(most))
         part = self._sequence(body)
+        if part.empty is not None:
+            raise Ambiguous("a part that may be empty is repeated, or may be left out")
         if most > 1:
             self._connect(part, part)
-        return _Part(part.first, part.last, False if int(least) == 0 else part.empty)
+        return _Part(part.first, part.last, False if int(least) == 0 else None)
 
     def _joined(self, before: _Part, after: _Part) -> _Part:
         self._connect(before, after)
@@ -193,7 +195,9 @@ class _Automaton:
             whole.first |= way.first
             whole.last |= way.last
             if way.empty is not None:
-                whole.empty = way.empty if whole.empty is None else whole.empty and way.empty
+                if whole.empty is not None:
+                    raise Ambiguous("two alternatives may be empty, or begin in the same way")
+                whole.empty = way.empty
         return whole
 
     def _connect(self, before: _Part, after: _Part) -> None:

@@ -7,7 +7,7 @@ the file. If the line itself does not name the group, details["group_from"] says
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kelpie.observations import Event
@@ -17,6 +17,11 @@ NAMES_ITS_GROUP = ("broker: ", "controller: ", "zookeeper-server: ", "zookeeper:
 of Kafka 0.8 have it in their id."""
 _NAME_OF_CLIENT = re.compile(r"(?i)^(?:client|consumer|group|app)[-_.](?P<group>.+)$")
 _ENDING = re.compile(r"(?i)log|txt|out|err|json|\d+|before|during|after|\d{4}-\d\d-\d\d")
+
+MOST_GROUPS = 200_000
+"""That one log names. So many are no application's, and no cluster's."""
+_MOST_WORDS = 60
+"""Of a file's name, among which the name of a group is looked for."""
 
 
 @dataclass(slots=True)
@@ -44,8 +49,9 @@ class Groups:
         return not self.sure and self.guessed is None
 
     def note(self, group: str, client: str | None, where: str) -> None:
-        self.sure.setdefault(group, where)
-        if client:
+        if len(self.sure) < MOST_GROUPS or group in self.sure:
+            self.sure.setdefault(group, where)
+        if client and len(self.of_client) < MOST_GROUPS:
             self.of_client.setdefault(client, group)
 
     def guess(self, group: str, where: str) -> None:
@@ -118,7 +124,7 @@ def _attributed(event: Event, group: str, source: str) -> Event:
 def group_in_name(name: str, known: Mapping[str, str]) -> str | None:
     """A known group that the name contains as a whole word, the longest; else what follows "client-"."""
     base = name.rpartition("/")[2]
-    inside = [group for group in known if group and _contains(base, group)]
+    inside = [part for part in _parts(base) if part in known]
     if inside:
         return max(inside, key=len)
     match = _NAME_OF_CLIENT.match(_without_endings(base))
@@ -133,11 +139,11 @@ def _without_endings(name: str) -> str:
     return name
 
 
-def _contains(text: str, word: str) -> bool:
-    place = text.find(word)
-    while place >= 0:
-        before, after = text[:place][-1:], text[place + len(word) :][:1]
-        if not before.isalnum() and not after.isalnum():
-            return True
-        place = text.find(word, place + 1)
-    return False
+def _parts(text: str) -> Iterator[str]:
+    """Whatever stands in the text between two ends of words."""
+    begins = [place for place in range(len(text)) if not text[place - 1 : place].isalnum()]
+    ends = [place for place in range(1, len(text) + 1) if not text[place : place + 1].isalnum()]
+    for begin in begins[:_MOST_WORDS]:
+        for end in ends[:_MOST_WORDS]:
+            if begin < end:
+                yield text[begin:end]

@@ -19,7 +19,7 @@ from kelpie.evidence.logs import (
     sarama,
     zookeeper_consumer,
 )
-from kelpie.evidence.logs.attribution import Groups
+from kelpie.evidence.logs.attribution import MOST_GROUPS, Groups
 from kelpie.evidence.logs.entries import Entries, LogEntry
 from kelpie.evidence.logs.exceptions import find_exception
 from kelpie.evidence.logs.hints import NO_HINTS, Hints, LogLayout
@@ -38,6 +38,10 @@ from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind, Observations, Setting, Unasked
 
 MOST_EVENTS_OF_A_KIND = 50_000
+MOST_SETTINGS = 100_000
+_MOST_QUOTED = 100_000_000
+"""Characters of lines that the events of one log quote in full."""
+_SHORT_TEXT = 300
 _LONGEST_TEXT = 4000
 _LONGEST_BEGINNING, _LONGEST_END = 6000, 2000
 _LONGEST_MESSAGE = _LONGEST_BEGINNING + _LONGEST_END
@@ -116,6 +120,7 @@ class LogReader:
         self.connectors = zookeeper_consumer.Connectors()
         self._events: list[tuple[Event, Stamp | None]] = []
         self._counts: Counter[EventKind] = Counter()
+        self._quoted = 0
         self.left_out: Counter[EventKind] = Counter()
         self.gone: set[int] = set()
         self.settings: list[Setting] = []
@@ -176,7 +181,8 @@ class LogReader:
         if text.startswith(properties.CONSUMER_DUMP):
             dump = properties.read_dump(entry.trace)
             where = self._where(entry)
-            self.settings += properties.settings_of_group(dump, where)
+            if len(self.settings) < MOST_SETTINGS:
+                self.settings += properties.settings_of_group(dump, where)
             if dump.get("group.id", "null") != "null":
                 self.groups.note(dump["group.id"], dump.get("client.id"), f"group.id in {where}")
         elif text.startswith(properties.BROKER_DUMP):
@@ -186,7 +192,8 @@ class LogReader:
             match = _VERSION.match(text)
             self.release = match[1] if match is not None else self.release
         elif zookeeper_consumer.OVERRIDDEN in text or text.startswith(zookeeper_consumer.CONNECTING):
-            self.settings += self.connectors.note(message, self._where(entry))
+            noted = self.connectors.note(message, self._where(entry))
+            self.settings += noted if len(self.settings) < MOST_SETTINGS else ()
         elif "Exception" in text or "Exception" in message.trace:
             return find_exception(message)
         elif self.groups.are_unknown and entry.head.logger.startswith("kafka."):
@@ -228,6 +235,9 @@ class LogReader:
         self, kind: EventKind, fields: Fields, details: dict[str, str], entry: LogEntry, stamp: Stamp | None
     ) -> None:
         where, text = self._where(entry), quoted(entry)
+        self._quoted += len(text)
+        if self._quoted > _MOST_QUOTED:
+            text = text[:_SHORT_TEXT]
         event = Event(kind, None, where, text, details=details, **fields)  # type: ignore[arg-type]
         self._events.append((event, stamp))
 
@@ -270,8 +280,15 @@ class LogReader:
             observations.brokers = [replace(broker, at=reading.last) for broker in observations.brokers]
         for group, where in self.groups.named.items():
             observations.known_groups.setdefault(group, where)
-        for kind, count in self.left_out.items():
-            reason = f"{count} further lines of the kind {kind.value} were left out."
+        left_out = [
+            f"{count} further lines of the kind {kind.value}" for kind, count in self.left_out.items()
+        ]
+        if len(self.groups.sure) >= MOST_GROUPS:
+            left_out.append(f"Groups after the first {MOST_GROUPS:,}")
+        if len(self.settings) >= MOST_SETTINGS:
+            left_out.append(f"Settings after the first {MOST_SETTINGS:,}")
+        for what in left_out:
+            reason = f"{what} were left out."
             observations.unasked.append(Unasked("file", reading.name, reason, source=reading.name))
 
 

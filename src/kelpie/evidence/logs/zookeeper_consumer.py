@@ -105,6 +105,7 @@ PATTERNS = read_templates(
     "zookeeper_consumer",
     (_claimed, _computed, _conflict, _node_exists, _of_bracket, _of_member, _selected, _session),
 )[""]
+_MOST_OVERRIDDEN = 1000
 
 
 @dataclass(slots=True)
@@ -117,7 +118,7 @@ class Connectors:
     def note(self, message: Message, where: str) -> list[Setting]:
         """Notes settings that a line names; the settings of a consumer that now connects."""
         override = _OVERRIDDEN.match(message.text)
-        if override is not None:
+        if override is not None and len(self._values) < _MOST_OVERRIDDEN:
             self._values[override[1]] = override[2].strip()
         if not message.who or not message.text.startswith(CONNECTING):
             return []
