@@ -52,7 +52,8 @@ differential: $(READY)
 	$(BIN)/python -m tests.lab.differential $(N) $(if $(RECORD),--record)
 
 # Broken frames for the decoder, surveys of brokers that lie, broken files of every kind, then new random examples for
-# every property that tests state; make fuzz FRAMES=5000000 SURVEYS=1000000 FILES=5000000 goes on longer.
+# every property that tests state; make fuzz FRAMES=5000000 SURVEYS=1000000 FILES=5000000 goes on longer, and
+# KELPIE_FUZZ_FIRST=200001 make fuzz goes on where another run ended.
 FRAMES ?= 1000000
 SURVEYS ?= 200000
 FILES ?= 1000000

@@ -1,7 +1,8 @@
 """What all fuzzers share: bytes that are damaged by chance, and runs that can be repeated by their seed.
 
 A run is a function of one `Random`. The same seed always takes the same course, so a failure names its seed,
-and `KELPIE_FUZZ_SEED=<seed>` runs that one again.
+and `KELPIE_FUZZ_SEED=<seed>` runs that one again. `KELPIE_FUZZ_FIRST=<seed>` begins there: a long
+run can be done in slices, and a failure in one does not lose the others.
 """
 
 import os
@@ -68,7 +69,8 @@ def run_seeds(run: Callable[[Random], None], count: int, *, every: int = 0) -> N
     `every`: after so many runs, a line says how far it has come.
     """
     only = os.environ.get("KELPIE_FUZZ_SEED")
-    seeds = range(_FIRST_SEED, _FIRST_SEED + count) if only is None else range(int(only), int(only) + 1)
+    first = runs("KELPIE_FUZZ_FIRST", _FIRST_SEED)
+    seeds = range(first, first + count) if only is None else range(int(only), int(only) + 1)
     for done, seed in enumerate(seeds, start=1):
         try:
             run(Random(seed))

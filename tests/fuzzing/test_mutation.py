@@ -40,6 +40,18 @@ def test_a_failure_names_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen[3:] == [failed]
 
 
+def test_a_long_run_can_be_done_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins at a seed of its own; together they are the long run."""
+    monkeypatch.delenv("KELPIE_FUZZ_SEED", raising=False)
+    whole: list[float] = []
+    slices: list[float] = []
+    run_seeds(lambda chance: whole.append(chance.random()), 6)
+    for first in (1, 4):
+        monkeypatch.setenv("KELPIE_FUZZ_FIRST", str(first))
+        run_seeds(lambda chance: slices.append(chance.random()), 3)
+    assert slices == whole
+
+
 def test_the_environment_says_how_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `make fuzz` does."""
     monkeypatch.delenv("KELPIE_FUZZ_THINGS", raising=False)
