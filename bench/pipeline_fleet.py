@@ -73,7 +73,7 @@ def _say(text: str) -> None:
 
 def _run(evidence: Path, lake: Path) -> dict[str, object]:
     """What is measured, as a process of its own."""
-    from kelpie.cli.pipeline_run import is_small  # noqa: PLC0415 - not in the process that measures.
+    from kelpie.api.tables import is_small  # noqa: PLC0415 - not in the process that measures.
     from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
     from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
     from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415

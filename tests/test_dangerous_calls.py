@@ -55,7 +55,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("src/kelpie/acknowledgements.py", "read_text"): _STATE,
     ("src/kelpie/cli/ack.py", "read_text"): _GIVEN,
     ("src/kelpie/cli/pipeline_stream.py", "read_bytes"): _GIVEN,
-    ("src/kelpie/cli/profiles.py", "read_text"): "the user's own configuration",
+    ("src/kelpie/client/profiles.py", "read_text"): "the user's own configuration",
     (
         "src/kelpie/cli/reference.py",
         "read_text",

@@ -57,12 +57,14 @@ SECTIONS: dict[str, dict[str, str]] = {
         "Consumers of Kafka 0.8": "zookeeper-consumers.md",
     },
     "Program against it": {
+        "Python": "python.md",
         "Admin client": "admin.md",
     },
     "Reference": {
         "Commands": "commands.md",
         "Configuration": "configuration.md",
         "Exit codes": "exit-codes.md",
+        "What --json prints": "schemas/index.md",
         "Benchmarks": "benchmarks.md",
         "Comparison": "comparison.md",
     },

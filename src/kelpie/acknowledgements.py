@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.time import Instant, iso_time
 from kelpie.observations.acknowledgement import Acknowledgement
 from kelpie.store import default_folder
@@ -27,7 +28,7 @@ _KEEP_EXPIRED_MS = 30 * 24 * 3_600_000
 ByCluster = dict[str, list[Acknowledgement]]
 
 
-class UnreadableAcknowledgements(Exception):
+class UnreadableAcknowledgements(KelpieError):
     """The file cannot be read or written, or is not what this release writes."""
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from kelpie.cli import parser
 from kelpie.cli.environment import VARIABLES
-from kelpie.cli.profiles import KEYS
 from kelpie.cli.reference import commands_page, exit_codes_page, leaves, with_variables
+from kelpie.client.profiles import KEYS
 
 ROOT = Path(__file__).parents[2]
 DOCS, SOURCES = ROOT / "docs", ROOT / "src" / "kelpie"

@@ -136,4 +136,16 @@ def strike(cluster: SyncCluster, group: str, folder: Path) -> Path:
     save_disks(cluster, folder, nodes)
     for node in nodes:
         cluster.kill(node)
+    with_nodes(cluster, lambda left: _noticed(left, nodes))
     return folder
+
+
+async def _noticed(left: Nodes, killed: Sequence[int]) -> None:
+    """Waits until the cluster itself knows who is dead: a plan made before that is another one."""
+    while True:
+        cluster = await survey_cluster(left)
+        views = [view for name in cluster.offsets_topic if (view := cluster.view(name)) is not None]
+        led = [view for view in views if view.leader >= 0]  # Without one, the last in-sync replicas stay.
+        if views and not any(set(killed) & {view.leader, *view.in_sync} for view in led):
+            return
+        await asyncio.sleep(0.05)

@@ -44,7 +44,7 @@ def test_rehome_prints_its_plan_and_does_it_when_told(
     assert said.out.endswith("Nothing was changed. To do it, run the same command with --apply.\n")
     assert said.run("rehome", GROUP, "--offsets-from", disks, "--json") == 0
     name = checked("plan", said.out)["details"]["new_name"]
-    assert said.run("rehome", GROUP, "--offsets-from", disks, "--apply") == 0
+    assert said.run("rehome", GROUP, "--offsets-from", disks, "--apply") == 0, said.err
     assert f"group.id={name}" in said.out
     assert said.out.endswith("\nDone.\n")
     assert committed(cluster, name) == {0: 4, 1: 7}

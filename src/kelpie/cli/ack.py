@@ -1,12 +1,13 @@
 """kelpie ack: what people know about no longer sets the exit status of `kelpie doctor`, for a while."""
 
 import argparse
-import getpass
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from kelpie.acknowledgements import SEVERITIES, Acknowledgements, UnreadableAcknowledgements, parsed, written
+from kelpie.api.acknowledging import acknowledge, unacknowledge
 from kelpie.cli.amounts import duration
 from kelpie.cli.command import CommandError, describe, option, reads
 from kelpie.cli.connecting import add_connection_options, settings_from
@@ -16,12 +17,11 @@ from kelpie.cli.json_output import add_json_option
 from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
-from kelpie.doctor.finding import Severity, names_group
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.quoting import harmless
-from kelpie.model.time import Instant, time_from
+from kelpie.model.time import Instant
 from kelpie.model.words import moment
 from kelpie.observations.acknowledgement import Acknowledgement
-from kelpie.store import Store
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -81,104 +81,63 @@ def _run(arguments: argparse.Namespace) -> int:
         elif arguments.list or not arguments.what:
             text = _table(kept, now)
         else:
-            text = _change(arguments, kept, now)
+            text = _change(arguments, now)
         print(written(kept.all()) if arguments.json else f"{text}\n", end="")
     except UnreadableAcknowledgements as error:
         raise CommandError(f"{error}.") from None
+    except KelpieError as error:
+        raise CommandError(str(error)) from None
     return ExitStatus.OK
 
 
-def _change(arguments: argparse.Namespace, kept: Acknowledgements, now: Instant) -> str:
-    """Adds one, or removes one; what was done, in words."""
-    store = Store(arguments.store)
+def _change(arguments: argparse.Namespace, now: Instant) -> str:
+    """Adds one, or removes one; what was done, in words. Raises CommandError, KelpieError."""
     group, code = _named(arguments.what)
-    cluster = _cluster(arguments, store)
+    cluster = _place(arguments)
     if arguments.remove:
-        return _remove(kept, cluster, group, code, now)
-    row = _acknowledgement(arguments, store.found(cluster), group, code, now)
-    kept.add({cluster: [row]}, now)
-    return f"{_whom(row)} is acknowledged until {moment(row.until)}, up to {row.severity}."
-
-
-def _acknowledgement(
-    arguments: argparse.Namespace,
-    found: dict[tuple[str | None, str], str],
-    group: str | None,
-    code: str,
-    now: Instant,
-) -> Acknowledgement:
+        whom = f"{code} {group or 'of the cluster'}"
+        if not unacknowledge(code, group, cluster=cluster, store=arguments.store):
+            raise CommandError(f"{whom} is not acknowledged; kelpie ack --list.", ExitStatus.NO)
+        return harmless(f"{whom} is no longer acknowledged.")
     if not arguments.until or not (arguments.why or "").strip():
         raise CommandError("Say until when, and why: --until 3d --why 'moves to the new cluster'.")
-    known = [
-        Severity.of(word)
-        for (of, found_code), word in found.items()
-        if found_code == code and names_group(group, of)
-    ]
-    if not known and arguments.severity is None:
-        raise CommandError(
-            f"The last look found no {code} {'for ' + group if group is not None else 'of the cluster'}. To "
-            "acknowledge it beforehand, say how bad it may get: --severity warning."
-        )
-    severity = arguments.severity or max(known).word
-    by = arguments.by or _account()
-    until = _until(arguments.until, now)
-    return Acknowledgement(group, code, severity, until, by, arguments.why.strip(), now)
+    row = acknowledge(
+        code,
+        group,
+        until=_until(arguments.until, now),
+        why=arguments.why,
+        by=arguments.by,
+        severity=arguments.severity,
+        cluster=cluster,
+        store=arguments.store,
+    )
+    return f"{_whom(row)} is acknowledged until {moment(row.until)}, up to {row.severity}."
 
 
 def _named(words: Sequence[str]) -> tuple[str | None, str]:
     if len(words) > 2:
         raise CommandError("Give one group, or a pattern in quotes, and one code.")
     group, code = words if len(words) == 2 else (None, words[0])
-    if group == "":
-        raise CommandError("An empty name is no name for a group.")
     return group, rule_code(code)
 
 
-def _cluster(arguments: argparse.Namespace, store: Store) -> str:
-    """Its name in the store."""
+def _place(arguments: argparse.Namespace) -> str | None:
+    """The cluster, as the options name it."""
     if arguments.cluster:
         return str(arguments.cluster)
-    known = store.clusters()
-    if arguments.bootstrap_server is not None or arguments.command_config is not None:
-        addresses = [str(address) for address in settings_from(arguments).bootstrap]
-        name = store.name_of(addresses)
-        if name not in known:
-            raise CommandError(f"No look at {name} is remembered. Run kelpie doctor -b {name} first.")
-        return name
-    if len(known) != 1:
-        raise CommandError(
-            "Which cluster? Say -b HOST:PORT, or --cluster with one of these: "
-            f"{', '.join(known) or 'none is known yet'}."
-        )
-    return known[0]
+    if arguments.bootstrap_server is None and arguments.command_config is None:
+        return None
+    return ",".join(str(address) for address in settings_from(arguments).bootstrap)
 
 
-def _until(text: str, now: Instant) -> Instant:
+def _until(text: str, now: Instant) -> datetime | Instant:
     try:
-        until = time_from(text)
+        return datetime.fromisoformat(text)
     except ValueError:
         try:
             return now + round(duration(text) * 1000)
         except argparse.ArgumentTypeError:
             raise CommandError(f"{text!r} is no time: write 2026-12-01, 2026-12-01T08:00 or 3d.") from None
-    if until <= now:
-        raise CommandError(f"{moment(until)} is over.")
-    return until
-
-
-def _account() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
-
-
-def _remove(kept: Acknowledgements, cluster: str, group: str | None, code: str, now: Instant) -> str:
-    if kept.remove(cluster, group, code, now):
-        return harmless(f"{code} {group or 'of the cluster'} is no longer acknowledged.")
-    raise CommandError(
-        f"{code} {group or 'of the cluster'} is not acknowledged; kelpie ack --list.", ExitStatus.NO
-    )
 
 
 def _import(kept: Acknowledgements, file: Path, now: Instant) -> str:

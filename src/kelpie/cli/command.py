@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.manual import Manual, ManualFormatter
-from kelpie.cli.suggestions import did_you_mean
 from kelpie.cli.terminal import folded
 from kelpie.model.quoting import harmless
+from kelpie.model.suggestions import did_you_mean
 
 
 class CommandParser(argparse.ArgumentParser):

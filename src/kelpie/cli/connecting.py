@@ -9,14 +9,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
+from kelpie.api.places import with_limit
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError, option, reads
 from kelpie.cli.environment import BOOTSTRAP, COMMAND_CONFIG, CONFIG
-from kelpie.cli.profiles import read_profile
 from kelpie.client.client_errors import BadSettings
+from kelpie.client.profiles import Profile, read_profile
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
 from kelpie.model.quoting import harmless
@@ -63,7 +63,7 @@ def add_connection_options(
 def complete(arguments: argparse.Namespace, instead: Sequence[str] = ()) -> None:
     """Fills in what the options leave out, from the profile or the environment. Raises CommandError."""
     if arguments.profile is not None:
-        profile = read_profile(arguments.profile)
+        profile = profile_named(arguments.profile)
         bootstrap, config = profile.bootstrap, profile.command_config
     elif any(getattr(arguments, name) not in (None, []) for name in instead):
         return
@@ -83,6 +83,14 @@ def complete_several(arguments: argparse.Namespace, instead: Sequence[str] = ())
     arguments.command_config = arguments.command_config or config
 
 
+def profile_named(name: str) -> Profile:
+    """Raises CommandError."""
+    try:
+        return read_profile(name)
+    except BadSettings as error:
+        raise CommandError(str(error)) from None
+
+
 def settings_from(arguments: argparse.Namespace) -> Settings:
     """What the options amount to. Raises CommandError."""
     try:
@@ -94,9 +102,4 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
     if settings.ignored:
         unused = ", ".join(map(harmless, settings.ignored))
         print(f"{arguments.command_config}: not used here: {unused}.", file=sys.stderr)
-    limit = arguments.timeout
-    if limit is None:
-        return settings
-    return replace(
-        settings, request_timeout_s=limit, connect_timeout_s=min(settings.connect_timeout_s, limit)
-    )
+    return with_limit(settings, arguments.timeout)

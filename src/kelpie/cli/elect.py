@@ -1,14 +1,12 @@
 """kelpie elect: elect leaders, cleanly or, as a last resort, not."""
 
 import argparse
+from pathlib import Path
 
+from kelpie.api.repair_requests import elect
 from kelpie.cli.command import describe, option
-from kelpie.cli.repairing import add_repair_options, existing, run_repair
-from kelpie.client.nodes import Nodes
-from kelpie.evidence import read_evidence
+from kelpie.cli.repairing import add_repair_options, run_repair
 from kelpie.model.names import TopicPartition
-from kelpie.repair.applying import Repair
-from kelpie.repair.elect import elect
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -43,12 +41,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    async def make(nodes: Nodes) -> Repair:
-        disks = existing(arguments.evidence)
-        known = read_evidence(disks) if disks else None
-        return await elect(nodes, arguments.partitions, unclean=arguments.unclean, known=known)
-
-    return run_repair(arguments, make)
+    files = list(map(Path, arguments.evidence))
+    return run_repair(arguments, elect(arguments.partitions, files, unclean=arguments.unclean))
 
 
 def _partition(text: str) -> TopicPartition:

@@ -10,10 +10,10 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from kelpie.api.laboratory import play_scenario, scenario_named, scenarios
 from kelpie.attribution.plans import PLANS
 from kelpie.broker.personas import RELEASES
 from kelpie.cli.command import CommandError, describe, option, reads, setting
@@ -22,17 +22,14 @@ from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.lab_pages import bound, lab_pages
 from kelpie.cli.page_access import PORT
-from kelpie.cli.suggestions import did_you_mean
 from kelpie.cli.terminal import text_width
-from kelpie.client.zookeeper import ZooKeeperError
 from kelpie.documents.lab import lab_cluster_document, play_document, scenarios_document
 from kelpie.lab.cluster import Cluster
-from kelpie.lab.lab_errors import LabError
 from kelpie.lab.population import Population
-from kelpie.lab.scenarios import Moment, Scenario, Stage, scenarios
+from kelpie.lab.scenarios import Moment, Scenario
 from kelpie.model.cells import fill
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.real.cluster_errors import RealError
-from kelpie.real.zookeeper import RealZooKeeper
 
 _HOLD_S = 600.0
 
@@ -222,8 +219,8 @@ async def _stay_up(
     return ExitStatus.OK
 
 
-def _print_document(cluster: Cluster, _: str) -> None:
-    print_json(lab_cluster_document(cluster))
+def _print_document(cluster: Cluster, pages: str) -> None:
+    print_json(lab_cluster_document(cluster, pages))
 
 
 def _print_addresses(cluster: Cluster, pages: str) -> None:
@@ -260,77 +257,37 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     _log(arguments.verbose)
-    known = scenarios()
-    scenario = known.get(arguments.scenario)
-    if scenario is None:
-        hint = did_you_mean(arguments.scenario, known)
-        raise CommandError(
-            f"There is no scenario {arguments.scenario!r}. {hint}kelpie lab list shows all {len(known)}."
-        )
-    persona = arguments.persona or scenario.personas[0]
-    if persona not in scenario.personas:
-        raise CommandError(
-            f"{scenario.name} cannot be played with persona {persona!r}; it can with "
-            f"{', '.join(scenario.personas)}."
-        )
+    scenario, persona = scenario_named(arguments.scenario, arguments.persona)
     hold_s: float | None = arguments.hold
     if hold_s is not None and not hold_s > 0:
         raise CommandError(f"--hold {hold_s:g}: give the seconds to wait at most, more than 0.")
-    play = _Play(scenario, persona, hold_s, arguments.log, is_json=arguments.json)
-    return asyncio.run(play.run())
+    return asyncio.run(_play(scenario, persona, hold_s, arguments.log, is_json=arguments.json))
 
 
-@dataclass(frozen=True, slots=True)
-class _Play:
-    """One scenario, told as it happens, or as JSON at the end."""
+async def _play(
+    scenario: Scenario, persona: str, hold_s: float | None, logs: Path | None, *, is_json: bool
+) -> int:
+    """Told as it happens, or as JSON at the end."""
 
-    scenario: Scenario
-    persona: str
-    hold_s: float | None
-    logs: Path | None
-    is_json: bool
-
-    async def run(self) -> int:
-        told: list[str] = []
-        self._print(f"{self.scenario.name}\n{fill(self.scenario.summary, text_width())}\n")
-
-        def tell(text: str) -> None:
-            told.append(text)
-            self._print(text)
-
-        async with AsyncExitStack() as opened:
-
-            async def zookeeper() -> str:
-                server = await asyncio.to_thread(RealZooKeeper().open)
-                opened.push_async_callback(asyncio.to_thread, server.close)
-                return server.connect
-
-            stage = Stage(
-                self.persona,
-                tell,
-                observer=self._hold,
-                logs=self.logs,
-                zookeeper=zookeeper,
-                width=text_width(),
-            )
-            async with stage:
-                await self.scenario.run(stage)
-        failures = stage.failures
-        if self.is_json:
-            print_json(play_document(self.scenario.name, self.persona, told, failures))
-        elif failures:
-            print(f"\n{len(failures)} of the things that should happen did not.", file=sys.stderr)
-        else:
-            print("\nAll as expected.")
-        return ExitStatus.NO if failures else ExitStatus.OK
-
-    def _print(self, text: str) -> None:
-        if not self.is_json:
+    def tell(text: str) -> None:
+        if not is_json:
             print(text, flush=True)
 
-    async def _hold(self, moment: Moment) -> None:
-        if self.hold_s is not None and not moment.is_calm:
-            await _hold(moment, self.hold_s, sys.stderr if self.is_json else None)
+    async def hold(moment: Moment) -> None:
+        if hold_s is not None and not moment.is_calm:
+            await _hold(moment, hold_s, sys.stderr if is_json else None)
+
+    tell(f"{scenario.name}\n{fill(scenario.summary, text_width())}\n")
+    play = await play_scenario(
+        scenario.name, persona=persona, tell=tell, observer=hold, logs=logs, width=text_width()
+    )
+    if is_json:
+        print_json(play_document(play))
+    elif play.failures:
+        print(f"\n{len(play.failures)} of the things that should happen did not.", file=sys.stderr)
+    else:
+        print("\nAll as expected.")
+    return ExitStatus.NO if play.failures else ExitStatus.OK
 
 
 async def _hold(moment: Moment, limit_s: float, to: TextIO | None = None) -> None:
@@ -390,7 +347,7 @@ def _explained(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.N
     def command(arguments: argparse.Namespace) -> int:
         try:
             return run(arguments)
-        except (LabError, RealError, ZooKeeperError) as error:
+        except (KelpieError, RealError) as error:
             raise CommandError(str(error)) from None
 
     return command

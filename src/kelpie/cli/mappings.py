@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 
+from kelpie.api.repair_requests import repair_mappings
 from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.cli.amounts import duration, seconds
 from kelpie.cli.command import CommandError, describe
@@ -17,9 +18,8 @@ from kelpie.client.client_errors import ClientError
 from kelpie.client.mapping_store import LIMIT_S
 from kelpie.client.nodes import Nodes
 from kelpie.documents.mappings import mappings_document
-from kelpie.repair.applying import Repair
 from kelpie.repair.mapping_survey import MappingTree, survey_mappings
-from kelpie.repair.mappings import GRACE_S, MappingOptions, check, repair
+from kelpie.repair.mappings import GRACE_S, MappingOptions, check
 from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.rendering import render
 
@@ -145,11 +145,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _repair(arguments: argparse.Namespace) -> int:
     options = MappingOptions(arguments.grace, arguments.groups_without_members)
-
-    async def make(nodes: Nodes) -> Repair:
-        return await repair(nodes, _tree(arguments), options)
-
-    return run_repair(arguments, make, f"mappings {arguments.root}")
+    return run_repair(arguments, repair_mappings(_tree(arguments), options))
 
 
 def _tree(arguments: argparse.Namespace) -> MappingTree:

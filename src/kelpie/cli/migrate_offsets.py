@@ -2,12 +2,11 @@
 
 import argparse
 
+from kelpie.api.repair_requests import migrate_offsets
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import describe, option
 from kelpie.cli.repairing import add_repair_options, run_repair
-from kelpie.client.nodes import Nodes
-from kelpie.repair.applying import Repair
-from kelpie.repair.migrate_offsets import Migration, migrate_offsets
+from kelpie.repair.migrate_offsets import Migration
 from kelpie.repair.zookeeper_group import LIMIT_S
 
 
@@ -65,8 +64,4 @@ def _run(arguments: argparse.Namespace) -> int:
         into_log=arguments.into_log,
         limit_s=arguments.zookeeper_timeout,
     )
-
-    async def make(nodes: Nodes) -> Repair:
-        return await migrate_offsets(nodes, migration)
-
-    return run_repair(arguments, make, f"group {migration.name}")
+    return run_repair(arguments, migrate_offsets(migration))

@@ -6,14 +6,15 @@ to it. The same question always gets the same names.
 
 import argparse
 import sys
-from itertools import islice
 
+from kelpie.api.whereabouts import USUAL_PARTITIONS, names
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
-from kelpie.cli.offsets_topic import USUAL_PARTITIONS, add_topic_options, topic_of
+from kelpie.cli.offsets_topic import add_topic_options, topic_of
 from kelpie.documents.names import NamesDocument
-from kelpie.model.partitioning import PROBE_PREFIX, names_on
+from kelpie.model.kelpie_error import KelpieError
+from kelpie.model.partitioning import PROBE_PREFIX
 from kelpie.observations import OFFSETS_TOPIC
 
 _MOST = 1_000_000
@@ -55,23 +56,23 @@ def _run(arguments: argparse.Namespace) -> int:
             "--partitions says otherwise.",
             file=sys.stderr,
         )
-    if not 0 <= arguments.partition < partitions:
-        raise CommandError(
-            f"There is no partition {arguments.partition}: {OFFSETS_TOPIC} has {partitions}, from 0 to "
-            f"{partitions - 1}."
-        )
     if not 0 < arguments.number <= _MOST:
         raise CommandError(f"-n {arguments.number}: choose 1 to {_MOST:,} names.")
-    names = islice(names_on(arguments.partition, partitions, arguments.prefix), arguments.number)
+    try:
+        found = names(
+            arguments.partition, partitions=partitions, count=arguments.number, prefix=arguments.prefix
+        )
+    except KelpieError as error:
+        raise CommandError(str(error)) from None
     if arguments.json:
         document: NamesDocument = {
             "version": 1,
             "partition": arguments.partition,
             "partitions": partitions,
-            "names": list(names),
+            "names": list(found),
         }
         print_json(document)
     else:
-        for name in names:
+        for name in found:
             print(name)
     return ExitStatus.OK

@@ -5,13 +5,15 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from kelpie.api.offsets import read_witnesses
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
+from kelpie.cli.progress import progress
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
-from kelpie.cli.witnesses import read_witnesses
 from kelpie.documents.offsets import recovered_offset
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import harmless
 from kelpie.model.time import Instant, iso_time
@@ -79,7 +81,11 @@ def _run(arguments: argparse.Namespace) -> int:
         at = None if arguments.at is None else parse_time(arguments.at)
     except (CannotRepair, ValueError) as error:
         raise CommandError(str(error)) from None
-    observations = read_witnesses(arguments.folders, arguments.cluster)
+    try:
+        with progress("offsets", "reading files and tables"):
+            observations = read_witnesses(arguments.folders, arguments.cluster)
+    except KelpieError as error:
+        raise CommandError(str(error)) from None
     rows = list(recover(observations, groups=arguments.group, at=at))
     if arguments.json:
         print_json([recovered_offset(*row) for row in rows])

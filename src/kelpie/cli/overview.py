@@ -9,9 +9,9 @@ from kelpie.cli.command import CommandParser
 from kelpie.cli.environment import BOOTSTRAP, COMMAND_CONFIG, CONFIG, STATE, VARIABLES
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.manual import columns
-from kelpie.cli.suggestions import did_you_mean
 from kelpie.cli.terminal import text_width
 from kelpie.model.cells import fill
+from kelpie.model.suggestions import did_you_mean
 
 _WHAT = (
     "Finds out which Kafka consumer groups are not consuming, and why, also when the cluster is half dead."

@@ -4,18 +4,17 @@ import argparse
 import asyncio
 from collections.abc import Iterator
 
+from kelpie.api.looking import peek
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.progress import progress
 from kelpie.cli.terminal import text_width
-from kelpie.client.client_errors import ClientError
-from kelpie.client.nodes import Nodes
-from kelpie.client.peek import Batch, CannotPeek, Peek, PeekedRecord, peek
+from kelpie.client.peek import Batch, Peek, PeekedRecord
 from kelpie.documents.peek import peek_document
 from kelpie.model.cells import fill
-from kelpie.model.names import TopicPartition
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.quoting import harmless
 from kelpie.model.words import counted, moment
 
@@ -61,17 +60,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    partition = TopicPartition(arguments.topic, arguments.partition)
     settings = settings_from(arguments)
 
-    async def ask() -> Peek:
-        async with await Nodes.open(settings) as nodes:
-            return await peek(nodes, partition, arguments.offset, arguments.count)
-
+    asking = peek(settings, arguments.topic, arguments.partition, arguments.offset, count=arguments.count)
     try:
         with progress("peek", "asking for the record"):
-            found = asyncio.run(ask())
-    except (CannotPeek, ClientError) as error:
+            found = asyncio.run(asking)
+    except KelpieError as error:
         raise CommandError(str(error), ExitStatus.NOT_KNOWN) from None
     if arguments.json:
         print_json(peek_document(found, arguments.bytes))

@@ -1,14 +1,14 @@
 """kelpie pipeline run: files into tables, once."""
 
 import argparse
-import os
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from kelpie.api.tables import check_sources, is_small, prepare_tables
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
@@ -17,9 +17,7 @@ from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
 from kelpie.documents.pipeline_run import pipeline_run_document
-
-_SMALL_INPUT = 64_000_000
-_LAYERS = ("bronze", "silver", "gold")
+from kelpie.model.kelpie_error import KelpieError
 
 
 def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -70,14 +68,15 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 def run(arguments: argparse.Namespace) -> int:
     sources = [path.absolute() for path in arguments.sources]
     into = arguments.into.absolute()
-    _check_sources(sources, into)
     hints = hints_of(arguments)
+    with told():
+        check_sources(sources, into)
     try:
         from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
         from kelpie.pipeline.summary import Summary  # noqa: PLC0415 - Spark takes a second to import.
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
-    prepare_tables(into)
+    prepare(into)
     summary = Summary()
     progress = ProgressLine(summary, sys.stderr, quiet=arguments.quiet)
     began = time.monotonic()
@@ -124,45 +123,16 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitStatus.OK
 
 
-def prepare_tables(into: Path) -> None:
-    """Creates the folder if needed; checks that it is writable and holds only tables. Raises CommandError."""
+def prepare(into: Path) -> None:
+    """The folder of the tables. Raises CommandError."""
+    with told("--into "):
+        prepare_tables(into)
+
+
+@contextmanager
+def told(option: str = "") -> Iterator[None]:
+    """Around checks, whose errors a user can mend. `option`: what the text begins with."""
     try:
-        into.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=into).close()
-        entries = sorted(os.listdir(into))
-    except (FileExistsError, NotADirectoryError):
-        raise CommandError(f"--into {into}: that is a file; tables go into a folder.") from None
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise CommandError(f"--into {into}: tables cannot be written there: {why}.") from None
-    foreign = [entry for entry in entries if entry not in _LAYERS and not entry.startswith(("_", "."))]
-    if foreign and not any(entry in _LAYERS for entry in entries):
-        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        raise CommandError(
-            f"--into {into}: it holds other things ({foreign[0]}{more}) and no tables. Name a new folder."
-        )
-
-
-def _check_sources(sources: Sequence[Path], into: Path) -> None:
-    missing = [str(path) for path in sources if not path.exists()]
-    if missing:
-        raise CommandError(f"There is no {', '.join(missing)}.")
-    inside = [path for path in sources if path == into or path in into.parents]
-    if inside:
-        raise CommandError(
-            f"The tables ({into}) would be inside of what is read ({inside[0]}), and be read with it the "
-            "next time. Name another folder with --into."
-        )
-    if not any(path.is_file() or any(names for _, _, names in os.walk(path)) for path in sources):
-        raise CommandError(f"There is no file in {', '.join(map(str, sources))}.")
-
-
-def is_small(sources: Sequence[Path]) -> bool:
-    """Whether the input is so small that the JVM has no time to warm up."""
-    size = 0
-    for source in sources:
-        for path in source.rglob("*") if source.is_dir() else [source]:
-            size += path.stat().st_size if path.is_file() else 0
-            if size > _SMALL_INPUT:
-                return False
-    return True
+        yield
+    except KelpieError as error:
+        raise CommandError(f"{option}{error}") from None

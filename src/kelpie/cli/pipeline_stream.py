@@ -7,13 +7,14 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kelpie.api.tables import is_small
 from kelpie.cli.amounts import duration
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.log_options import add_log_options, hints_of
-from kelpie.cli.pipeline_run import is_small, prepare_tables
+from kelpie.cli.pipeline_run import prepare
 from kelpie.cli.pipeline_summary import render
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     announce = (lambda _: None) if arguments.quiet else _announce
     topic = _topic(arguments) if has_topic else None
     into, sources = arguments.into.absolute(), [path.absolute() for path in arguments.sources]
-    prepare_tables(into)
+    prepare(into)
     with spark_for(
         arguments,
         brief=arguments.once and is_small([*arguments.sources, into]),

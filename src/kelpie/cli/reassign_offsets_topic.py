@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
+from kelpie.api.repair_requests import reassign_offsets_topic
 from kelpie.cli.command import describe, option
-from kelpie.cli.repairing import add_repair_options, earlier_surveys, export, run_repair
-from kelpie.client.nodes import Nodes
-from kelpie.repair.applying import Repair
-from kelpie.repair.reassign import ReassignmentOptions, cancel, reassign
+from kelpie.cli.repairing import add_repair_options, export, exporting, run_repair, tell
+from kelpie.repair.plan import Plan
+from kelpie.repair.reassign import ReassignmentOptions
 from kelpie.repair.reassignment_plan import COMMAND
 
 
@@ -67,16 +67,12 @@ def _run(arguments: argparse.Namespace) -> int:
         throttle=arguments.throttle,
     )
 
-    async def make(nodes: Nodes) -> Repair:
-        if arguments.cancel:
-            return await cancel(nodes)
-        repair = await reassign(nodes, options, arguments.zookeeper, await earlier_surveys(nodes))
-        if arguments.export:
-            for document in repair.plan.documents:
-                export(arguments.export, document.text)
-        return repair
+    def write(plan: Plan) -> None:
+        for document in plan.documents:
+            export(arguments.export, document.text)
 
-    return run_repair(arguments, make)
+    request = reassign_offsets_topic(options, arguments.zookeeper, cancel=arguments.cancel, tell=tell)
+    return run_repair(arguments, exporting(request, write) if arguments.export else request)
 
 
 def _rate(text: str) -> int:

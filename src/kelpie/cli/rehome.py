@@ -2,13 +2,9 @@
 
 import argparse
 
+from kelpie.api.repair_requests import rehome
 from kelpie.cli.command import describe, option
-from kelpie.cli.repairing import add_repair_options, earlier_surveys, run_repair
-from kelpie.cli.witnesses import read_witnesses
-from kelpie.client.nodes import Nodes
-from kelpie.repair.applying import Repair
-from kelpie.repair.offset_sources import Sources
-from kelpie.repair.rehome import rehome
+from kelpie.cli.repairing import add_repair_options, run_repair, tell
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -45,15 +41,5 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    async def make(nodes: Nodes) -> Repair:
-        sources = Sources.parse(arguments.offsets_from)
-        return await rehome(
-            nodes,
-            arguments.group,
-            sources,
-            new_name=arguments.new_name,
-            earlier=await earlier_surveys(nodes) if sources.store else None,
-            evidence=read_witnesses(sources.disks) if sources.disks else None,
-        )
-
-    return run_repair(arguments, make, f"group {arguments.group}")
+    request = rehome(arguments.group, arguments.new_name, arguments.offsets_from, tell)
+    return run_repair(arguments, request)

@@ -3,8 +3,7 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,21 +16,16 @@ from kelpie.cli.progress import progress
 from kelpie.cli.terminal import folded, text_width
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
-from kelpie.client.settings import Settings
 from kelpie.client.survey import wall_clock
 from kelpie.documents.plan import plan_document, result_document
-from kelpie.examination.memory import Recollection
 from kelpie.model.quoting import harmless
-from kelpie.observations import OFFSETS_TOPIC, Observations
-from kelpie.repair.applying import Repair, apply
-from kelpie.repair.picture import survey_brokers
-from kelpie.repair.plan import CannotRepair
+from kelpie.repair.applying import Repair, RepairResult
+from kelpie.repair.plan import CannotRepair, Plan
 from kelpie.repair.rendering import render, render_end, render_failure, render_refusal, render_report
-from kelpie.repair.shown_plans import ShownPlans, exclusive, why_not
+from kelpie.repair.shown_plans import ShownPlans, why_not
+from kelpie.repair.undertaking import RepairRequest, Undertaking
 from kelpie.repair.undo_files import write_whole
-from kelpie.store import Store
 
-Making = Callable[[Nodes], Awaitable[Repair]]
 _NOT_OF_PLAN = ("apply", "json", "plan", "run")
 """Options that do not change what a command plans."""
 
@@ -51,22 +45,9 @@ def add_repair_options(parser: argparse.ArgumentParser) -> None:
     add_connection_options(parser)
 
 
-async def earlier_surveys(nodes: Nodes) -> Observations:
-    """What the store holds about this cluster: not about another one that has said it has the same id."""
-    store = Store()
-    memory = Recollection.of(nodes, store, wall_clock()).settled(await survey_brokers(nodes))
-    for word in store.words:
-        print(folded(harmless(word), "kelpie: "), file=sys.stderr)
-    return memory.rows
-
-
-def existing(names: Iterable[str]) -> list[Path]:
-    """Files and folders that a person has named. Raises CannotRepair."""
-    paths = [Path(name) for name in names]
-    for path in paths:
-        if not path.exists():
-            raise CannotRepair(f"There is no file or folder {path}.")
-    return paths
+def tell(word: str) -> None:
+    """What is wrong with the store of earlier surveys."""
+    print(folded(harmless(word), "kelpie: "), file=sys.stderr)
 
 
 def export(file: str, text: str) -> None:
@@ -77,71 +58,106 @@ def export(file: str, text: str) -> None:
         raise CommandError(f"{file} cannot be written: {error.strerror}.", ExitStatus.NO) from None
 
 
-def run_repair(arguments: argparse.Namespace, make: Making, subject: str = OFFSETS_TOPIC) -> int:
-    """0: planned, or done; 1: it cannot be done now, or a step failed.
+def exporting(request: RepairRequest, write: Callable[[Plan], None]) -> RepairRequest:
+    """The same request; when the plan is made, `write` gets it."""
 
-    `subject`: of which only one repair is done at a time.
-    """
-    settings = settings_from(arguments)
+    async def make(nodes: Nodes) -> Repair:
+        repair = await request.make(nodes)
+        write(repair.plan)
+        return repair
+
+    return replace(request, make=make)
+
+
+def run_repair(arguments: argparse.Namespace, request: RepairRequest) -> int:
+    """0: planned, or done; 1: it cannot be done now, or a step failed."""
+    undertaking = Undertaking(settings_from(arguments), _shown(arguments, request))
     try:
-        return asyncio.run(_run(arguments, settings, make, subject))
+        return asyncio.run((_apply if arguments.apply else _plan)(arguments, undertaking))
     except (CannotRepair, ClientError) as error:
         raise CommandError(str(error), ExitStatus.NO) from None
 
 
-async def _run(arguments: argparse.Namespace, settings: Settings, make: Making, subject: str) -> int:
-    async with await Nodes.open(settings) as nodes:
-        cluster = nodes.cluster_id or ",".join(map(str, settings.bootstrap))
-        with exclusive(cluster, subject) if arguments.apply else nullcontext():
-            return await _within_lock(arguments, nodes, make, cluster)
+def _shown(arguments: argparse.Namespace, request: RepairRequest) -> RepairRequest:
+    """The same request, with progress, and with commands that reach the cluster as this one does."""
+
+    async def make(nodes: Nodes) -> Repair:
+        with progress(arguments.command, "making the plan"):
+            repair = await request.make(nodes)
+        if arguments.command_config:
+            repair = replace(repair, plan=repair.plan.with_properties(arguments.command_config))
+        return repair
+
+    return replace(request, make=make)
 
 
-async def _within_lock(arguments: argparse.Namespace, nodes: Nodes, make: Making, cluster: str) -> int:
-    with progress(arguments.command, "making the plan"):
-        repair = await make(nodes)
-    if arguments.command_config:
-        repair = replace(repair, plan=repair.plan.with_properties(arguments.command_config))
-    plan, now = repair.plan, wall_clock()
-    given = {name: value for name, value in vars(arguments).items() if name not in _NOT_OF_PLAN}
-    plans = ShownPlans(cluster, arguments.command, given)
+async def _plan(arguments: argparse.Namespace, undertaking: Undertaking) -> int:
+    plan, cluster = await undertaking.plan()
+    _print_plan(arguments, plan)
+    return _end_of_plan(arguments, plan, cluster)
+
+
+def _print_plan(arguments: argparse.Namespace, plan: Plan) -> None:
     if not arguments.json:
         print(render(plan, text_width()), end="\n\n")
-    if not arguments.apply or not plan.applicable:
-        if arguments.json:
-            print_json(plan_document(plan))
-        else:
-            print(render_end(plan))
-        if plan.applicable:
+
+
+def _end_of_plan(arguments: argparse.Namespace, plan: Plan, cluster: str) -> int:
+    """Of a plan that is only printed, or that cannot be applied."""
+    if arguments.json:
+        print_json(plan_document(plan))
+    else:
+        print(render_end(plan))
+    if plan.applicable:
+        _plans(arguments, cluster).keep(plan, wall_clock())
+    return ExitStatus.NO if plan.obstacles else ExitStatus.OK
+
+
+def _plans(arguments: argparse.Namespace, cluster: str) -> ShownPlans:
+    given = {name: value for name, value in vars(arguments).items() if name not in _NOT_OF_PLAN}
+    return ShownPlans(cluster, arguments.command, given)
+
+
+async def _apply(arguments: argparse.Namespace, undertaking: Undertaking) -> int:
+    plans: ShownPlans | None = None
+    name, steps = "", 0
+
+    def approve(plan: Plan, cluster: str) -> str | None:
+        nonlocal plans, name, steps
+        plans, name, steps = _plans(arguments, cluster), cluster, len(plan.steps)
+        _print_plan(arguments, plan)
+        if not plan.applicable:
+            return "It cannot be applied."
+        now = wall_clock()
+        refusal = why_not(plan, plans.last(now), arguments.plan)
+        if refusal is not None:
             plans.keep(plan, now)
-        return ExitStatus.NO if plan.obstacles else ExitStatus.OK
-    refusal = why_not(plan, plans.last(now), arguments.plan)
-    if refusal is not None:
-        plans.keep(plan, now)
-        if arguments.json:
-            print_json({**plan_document(plan), "reports": [], "failure": refusal})
-        else:
-            sys.stdout.flush()
-            by_id, width = arguments.plan is not None, text_width(sys.stderr)
-            print(render_refusal(refusal, plan, by_id=by_id, width=width), file=sys.stderr)
-        return ExitStatus.NO
-    status = await _apply(arguments, repair)
-    plans.forget()
-    return status
-
-
-async def _apply(arguments: argparse.Namespace, repair: Repair) -> int:
-    steps = len(repair.plan.steps)
+        return refusal
 
     def on_report(number: int, report: str) -> None:
         if not arguments.json:
             print(render_report(number, steps, report, text_width()), flush=True)
 
-    result = await apply(repair, on_report)
+    result = await undertaking.apply(approve, on_report)
+    if not result.plan.applicable:
+        return _end_of_plan(arguments, result.plan, name)
+    if plans is not None and not result.is_refused:
+        plans.forget()
+    _print_result(arguments, result)
+    return ExitStatus.OK if result.failure is None else ExitStatus.NO
+
+
+def _print_result(arguments: argparse.Namespace, result: RepairResult) -> None:
     if arguments.json:
         print_json(result_document(result))
-    elif result.failure is None:
-        print("\nDone.")
+        return
+    sys.stdout.flush()
+    width = text_width(sys.stderr)
+    if result.is_refused:
+        by_id = arguments.plan is not None
+        refusal = render_refusal(result.failure or "", result.plan, by_id=by_id, width=width)
+        print(refusal, file=sys.stderr)
+    elif result.failure is not None:
+        print(render_failure(result, width), file=sys.stderr)
     else:
-        sys.stdout.flush()
-        print(render_failure(result, text_width(sys.stderr)), file=sys.stderr)
-    return ExitStatus.OK if result.failure is None else ExitStatus.NO
+        print("\nDone.")

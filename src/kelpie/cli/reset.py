@@ -3,14 +3,14 @@
 import argparse
 from pathlib import Path
 
-from kelpie.cli.command import describe, option
-from kelpie.cli.repairing import add_repair_options, earlier_surveys, existing, export, run_repair
-from kelpie.cli.witnesses import read_witnesses
-from kelpie.client.nodes import Nodes
+from kelpie.api.repair_requests import reset, reset_to_last_known
+from kelpie.cli.command import CommandError, describe, option
+from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.repairing import add_repair_options, export, exporting, run_repair, tell
 from kelpie.repair import offsets_file
-from kelpie.repair.applying import Repair
 from kelpie.repair.offset_sources import claims_in
-from kelpie.repair.reset import last_known, planned, reset
+from kelpie.repair.plan import CannotRepair
+from kelpie.repair.reset import planned
 from kelpie.repair.reset_targets import (
     ResetTarget,
     ShiftBy,
@@ -20,6 +20,7 @@ from kelpie.repair.reset_targets import (
     ToTime,
     parse_time,
 )
+from kelpie.repair.undertaking import RepairRequest
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -65,23 +66,20 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    async def make(nodes: Nodes) -> Repair:
-        known = None
-        if arguments.to_last_known is not None:
-            disks = existing(arguments.to_last_known)
-            known = await last_known(
-                nodes,
-                arguments.group,
-                earlier=await earlier_surveys(nodes),
-                evidence=read_witnesses(disks) if disks else None,
-            )
-        target = known.target if known is not None else _target(arguments)
-        repair = await reset(nodes, arguments.group, target, arguments.topic, known)
-        if arguments.export:
-            export(arguments.export, offsets_file.write(planned(repair.plan)))
-        return repair
+    request = _request(arguments)
+    if arguments.export:
+        request = exporting(request, lambda plan: export(arguments.export, offsets_file.write(planned(plan))))
+    return run_repair(arguments, request)
 
-    return run_repair(arguments, make, f"group {arguments.group}")
+
+def _request(arguments: argparse.Namespace) -> RepairRequest:
+    group, topics = arguments.group, arguments.topic
+    if arguments.to_last_known is not None:
+        return reset_to_last_known(group, list(map(Path, arguments.to_last_known)), topics, tell)
+    try:
+        return reset(group, _target(arguments), topics)
+    except CannotRepair as error:
+        raise CommandError(str(error), ExitStatus.NO) from None
 
 
 def _target(arguments: argparse.Namespace) -> ResetTarget:

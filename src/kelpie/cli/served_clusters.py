@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kelpie.cli.command import CommandError
+from kelpie.cli.connecting import profile_named
 from kelpie.cli.examining import examination_from, pasteable, selection_of, store_for
-from kelpie.cli.profiles import read_profile
 from kelpie.examination import Examination
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def named_clusters(arguments: argparse.Namespace) -> dict[str, argparse.Namespac
         name, equals, addresses = text.partition("=")
         found.append((name, _of(arguments, bootstrap_server=addresses if equals else text)))
     for name in arguments.profile or ():
-        profile = read_profile(name)
+        profile = profile_named(name)
         config = profile.command_config or arguments.command_config
         found.append((name, _of(arguments, bootstrap_server=profile.bootstrap, command_config=config)))
     if not found and (arguments.command_config or arguments.zookeeper or arguments.evidence):

@@ -1,13 +1,12 @@
 """kelpie simulate attribution: compares plans that keep the mapping from a client's address to its group."""
 
 import argparse
-import random
-from collections.abc import Iterator
 from pathlib import Path
 
+from kelpie.api.simulating import plan_trials
 from kelpie.attribution.plans import PLANS
 from kelpie.attribution.simulation.scenarios import SCENARIOS
-from kelpie.attribution.simulation.trials import Trials, run_trials
+from kelpie.attribution.simulation.trials import Trials
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
@@ -73,9 +72,8 @@ def _run(arguments: argparse.Namespace) -> int:
     for name in scenarios:
         of_scenario = []
         for plan in plans:
-            chances = _chances(arguments.first_seed, arguments.seeds)
             with progress("simulate", f"{name}, {plan}"):
-                of_scenario.append(run_trials(PLANS[plan], SCENARIOS[name], chances))
+                of_scenario.append(plan_trials(name, plan, arguments.seeds, arguments.first_seed))
         if not arguments.json:
             wide = (terminal_width() or 0) >= _WIDE
             print(_table(name, of_scenario, wide=wide), end="\n\n", flush=True)
@@ -93,10 +91,6 @@ def _draw(results: list[Trials], paths: list[Path]) -> None:
     from kelpie.plots.attribution_plans import plan_comparison  # noqa: PLC0415 - matplotlib loads slowly.
 
     write_pictures(plan_comparison(results), paths)
-
-
-def _chances(first: int, number: int) -> Iterator[random.Random]:
-    return (random.Random(seed) for seed in range(first, first + number))
 
 
 def _table(scenario: str, results: list[Trials], *, wide: bool) -> str:

@@ -1,11 +1,11 @@
 """kelpie simulate zookeeper-rebalance: how often groups of Kafka 0.8's consumers fail to rebalance."""
 
 import argparse
-import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from kelpie.api.simulating import rebalance_trials
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
@@ -22,7 +22,7 @@ from kelpie.zookeeper.advice import outlasts, suggest, verdict
 from kelpie.zookeeper.config import Behaviour
 from kelpie.zookeeper.simulation.events import EVENTS
 from kelpie.zookeeper.simulation.group import GroupSettings
-from kelpie.zookeeper.simulation.trials import Trials, run_trials
+from kelpie.zookeeper.simulation.trials import Trials
 
 _MOST_SEEDS, _MOST_MEMBERS, _MOST_PARTITIONS = 100_000, 200, 2_000
 _USUAL_EVENTS = ("kill+join", "kill+leave", "restart-all")
@@ -91,7 +91,7 @@ def _run(arguments: argparse.Namespace) -> int:
         event = EVENTS[name]
         with progress("simulate", name):
             of_event = [
-                run_trials(replace(settings, members=size), event, _chances(arguments))
+                rebalance_trials(replace(settings, members=size), name, arguments.seeds, arguments.first_seed)
                 for size in sizes
                 if size >= event.least_members
             ]
@@ -164,11 +164,6 @@ def _check(name: str, value: int, least: int, most: int) -> int:
     return value
 
 
-def _chances(arguments: argparse.Namespace) -> Iterator[random.Random]:
-    first = arguments.first_seed
-    return (random.Random(seed) for seed in range(first, first + arguments.seeds))
-
-
 def _table(event: str, results: list[Trials]) -> str:
     rows = [["  members", "failed %", "failing", "idle", "unread, median", "95 %"]]
     rows += [
@@ -215,7 +210,7 @@ def _advise(arguments: argparse.Namespace, settings: GroupSettings) -> int:
             raise CommandError(f"--event {event} needs {EVENTS[event].least_members} members or more.")
     with progress("simulate", "trying settings"):
         results = {
-            name: [run_trials(case, EVENTS[event], _chances(arguments)) for event in events]
+            name: [rebalance_trials(case, event, arguments.seeds, arguments.first_seed) for event in events]
             for name, case in cases
         }
     if arguments.json:

@@ -7,6 +7,7 @@ happened.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.observations import Trouble
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _LONGEST = 300
 """Of a text that comes from elsewhere."""
 
 
-class ClientError(Exception):
+class ClientError(KelpieError):
     """A question was not answered. `reason` says which, by whom, and what to do about it.
 
     `causes` are the failures of single brokers that this one sums up; else itself.

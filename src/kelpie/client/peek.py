@@ -11,6 +11,7 @@ from kelpie.client.admin.admin import Admin
 from kelpie.client.client_errors import ClientError
 from kelpie.client.nodes import Nodes
 from kelpie.errors import ErrorCode, describe
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.fetch import AskRecords, FetchedPartition
@@ -26,7 +27,7 @@ _MOST_INFLATED = 256 * 1024 * 1024
 _READ_COMMITTED = 1
 
 
-class CannotPeek(Exception):
+class CannotPeek(KelpieError):
     """The text says why, and what to do instead."""
 
 

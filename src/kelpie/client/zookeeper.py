@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from kelpie.model.kelpie_error import KelpieError
+
 BROKERS = "/brokers/ids"
 _LONGEST_WAIT_S = 2.0
 
 
-class ZooKeeperError(Exception):
+class ZooKeeperError(KelpieError):
     """ZooKeeper cannot be asked. The text says why, and what to do."""
 
 

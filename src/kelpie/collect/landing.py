@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from kelpie.evidence import snapshot_files, zookeeper_dumps
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.time import Instant
 
 SURVEY, ZOOKEEPER = "survey", "zookeeper"
@@ -31,7 +32,7 @@ _HEAD = 1 << 13
 """Holds the first line, packed as it is."""
 
 
-class LandingRefused(Exception):
+class LandingRefused(KelpieError):
     """The folder cannot be used for this. The text says why, and what to do."""
 
 

@@ -1,8 +1,9 @@
 """`kelpie lab up`, `list` and `run` with `--json`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
+from kelpie.api.laboratory import Play
 from kelpie.documents.declaring import TypedDict, document
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.scenarios import Scenario
@@ -20,6 +21,8 @@ class LabClusterDocument(TypedDict):
     bootstrap: str
     control: str | None
     """The address of the HTTP control API."""
+    pages: str | None
+    """The address of its pages. null: it has none."""
     attribution: str | None
     """The plan by which the group of a fetch is known. null: nothing is counted."""
 
@@ -56,13 +59,14 @@ class PlayDocument(TypedDict):
     """What should have happened and did not."""
 
 
-def lab_cluster_document(cluster: Cluster) -> LabClusterDocument:
+def lab_cluster_document(cluster: Cluster, pages: str = "") -> LabClusterDocument:
     return {
         "version": 1,
         "persona": cluster.persona.name,
         "brokers": list(cluster.node_ids),
         "bootstrap": cluster.bootstrap_servers,
         "control": cluster.control_address,
+        "pages": pages or None,
         "attribution": cluster.attribution,
     }
 
@@ -83,11 +87,11 @@ def scenarios_document(scenarios: Iterable[Scenario]) -> ScenariosDocument:
     }
 
 
-def play_document(scenario: str, persona: str, told: Sequence[str], failures: Sequence[str]) -> PlayDocument:
+def play_document(play: Play) -> PlayDocument:
     return {
         "version": 1,
-        "scenario": scenario,
-        "persona": persona,
-        "told": list(told),
-        "failures": list(failures),
+        "scenario": play.scenario.name,
+        "persona": play.persona,
+        "told": list(play.told),
+        "failures": list(play.failures),
     }

@@ -1,4 +1,7 @@
-class LabError(Exception):
+from kelpie.model.kelpie_error import KelpieError
+
+
+class LabError(KelpieError):
     """Something the user of a lab can mend. Its text says what happened, and what to do next."""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from kelpie.doctor.causes import linked
 from kelpie.doctor.diagnosis import Diagnosis, Waiting
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.selection import Selection
 from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
 from kelpie.observations.positions import NO_OFFSET
@@ -18,7 +19,7 @@ from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
 
 
-class NoTables(Exception):
+class NoTables(KelpieError):
     """The folder has no tables, or tables of several clusters."""
 
 

@@ -30,6 +30,7 @@ from pyspark.errors import StreamingQueryException
 
 from kelpie.client.client_errors import ClientError
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.pipeline.derived import make_derived, number_of
 from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.topic import intake as topic
@@ -63,7 +64,7 @@ class Topic:
     """Which source reads it; None: the cluster decides (`sources.topic.intake.fitting`)."""
 
 
-class TopicFailed(Exception):
+class TopicFailed(KelpieError):
     """The topic could not be read to its end."""
 
 

@@ -37,6 +37,8 @@ class RepairResult:
     """One for each step that was done, in order."""
     failure: str | None = None
     """Why the next step was not done."""
+    is_refused: bool = False
+    """The plan was not the one that was to be applied: nothing was begun."""
 
     @property
     def done(self) -> Sequence[Step]:

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 from kelpie.cluster import commands
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.names import TopicPartition
 
 
-class CannotRepair(Exception):
+class CannotRepair(KelpieError):
     """A repair cannot be planned. The text says why, and what to do instead."""
 
 

@@ -27,6 +27,7 @@ from kelpie.consumer.consumer_machine import ConsumerMachine
 from kelpie.consumer.membership.membership import Identity
 from kelpie.consumer.positions.reset_policy import ResetPolicy
 from kelpie.consumer.steps import ConsumerStep
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.questions.offset_commit import OffsetToCommit
@@ -39,7 +40,7 @@ _Offsets = Mapping[TopicPartition, OffsetToCommit]
 _CLOSE_LIMIT_S = 10.0
 
 
-class ConsumerError(Exception):
+class ConsumerError(KelpieError):
     """An error that a consumer cannot mend by itself. `problem` says of what kind it is."""
 
     def __init__(self, problem: effects.Problem) -> None:

@@ -6,6 +6,7 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from kelpie.model.kelpie_error import KelpieError
 from kelpie.pipeline.storage.journal import Conflict
 
 SPARK = (PySparkException, Py4JError)
@@ -21,11 +22,11 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 
 
-class ClusterFault(Exception):
+class ClusterFault(KelpieError):
     """A fault of the cluster that Spark runs on. The text says what, where, and what to do."""
 
 
-class SeveralClusters(Exception):
+class SeveralClusters(KelpieError):
     """Disks of several clusters in one run: their records would pass for copies of each other."""
 
 
