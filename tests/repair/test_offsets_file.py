@@ -45,6 +45,8 @@ def test_of_several_groups_the_one_that_is_asked_for_is_read() -> None:
         ("orders,0,5\norders,x,5\n", "f.csv, line 2: 'x' is not the number of a partition"),
         ("orders,0,-1\n", "'-1' is not the number of an offset"),
         ("orders,0,9223372036854775808\n", "is not the number of an offset"),
+        (f"orders,0,{'9' * 5000}\n", "'99999' is not the number of an offset".replace("99999", "9" * 40)),
+        ("orders,²,5\n", "'²' is not the number of a partition"),
         ("orders,0,5\norders,0,6\n", "orders-0 was named before"),
         ('"orders,0,5\n', "line 1"),
         ("other,orders,0,5\n", "holds no offsets of group billing; it names other"),

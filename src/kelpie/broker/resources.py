@@ -18,6 +18,7 @@ from kelpie.broker.settings import (
     unknown_to_topics,
 )
 from kelpie.errors import ErrorCode
+from kelpie.model.numbers import whole_number
 
 TOPIC, BROKER = 2, 4
 
@@ -90,7 +91,7 @@ def _of_broker(broker: Broker, name: str) -> list[ConfigEntry]:
             ConfigEntry(key, value, (Synonym(key, value, DYNAMIC_DEFAULT),))
             for key, value in sorted(configs.get("", {}).items())
         ]
-    if not name.isdigit() or int(name) != broker.node_id:
+    if whole_number(name) != broker.node_id:
         raise Declined(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}",
@@ -170,7 +171,7 @@ def settings_of(broker: Broker, kind: int, name: str) -> Mapping[str, str]:
             raise Declined(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         return topic.config
     if kind == BROKER:
-        if name and (not name.isdigit() or int(name) not in broker.image.brokers):
+        if name and whole_number(name) not in broker.image.brokers:
             raise Declined(ErrorCode.INVALID_REQUEST, f"Unknown broker {name}")
         return broker.image.broker_config.get(name, {})
     raise Declined(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.membership import person_in, person_of
+from kelpie.model.numbers import whole_number
 from kelpie.model.time import Instant
 from kelpie.model.words import counted
 from kelpie.observations import Event, EventKind, Generation
@@ -122,8 +123,7 @@ def _by_clients(case: Case) -> list[GenerationChange]:
 def _members(event: Event) -> int | None:
     if event.kind is EventKind.GROUP_EMPTY:
         return 0
-    number = event.details.get("members", "")
-    return int(number) if number.isdecimal() else None
+    return whole_number(event.details.get("members", ""))
 
 
 def _once(events: Iterable[Event]) -> Iterable[Event]:

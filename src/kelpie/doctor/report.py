@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kelpie.doctor.chapters import Chapter, Part, chapters, presentation_of
 from kelpie.doctor.diagnosis import Diagnosis, Open, groups_of
 from kelpie.doctor.finding import Severity
+from kelpie.model.numbers import whole_number
 from kelpie.model.words import counted, first_of, listed, numbered, ranges
 
 _MANY = 5
@@ -211,4 +212,5 @@ def reasons(diagnosis: Diagnosis) -> list[tuple[str, list[str], str]]:
 
 def _by_number(name: str) -> tuple[str, int]:
     topic, _, number = name.rpartition("-")
-    return (topic, int(number)) if number.isdecimal() else (name, -1)
+    place = whole_number(number)
+    return (name, -1) if place is None else (topic, place)

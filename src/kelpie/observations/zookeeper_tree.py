@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kelpie.attribution.addresses import KOP_ROOT
+from kelpie.model.numbers import whole_number
 from kelpie.model.time import Instant
 from kelpie.observations.cluster import BrokerView, PartitionView
 from kelpie.observations.collection import Observations
@@ -103,7 +104,7 @@ def _brokers(
 ) -> Iterator[BrokerView]:
     if not tree.has("/brokers/ids"):
         return
-    living = {int(node) for node in tree.children("/brokers/ids") if node.isdecimal()}
+    living = _numbers(tree.children("/brokers/ids"))
     for node in sorted(living):
         host, port = _address(tree.json(f"/brokers/ids/{node}"))
         rack = tree.json(f"/brokers/ids/{node}").get("rack")
@@ -127,16 +128,20 @@ def _address(registration: Mapping[str, Any]) -> tuple[str, int]:
     return "", -1
 
 
+def _numbers(names: Iterable[str]) -> set[int]:
+    return {number for name in names if (number := whole_number(name)) is not None}
+
+
 def _partitions(tree: _Tree, at: Instant | None, source: str) -> Iterator[PartitionView]:
     for topic in tree.children("/brokers/topics"):
         assigned = tree.json(f"/brokers/topics/{topic}").get("partitions")
         replicas = {
-            int(partition): _nodes(nodes)
+            number: _nodes(nodes)
             for partition, nodes in (assigned.items() if isinstance(assigned, dict) else ())
-            if partition.isdecimal()
+            if (number := whole_number(partition)) is not None
         }
-        known = [child for child in tree.children(f"/brokers/topics/{topic}/partitions") if child.isdecimal()]
-        for partition in sorted(replicas.keys() | set(map(int, known))):
+        known = _numbers(tree.children(f"/brokers/topics/{topic}/partitions"))
+        for partition in sorted(replicas.keys() | known):
             state = tree.json(f"/brokers/topics/{topic}/partitions/{partition}/state")
             leader, epoch = state.get("leader", -1), state.get("leader_epoch", -1)
             if not state and tree.has(f"/brokers/topics/{topic}/partitions/{partition}/state"):

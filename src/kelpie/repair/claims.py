@@ -23,6 +23,7 @@ from enum import IntEnum
 from typing import Any
 
 from kelpie.model.names import TopicPartition
+from kelpie.model.numbers import whole_number
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Observations
 from kelpie.observations.positions import NO_OFFSET
@@ -144,7 +145,8 @@ def place_in_copy(source: str) -> tuple[str, int]:
     """The copy of the offsets topic that a row is from (a folder, or a broker), and its place in it."""
     place, _, record = source.rpartition("@")
     place = place or source
-    return place.rpartition("/")[0] or place, int(record) if record.isdigit() else -1
+    number = whole_number(record)
+    return place.rpartition("/")[0] or place, -1 if number is None else number
 
 
 def settle(

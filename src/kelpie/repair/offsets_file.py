@@ -9,10 +9,12 @@ import io
 from collections.abc import Iterable, Mapping
 
 from kelpie.model.names import TopicPartition
+from kelpie.model.numbers import whole_number
 from kelpie.repair.plan import CannotRepair
 
 LARGEST_OFFSET = 2**63 - 1
 _LARGEST_PARTITION = 2**31 - 1
+_LONGEST_SHOWN = 40
 
 
 def write(offsets: Mapping[TopicPartition, int], group: str | None = None) -> str:
@@ -57,10 +59,10 @@ def _rows(text: str, file: str) -> Iterable[tuple[int, list[str]]]:
 
 
 def _number(text: str, what: str, largest: int, file: str, line: int) -> int:
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdigit()) or int(digits) > largest:
-        raise _wrong(file, line, f"{text!r} is not the number of {what}")
-    return int(digits)
+    number = whole_number(text.strip())
+    if number is None or number > largest:
+        raise _wrong(file, line, f"{text[:_LONGEST_SHOWN]!r} is not the number of {what}")
+    return number
 
 
 def _wrong(file: str, line: int, why: str) -> CannotRepair:

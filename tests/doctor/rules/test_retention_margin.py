@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Severity
 from kelpie.doctor.rules.retention_margin import judge
@@ -137,6 +139,14 @@ def test_what_is_kept_for_ever_is_not_lost() -> None:
     assert judge(_case(moments, *_grows(1000, 21_000), settings=compacted)) is ABSENT
     ever = {("topic orders", "retention.ms"): "-1", ("topic orders", "retention.bytes"): "-1"}
     assert judge(_case(moments, *_grows(1000, 21_000), settings=ever)) is ABSENT
+
+
+@pytest.mark.parametrize("value", ["²", "9" * 5000])
+def test_a_setting_that_is_no_number_is_no_retention(value: str) -> None:
+    """A broker may say anything. Python calls both of them digits, and cannot read them as a number."""
+    moments = [(NOW - (20 - at) * HOUR, 1000 + 400 * at) for at in range(21)]
+    settings = {("topic orders", "retention.ms"): value}
+    assert not isinstance(judge(_case(moments, *_grows(1000, 21_000), settings=settings)), Finding)
 
 
 def test_one_look_says_too_little() -> None:

@@ -38,6 +38,7 @@ from kelpie.doctor.membership import describing
 from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import POSITION_OPEN
+from kelpie.model.numbers import whole_number
 from kelpie.model.words import duration
 
 _FAR_MS = 5 * 60_000
@@ -100,15 +101,15 @@ def _growing(case: Case, trends: list[LagTrend]) -> Finding:
 
 def _time_left(case: Case, worst: LagTrend) -> str:
     """When retention reaches it, if that is known and within the time that the topic keeps."""
-    kept = words.topic_setting(case.cluster, worst.track.name.topic, "retention.ms") or ""
+    kept = whole_number(words.topic_setting(case.cluster, worst.track.name.topic, "retention.ms") or "")
     policy = words.topic_setting(case.cluster, worst.track.name.topic, "cleanup.policy") or "delete"
     age = lag_ms(worst.track)
-    if not kept.isdigit() or not int(kept) or "delete" not in policy or age is None:
+    if not kept or "delete" not in policy or age is None:
         return ""
-    left = (int(kept) - age[0]) / (1 - worst.reads / worst.writes)
-    if left <= 0 or left > int(kept):
-        return f" The topic keeps records for {duration(int(kept))}."
-    return f" Retention ({duration(int(kept))}) reaches it in {duration(left)}, if that goes on."
+    left = (kept - age[0]) / (1 - worst.reads / worst.writes)
+    if left <= 0 or left > kept:
+        return f" The topic keeps records for {duration(kept)}."
+    return f" Retention ({duration(kept)}) reaches it in {duration(left)}, if that goes on."
 
 
 def _shrinking(case: Case, trends: list[LagTrend]) -> Finding:

@@ -47,6 +47,7 @@ from kelpie.doctor.membership import describing
 from kelpie.doctor.positions import Track, lag_ms, rate
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import POSITION_OPEN
+from kelpie.model.numbers import whole_number
 from kelpie.model.time import Instant
 from kelpie.model.words import duration
 from kelpie.observations.positions import NO_OFFSET
@@ -128,7 +129,7 @@ def _keeps_for_ever(case: Case, track: Track) -> bool:
 def _retention(case: Case, track: Track) -> int | None:
     """How long the topic keeps records, in milliseconds. None: unknown, or for ever."""
     value = words.topic_setting(case.cluster, track.name.topic, "retention.ms") or ""
-    return int(value) if value.isdigit() and int(value) > 0 else None
+    return whole_number(value) or None
 
 
 def _least_window(case: Case, track: Track) -> int:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kelpie.doctor.case import Case
 from kelpie.model.names import TopicPartition
+from kelpie.model.numbers import whole_number
 from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind
 from kelpie.zookeeper.assignment import consumer_of
@@ -129,6 +130,7 @@ def selected(event: Event) -> list[TopicPartition]:
     names = []
     for text in event.details.get("partitions", "").split(","):
         topic, _, number = text.rpartition("-")
-        if topic and number.isdecimal():
-            names.append(TopicPartition(topic, int(number)))
+        partition = whole_number(number)
+        if topic and partition is not None:
+            names.append(TopicPartition(topic, partition))
     return names

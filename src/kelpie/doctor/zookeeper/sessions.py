@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
+from kelpie.model.numbers import whole_number
 from kelpie.model.time import Instant
 from kelpie.observations import Event, EventKind
 
@@ -70,9 +71,9 @@ def expiries(case: Case) -> list[Expiry]:
     rows = []
     for event in case.cluster.events:
         number = session_in(event) if event.kind is EventKind.ZK_SERVER_EXPIRED else None
-        timeout = event.details.get("timeout_ms", "")
-        if number in whose and event.at is not None and timeout.isdecimal():
-            rows.append(Expiry(whose[number], event, event.at, int(timeout), returned.get(number)))
+        timeout = whole_number(event.details.get("timeout_ms", ""))
+        if number in whose and event.at is not None and timeout is not None:
+            rows.append(Expiry(whose[number], event, event.at, timeout, returned.get(number)))
     return rows
 
 

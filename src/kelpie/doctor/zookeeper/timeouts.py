@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.zookeeper.sessions import begun
+from kelpie.model.numbers import whole_number
 
 RETRIES, BACKOFF_MS, SESSION_MS, COMMIT_MS = 4, 2_000, 6_000, 60_000
 """Kafka's defaults. The back-off is that of zookeeper.sync.time.ms."""
@@ -76,7 +77,7 @@ def _number(case: Case, of: str, name: str, default: int) -> int:
 def _negotiated(case: Case) -> dict[str, int]:
     """What ZooKeeper has granted each member: it keeps to limits of its own."""
     return {
-        member: int(event.details["timeout_ms"])
+        member: granted
         for member, event in begun(case)
-        if event.details.get("timeout_ms", "").isdecimal()
+        if (granted := whole_number(event.details.get("timeout_ms", ""))) is not None
     }
