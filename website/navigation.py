@@ -58,6 +58,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Program against it": {
         "Python": "python.md",
+        "Kelpie from Python": "python.md",
         "Admin client": "admin.md",
     },
     "Reference": {
