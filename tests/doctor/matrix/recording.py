@@ -39,21 +39,16 @@ CELLS = [
 """What is recorded: a release, and a situation on it."""
 
 
-WITH_SINK = frozenset(
-    {
-        *(("3.9.2", name) for name in SITUATIONS),
-        *(("2.8.2", name) for name in ("quiet-run", "member-paused", "member-redeployed")),
-    }
-)
-"""Recordings with real workers of Connect and a sink connector. In the others, a group only uses the protocol
-type of Connect; they are to be recorded anew.
+WITH_SINK = frozenset({"3.9.2", "2.8.2"})
+"""Releases that were recorded with real workers of Connect and a sink connector. On the other, a group only
+uses the protocol type of Connect; it is to be recorded anew.
 """
 
 
-def kinds_in(release: str, situation: str) -> frozenset[str]:
-    """The kinds of groups that a recording has."""
+def kinds_in(release: str) -> frozenset[str]:
+    """The kinds of groups that recordings of a release have."""
     kinds = kinds_of(release)
-    return kinds if (release, situation) in WITH_SINK else kinds - {SINK}
+    return kinds if release in WITH_SINK else kinds - {SINK}
 
 
 def cell_name(part: str | Situation) -> str:

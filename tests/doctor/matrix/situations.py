@@ -21,8 +21,6 @@ from tests.doctor.matrix.world import PARTITIONS, World
 _WITH_RECORDS = (READERS | OTHERS) - {"quiet", "connect"}
 """For which records are written all the time."""
 _ALL = frozenset(RELEASES)
-_NOT_YET_ON_2_8 = _ALL - {"2.8.2"}
-"""Not recorded there so far."""
 _PAUSE_S = 4.0
 Codes = Mapping[str, frozenset[str | None]]
 """Code → groups; None: the cluster."""
@@ -172,24 +170,23 @@ SITUATIONS = {
         Situation("quiet-run", quiet_run),
         Situation("member-paused", member_paused),
         Situation("member-redeployed", member_redeployed),
-        Situation("throttled", throttled, releases=_NOT_YET_ON_2_8),
-        Situation("clock-ahead", quiet_run, clock_ahead_ms=90_000, releases=_NOT_YET_ON_2_8),
-        Situation("clock-behind", quiet_run, clock_ahead_ms=-90_000, releases=_NOT_YET_ON_2_8),
+        Situation("throttled", throttled),
+        Situation("clock-ahead", quiet_run, clock_ahead_ms=90_000),
+        Situation("clock-behind", quiet_run, clock_ahead_ms=-90_000),
         Situation(
             "without-rights",
             quiet_run,
             {"KLP107": _HIDDEN | _OF_HIDDEN_TOPICS},
             {"KLP107": _HIDDEN | _OF_HIDDEN_TOPICS},
-            releases=_NOT_YET_ON_2_8,
             prepare=allow_auditor,
             by_auditor=True,
             hidden=_HIDDEN | _OF_HIDDEN_TOPICS,
         ),
-        Situation("partitions-added", partitions_added, spoils=True, releases=_NOT_YET_ON_2_8),
+        Situation("partitions-added", partitions_added, spoils=True),
         Situation("rolling-restart", rolling_restart),
         Situation("broker-killed", broker_killed),
-        Situation("broker-replaced", broker_replaced, releases=_NOT_YET_ON_2_8),
-        Situation("broker-exchanged", broker_exchanged, spoils=True, releases=_NOT_YET_ON_2_8),
+        Situation("broker-replaced", broker_replaced),
+        Situation("broker-exchanged", broker_exchanged, spoils=True),
         Situation(
             "topic-deleted",
             topic_deleted,
@@ -202,7 +199,6 @@ SITUATIONS = {
             topic_created_again,
             {"KLP314": READERS, "KLP315": READERS, "KLP207": frozenset({SHARE})},
             proven=in_the_old_topic,
-            releases=_NOT_YET_ON_2_8,
             spoils=True,
         ),
         Situation(
@@ -211,7 +207,7 @@ SITUATIONS = {
             {"KLP310": _WITH_RECORDS, "KLP307": frozenset({"transactional"})},
             {"KLP310": _WITH_RECORDS},
             may_be_over=frozenset({"committed"}),
-            releases=_NOT_YET_ON_2_8,
+            releases=_ALL - {"2.8.2"},  # Not recorded there so far.
             spoils=True,
         ),
     )

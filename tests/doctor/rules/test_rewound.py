@@ -1,5 +1,7 @@
 """KLP308: the committed offset went back."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from tests.doctor.building import (
     a_member,
     a_state,
     an_end,
+    by_partition,
     commits,
     found,
     looks,
@@ -57,6 +60,18 @@ def test_commits_that_arrive_late_are_no_rewind_yet() -> None:
     assert found(judge(a_case(commits=lasting, states=[state], history_from=NOW - HOUR)))
     by_tool = [*READ, *commits((NOW - 400, 2998))]
     assert found(judge(a_case(commits=by_tool, states=[state], history_from=NOW - HOUR)))
+
+
+def test_late_commits_of_a_consumer_in_no_group_are_no_rewind_yet() -> None:
+    """Near miss, as seen on 2.8.2 when a broker was replaced: a consumer that assigns its partitions itself
+    sent a commit of 906 again, after one of 907.
+    """
+    late = [*READ, *commits((NOW - 400, 2998), (NOW - 200, 2997), leader_epoch=2)]
+    case = a_case(commits=late, states=[a_state("Empty", protocol_type="")], history_from=NOW - HOUR)
+    assert case.commits_without_joining
+    assert "a second look" in missing(judge(case))[0]
+    by_tool = [*READ, *commits((NOW - 400, 2998))]
+    assert found(judge(replace(case, commits=by_partition(by_tool))))
 
 
 def test_what_has_been_regained_is_over() -> None:

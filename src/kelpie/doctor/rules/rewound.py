@@ -12,7 +12,7 @@ commit without a leader epoch after commits that had one was made by a tool
 (kafka-consumer-groups --reset-offsets, kelpie reset), otherwise by a consumer
 that called seek, or by one that did not know that it had lost the
 partition. Offsets that were removed in between (KLP302, or deleted by hand)
-begin anew. A commit by a member that is younger than 5 s is undetermined: when the
+begin anew. A commit by a consumer that is younger than 5 s is undetermined: when the
 coordinator moves, older commits may arrive last. A log that ends before the highest
 offset, or did so after that was committed, or whose leader epoch went back, is another
 log (KLP304, KLP314), and nothing is read again.
@@ -99,9 +99,10 @@ def judge(case: Case) -> Judgement:
 
 
 def _may_be_late(case: Case, rewind: Rewind) -> bool:
-    """Whether older commits of its members may have arrived last; then the next commit makes it good."""
-    by_member = rewind.back.is_commit and rewind.back.leader_epoch >= 0 and bool(case.members)
-    return by_member and case.cluster.now - rewind.back.at < _LATE_MS
+    """Whether older commits of its consumers may have arrived last; then the next commit makes it good."""
+    is_at_work = bool(case.members) or case.commits_without_joining
+    by_consumer = rewind.back.is_commit and rewind.back.leader_epoch >= 0 and is_at_work
+    return by_consumer and case.cluster.now - rewind.back.at < _LATE_MS
 
 
 def _is_seen_after(end: LogEnds, peak: Point) -> bool:
