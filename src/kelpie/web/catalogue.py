@@ -16,6 +16,10 @@ _FOLDER = Path(__file__).parent
 _KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 _SETTINGS = {"trimmed": "true", "newstyle_gettext": "true", "silent": "false", "trim_blocks": "true"}
 _COMMENT = "Translators:"
+_HEAD = """msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=utf-8\\n"
+"""
 
 
 def messages() -> Catalog:
@@ -45,8 +49,11 @@ def update(language: str) -> Path:
 
 def _text(catalogue: Catalog) -> bytes:
     written = BytesIO()
-    write_po(written, catalogue, width=110, include_lineno=False, sort_by_file=True)
-    return written.getvalue()
+    write_po(written, catalogue, width=110, omit_header=True, include_lineno=False, sort_by_file=True)
+    head = _HEAD
+    if catalogue.locale is not None:
+        head += f'"Language: {catalogue.locale}\\n"\n"Plural-Forms: {catalogue.plural_forms}\\n"\n'
+    return head.encode() + b"\n" + written.getvalue()
 
 
 if __name__ == "__main__":
