@@ -30,6 +30,8 @@ from kelpie.store_files import StoreFiles
 from kelpie.wire.records import Codec, ControlType, write_control_batch
 from tests.evidence import unpacked
 from tests.evidence.records import batch, commit, generation, group_removed, new_protocol
+from tests.evidence.test_other_clients import FRANZ_GO, KAFKAJS, SARAMA, SPRING, STREAMS
+from tests.evidence.test_other_group_tools import TRANSCRIPT
 
 NEW, OLD = "kafka-4.3.1-coordinator-outage", "kafka-0.9.0.1-coordinator-outage"
 ZOOKEEPER, KOP = "kafka-0.8.2.2-rebalance-failure", "kop-3.2-scrapes"
@@ -49,6 +51,7 @@ _TEXTS = (
     (KOP, "*.zk.txt"),
 )
 _FILES_OF_EACH = 6
+_LINES_OF_A_LOG = 6
 _ZKCLI = """[zk: localhost:2181(CONNECTED) 0] get /consumers/billing/offsets/orders/0
 42
 cZxid = 0x1f
@@ -71,7 +74,7 @@ class Seed(NamedTuple):
 
 @cache
 def seeds() -> tuple[Seed, ...]:
-    return (*_texts(), *_segments(), *_surveys(), *_trees(), *_own_files(), *_archives())
+    return (*_texts(), *_other_clients(), *_segments(), *_surveys(), *_trees(), *_own_files(), *_archives())
 
 
 def _texts() -> Iterator[Seed]:
@@ -82,6 +85,21 @@ def _texts() -> Iterator[Seed]:
             for place in (0, len(content) // 2):
                 begin = content.find(b"\n", place) + 1 if place else 0
                 yield Seed("evidence", path.name, content[begin : begin + PIECE])
+
+
+def _other_clients() -> Iterator[Seed]:
+    """Logs of clients that no recording has, some lines a piece; outputs of tools for share groups."""
+    for client, lines in (
+        ("sarama", SARAMA),
+        ("franz-go", FRANZ_GO),
+        ("kafkajs", KAFKAJS),
+        ("spring", SPRING),
+        ("streams", STREAMS),
+    ):
+        for begin in range(0, len(lines), _LINES_OF_A_LOG):
+            some = "\n".join(line for line, _, _ in lines[begin : begin + _LINES_OF_A_LOG])
+            yield Seed("evidence", f"{client}.log", some.encode())
+    yield Seed("evidence", "share-groups.txt", TRANSCRIPT.encode())
 
 
 def _segments() -> Iterator[Seed]:
