@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test test-long check lint bench fuzz differential soak docs pictures lock audit clean
+.PHONY: setup demo test test-wide test-long check lint bench fuzz differential soak docs pictures lock audit clean
 
 setup: $(READY)
 
@@ -26,8 +26,13 @@ demo: $(READY)
 # together, is in tests/conftest.py. WORKERS=0 runs one test after the other.
 # Tests start Python some hundred times: what it has compiled is kept, whatever the environment says.
 WORKERS ?= 3
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: $(READY)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not long and not wide"
+
+# The same tests on the releases between the oldest and the newest one, and on further recordings.
+test-wide: $(READY)
+	$(PYTEST) -m "wide and not long"
 
 # What takes minutes: an incident recorded on real Kafka, a real Spark cluster, a stream that is killed.
 test-long: $(READY)
@@ -39,7 +44,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test
+check: lint test test-wide
 
 # make bench ONLY=codec runs one benchmark.
 bench: $(READY)

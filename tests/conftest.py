@@ -70,6 +70,17 @@ come first: begun last, they would run alone.
 """
 
 
+_WIDE = re.compile(
+    r"tests/doctor/test_matrix_replay\.py::.*\[(2\.8\.2|3\.9\.2)-"
+    r"|tests/doctor/test_signs\.py::.*_of_the_matrix\["
+    r"|tests/coordinator/test_random_events\.py::.*\[(0\.9\.0\.1|2\.8|3\.9)\]"
+    r"|tests/(lab/personas|client|cli|real)/.*\[[^]]*\b(2\.8|3\.9)\b"
+)
+"""The same again: on releases between the oldest and the newest one, or of recordings that another test has.
+`make test-wide` runs them, and so does `make check`.
+"""
+
+
 def _group(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
     return next((paths[0] for paths in _SHARED if file.startswith(paths)), file)
@@ -123,6 +134,9 @@ def _within_group(item: pytest.Item) -> tuple[bool, str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _WIDE.match(item.nodeid):
+            item.add_marker("wide")
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         groups.setdefault(_group(item.nodeid), []).append(item)
