@@ -126,7 +126,8 @@ class _Site:
 
         def as_json(request: Request) -> Response:
             page = answer(request)
-            text = json.dumps(page.data)  # Only ASCII: names of any kind survive.
+            data = page.data() if callable(page.data) else page.data
+            text = json.dumps(data)  # Only ASCII: names of any kind survive.
             return Response(text, page.status, media_type="application/json")
 
         def twin_of(request: Request) -> str:

@@ -1,5 +1,7 @@
 """The verdict, causes with what follows from them, the worst groups, and what a lost broker would stop."""
 
+from typing import Any
+
 from markupsafe import Markup
 from starlette.requests import Request
 
@@ -40,7 +42,10 @@ def overview(watch: Watch, request: Request) -> Page:
         "reasons": reasons(diagnosis),
         **age_of(watch, look),
     }
-    data = {**as_data(diagnosis), "looked_at": time_of(look.at), "broker_losses": losses_as_data(look)}
+
+    def data() -> dict[str, Any]:
+        return {**as_data(diagnosis), "looked_at": time_of(look.at), "broker_losses": losses_as_data(look)}
+
     return Page("overview.html", data, values)
 
 

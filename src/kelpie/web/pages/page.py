@@ -22,7 +22,7 @@ _WORTH_SAYING_MS = 60_000
 class Page:
     template: str
     data: Any
-    """Of the twin."""
+    """Of the twin; or a function that makes it, where that is much work."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Of the template."""
     status: int = 200
