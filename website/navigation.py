@@ -60,6 +60,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "Python": "python.md",
         "Kelpie from Python": "python.md",
         "Admin client": "admin.md",
+        "Assistants": "mcp.md",
     },
     "Reference": {
         "Commands": "commands.md",

@@ -25,6 +25,7 @@ WITHOUT = {
     "kelpie guard",
     "kelpie pipeline submit",
     "kelpie real tool",
+    "kelpie mcp",
     "kelpie completion",
 }
 """docs/schemas/index.md says why."""

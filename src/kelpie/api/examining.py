@@ -14,6 +14,7 @@ from kelpie.client.zookeeper_survey import ZooKeeperPlace
 from kelpie.doctor.broker_loss import BrokerLoss, needs
 from kelpie.doctor.broker_loss import broker_losses as losses_of
 from kelpie.doctor.diagnosis import Diagnosis
+from kelpie.doctor.group_history import GroupHistory
 from kelpie.doctor.overview import ORDERS, GroupOverview, overview
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rule_names import rule_named
@@ -180,3 +181,15 @@ def explain(code: str) -> Rule:
 def rules() -> dict[str, Rule]:
     """All that the doctor can find, by code."""
     return dict(all_rules())
+
+
+def group_history(folder: PathLike, group: str, cluster: str | None = None) -> GroupHistory:
+    """Lag, commits and rebalances of a group over all the time that tables know. Raises KelpieError."""
+    with needs_pipeline():
+        from kelpie.pipeline.histories import GroupTables  # noqa: PLC0415 - an extra.
+        from kelpie.pipeline.results import chosen_cluster  # noqa: PLC0415
+        from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
+    lake = Lake(Path(folder), read_only=True)
+    tables = GroupTables(lake, chosen_cluster(lake, cluster))
+    bounds = tables.bounds()
+    return tables.history(group, bounds) if bounds is not None else GroupHistory()

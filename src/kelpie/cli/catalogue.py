@@ -40,6 +40,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "names": "names of groups that live on a given partition",
     },
     "This program": {
+        "mcp": "answers for assistants: the Model Context Protocol",
         "completion": "completion for bash, zsh, fish and others",
     },
 }

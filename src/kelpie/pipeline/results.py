@@ -32,7 +32,7 @@ def read_diagnosis(
 ) -> Diagnosis:
     """The findings for these groups, or for all, from when the tables were made. Raises NoTables."""
     lake = Lake(folder, read_only=True)
-    name = _chosen(lake, cluster)
+    name = chosen_cluster(lake, cluster)
     health = _rows(lake, "group_health", name)
     if isinstance(groups, Selection):
         groups = groups.chosen({row["group"]: None for row in health})
@@ -77,7 +77,7 @@ def _waiting(row: dict[str, Any]) -> Waiting:
 def read_positions(folder: Path, cluster: str | None = None) -> Observations:
     """Commits that counted, committed offsets that tools showed, and the ends of logs on disks."""
     lake = Lake(folder, read_only=True)
-    name = _chosen(lake, cluster)
+    name = chosen_cluster(lake, cluster)
     known = KnownCluster(lake, name)
     described = observed(rows_of_groups(lake, name, known.choice, ["committed"]))
     of_cluster = known.observations
@@ -98,7 +98,8 @@ def _commit(row: dict[str, Any]) -> Commit:
     return Commit(row["group"], row["topic"], row["partition"], offset, at, source=place)
 
 
-def _chosen(lake: Lake, cluster: str | None) -> str:
+def chosen_cluster(lake: Lake, cluster: str | None) -> str:
+    """The cluster of this name, or the only one. Raises NoTables."""
     if not are_tables(lake.root):
         raise NoTables(
             f"There are no tables in {lake.root}; kelpie pipeline run --into {lake.root} makes them."
