@@ -21,25 +21,15 @@ from kelpie.web.words import number
 def overview(watch: Watch, request: Request) -> Page:
     look = look_of(watch, request)
     diagnosis = look.diagnosis
-    counts = dict.fromkeys(Severity, 0)
-    for row in look.groups:
-        if row.worst is not None:
-            counts[row.worst.severity] += 1
     values = {
         "title": watch.name,
-        "verdict": verdict(diagnosis),
-        "severity": severity_of(look),
-        "is_judged": is_judged(diagnosis),
-        "others": others(diagnosis),
+        **look.kept("overview", _of_look),
         "chapters": look.chapters,
         "acknowledged": look.brief.acknowledged,
-        "counts": counts,
         "total": len(look.groups),
         "groups": ordered(look, Choice())[:SHOWN],
         "losses": look.losses,
         "picture": look.kept(f"blast radius in {tag()}", _blast_radius),
-        "wants": missing_by_want(diagnosis),
-        "reasons": reasons(diagnosis),
         **age_of(watch, look),
     }
 
@@ -47,6 +37,24 @@ def overview(watch: Watch, request: Request) -> Page:
         return {**as_data(diagnosis), "looked_at": time_of(look.at), "broker_losses": losses_as_data(look)}
 
     return Page("overview.html", data, values)
+
+
+def _of_look(look: Snapshot) -> dict[str, Any]:
+    """What all readers of the page share: with many groups it takes a while."""
+    diagnosis = look.diagnosis
+    counts = dict.fromkeys(Severity, 0)
+    for row in look.groups:
+        if row.worst is not None:
+            counts[row.worst.severity] += 1
+    return {
+        "verdict": verdict(diagnosis),
+        "severity": severity_of(look),
+        "is_judged": is_judged(diagnosis),
+        "others": others(diagnosis),
+        "counts": counts,
+        "wants": missing_by_want(diagnosis),
+        "reasons": reasons(diagnosis),
+    }
 
 
 def _blast_radius(look: Snapshot) -> Markup | None:
