@@ -31,6 +31,7 @@ from kelpie.web.access.operators import operator_of
 from kelpie.web.exposition import BURROW, OWN, Exposition, Limits
 from kelpie.web.language import N_, Speaking
 from kelpie.web.pages import Page
+from kelpie.web.rendered import RecentPages, Rendered
 from kelpie.web.site import Link, Section
 from kelpie.web.watch import Watch
 
@@ -116,13 +117,17 @@ class _Site:
         self._watches = watches
         self._templates = templates
         self._exposition = exposition
+        self._recent = RecentPages()
 
     def routes(self, path: str, answer: Callable[[Request], Page]) -> list[Route]:
         twin = "/index.json" if path == "/" else f"{path}.json"
 
-        def html(request: Request) -> Response:
+        def rendered(request: Request) -> Rendered:
             page = answer(request)
-            return HTMLResponse(self._render(request, page, twin_of(request)), page.status)
+            return Rendered(self._render(request, page, twin_of(request)), page.status)
+
+        def html(request: Request) -> Response:
+            return HTMLResponse(*self._shared(request, rendered))
 
         def as_json(request: Request) -> Response:
             page = answer(request)
@@ -136,6 +141,14 @@ class _Site:
             return f"{address}?{query}" if query else address
 
         return [Route(path, html), Route(twin, as_json)]
+
+    def _shared(self, request: Request, make: Callable[[Request], Rendered]) -> Rendered:
+        """With a login, or with forms, each reader has a page of their own."""
+        if operator_of(request) is not None or TOKEN in request.scope:
+            return make(request)
+        looks = tuple(watch.latest and watch.latest.at for watch in self._watches.values())
+        address = (request.scope["raw_path"], request.scope["query_string"])
+        return self._recent.page((address, language.tag(), looks), lambda: make(request))
 
     def page(self, path: str, answer: Callable[[Request], Page | Response]) -> Route:
         return Route(path, self._answering(answer))
