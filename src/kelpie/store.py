@@ -12,6 +12,7 @@ becomes of a file that cannot be read.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -29,7 +30,7 @@ from kelpie.observations.earlier import (
     kept,
     pack,
     seen_in_survey,
-    unpack,
+    unpack_by_group,
 )
 from kelpie.observations.encoding import rows_by_kind
 from kelpie.observations.presence import Presence
@@ -143,6 +144,10 @@ class Store:
 
     def recall(self, cluster: str, now: Instant) -> Observations:
         """What earlier surveys of this cluster saw: known groups, and rows of a few of them."""
+        return self.recall_by_group(cluster, now).by_partition()
+
+    def recall_by_group(self, cluster: str, now: Instant) -> Observations:
+        """The same, with committed offsets by group (`group_offsets`): that is much faster."""
         recalled = self._of_cluster(cluster, lambda database: _recall(database, cluster, now))
         if recalled is None:
             return Observations()
@@ -217,11 +222,12 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
     with_offsets: dict[Instant, set[str]] = {}
     for at, data in surveys:
         try:
-            survey = unpack(data, _time(at))
+            survey = unpack_by_group(data, _time(at))
         except _UNREADABLE as error:
             unreadable.append(f"a survey made at {at!r} ({error})")
             continue
         with_offsets[at] = {row.group for row in survey.committed}
+        with_offsets[at].update(row.group for row in survey.group_offsets)
         recalled.add(survey)
     rows = database.execute(
         "SELECT name, last_at, offsets, offsets_at FROM seen WHERE cluster = ?", (cluster,)
@@ -234,7 +240,7 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
                 words[last_at] = seen_in_survey(_time(last_at))
             recalled.known_groups[group] = words[last_at]
             if offsets is not None and group not in with_offsets.get(offsets_at, ()):
-                recalled.add(unpack(offsets, _time(offsets_at)))
+                recalled.add(unpack_by_group(offsets, _time(offsets_at)))
         except _UNREADABLE as error:
             unreadable.append(f"group {name!r} ({error})")
     for name, code, since, at in database.execute(
@@ -309,11 +315,12 @@ def _remember(
     database: sqlite3.Connection, cluster: str, seen: Observations, at: Instant, gone: Iterable[str]
 ) -> None:
     survey = earlier_survey(seen, at)
-    data = pack(rows_by_kind(survey))
+    data = pack(rows_by_kind(replace(survey, group_offsets=[])), survey.group_offsets)
     is_kept = len(data) <= _LARGEST_SURVEY
     if is_kept:
         database.execute("INSERT OR REPLACE INTO survey VALUES (?, ?, ?)", (cluster, at, data))
     told = {row.group for row in survey.committed if not row.error and row.offset >= 0}
+    told.update(row.group for row in survey.group_offsets)
     apart = by_last_commits(seen, told)
     """Offsets that the survey does not have, or that cannot be kept with it."""
     if not is_kept:

@@ -8,16 +8,18 @@ and for those whose survey is gone.
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection
+from itertools import chain
 
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Observations
-from kelpie.observations.earlier import Unpackable, pack, unpack
+from kelpie.observations.earlier import Unpackable, pack, unpack_by_group
 
 
 def by_last_commits(seen: Observations, told: Collection[str]) -> dict[str, list[Committed]]:
     """Where groups stand of which no coordinator tells it: by their last commits in the offsets topic."""
     newest: dict[tuple[str, str, int], Commit] = {}
-    for commit in seen.commits:
+    runs = (run.rows for run in seen.group_commits if run.group not in told)
+    for commit in chain(seen.commits, *runs):
         if commit.group not in told:
             newest[commit.group, commit.topic, commit.partition] = commit
     offsets: defaultdict[str, list[Committed]] = defaultdict(list)
@@ -31,7 +33,8 @@ def by_last_commits(seen: Observations, told: Collection[str]) -> dict[str, list
 def by_group(survey: Observations, groups: Collection[str]) -> dict[str, list[Committed]]:
     """What a survey says of these groups."""
     offsets: defaultdict[str, list[Committed]] = defaultdict(list)
-    for row in survey.committed:
+    runs = (told.rows for told in survey.group_offsets if told.group in groups)
+    for row in chain(survey.committed, *runs):
         if row.group in groups and not row.error and row.offset >= 0:
             offsets[row.group].append(row)
     return dict(offsets)
@@ -47,7 +50,7 @@ def keep_offsets(database: sqlite3.Connection, cluster: str, at: Instant) -> Non
     if not groups or row is None:
         return
     try:
-        survey = unpack(row[0], at)
+        survey = unpack_by_group(row[0], at)
     except Unpackable:
         return  # It goes for good. `Store.recall` has said so.
     database.executemany(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kelpie.model.names import TopicPartition
-from kelpie.observations import GroupState, Member, Observations
+from kelpie.observations import Commit, Committed, GroupState, Member, Observations
 from kelpie.observations.encoding import (
     KINDS,
     add,
@@ -25,6 +25,7 @@ from kelpie.observations.encoding import (
     rows_of,
     write_columns,
 )
+from kelpie.observations.group_offsets import GroupCommits, GroupOffsets
 
 _LETTERS = "\0\t \"\\'a7é€\ud800😀\U0010ffff"
 
@@ -79,9 +80,29 @@ def test_rows_come_back_from_columns(kind: str, data: st.DataObject) -> None:
     assert list(read_columns(KINDS[kind], columns, {})) == drawn
 
 
+TOGETHER = ("group_commits", "group_offsets")
+"""Lists whose rows stand for several rows of another kind."""
+
+
+def test_rows_for_several_partitions_are_written_as_one_for_each() -> None:
+    """Snapshots and recordings have one form, however the rows came."""
+    names = (TopicPartition("orders", 0), TopicPartition("orders", 1))
+    told = GroupOffsets("billing", names, (7, 8), (3, 4), ("", "m"), 1, "broker 1")
+    commits = GroupCommits(
+        "billing", names, (7, 8), (3, 4), ("", ""), ("id", "id"), 1, False, "offsets-3", [20, 22]
+    )
+    rows = list(rows_of(Observations(group_offsets=[told], group_commits=[commits])))
+    assert rows == [
+        ("commit", Commit("billing", "orders", 0, 7, 1, 3, "", source="offsets-3@20", topic_id="id")),
+        ("commit", Commit("billing", "orders", 1, 8, 1, 4, "", source="offsets-3@22", topic_id="id")),
+        ("committed", Committed("billing", "orders", 0, 7, 0, 3, "", 1, "broker 1")),
+        ("committed", Committed("billing", "orders", 1, 8, 0, 4, "m", 1, "broker 1")),
+    ]
+
+
 def test_there_is_a_kind_for_every_list_of_observations() -> None:
     """Who adds a kind of row must say how it is written down."""
-    lists = {field.name for field in fields(Observations)} - {"known_groups"}
+    lists = {field.name for field in fields(Observations)} - {"known_groups", *TOGETHER}
     observations = Observations()
     for kind, type_ in KINDS.items():
         add(observations, kind, typing.cast(Any, type_))

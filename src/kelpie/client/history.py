@@ -23,7 +23,8 @@ from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
-from kelpie.observations.offsets_topic import OffsetsPartition, Row, add_row, cost_of
+from kelpie.observations.group_offsets import GroupCommits
+from kelpie.observations.offsets_topic import OffsetsPartition, Placed, add_row, cost_of
 from kelpie.questions.list_offsets import EARLIEST, LATEST
 from kelpie.wire.api.list_offsets import ListOffsetsRequest
 from kelpie.wire.malformed import Malformed, TooLarge
@@ -63,11 +64,13 @@ async def read_history(
     partitions: Iterable[int] | None = None,
     groups: Iterable[str] | None = None,
     since: Instant | None = None,
+    by_request: bool = False,
 ) -> Observations:
     """Rows of the ends of offsets partitions: all of them, or those named, or those of the groups named.
 
     `seen` is a survey, which names the leaders; without it, brokers are asked. With `groups`, only rows of
     these groups are returned. `since` leaves out what is older, where brokers know times (0.10.1 and later).
+    `by_request`: commits are `group_commits`, as far as each was read so.
     """
     rows = Observations()
     views = await _views(nodes, seen, rows)
@@ -85,7 +88,8 @@ async def read_history(
         else:
             by_leader[view.leader].append(partition)
     read = await asyncio.gather(*(reader.leader(node, numbers) for node, numbers in by_leader.items()))
-    return rows.add(*read)
+    rows.add(*read)
+    return rows if by_request else rows.by_partition()
 
 
 async def _views(nodes: Nodes, seen: Observations | None, rows: Observations) -> dict[int, PartitionView]:
@@ -165,8 +169,8 @@ class _Reader:
         reading = OffsetsPartition(self._topic_names)
         for window in reversed(windows):
             for piece in window.pieces:
-                for placed in reading.read(piece, source):
-                    self._add(rows, placed.row, partition)
+                for read in reading.read_runs(piece, source):
+                    self._add(rows, read, partition)
         rows.pending_commits += [
             row for row in reading.pending_commits if self._groups is None or row.group in self._groups
         ]
@@ -214,11 +218,16 @@ class _Reader:
             offset = max(following, offset + 1)
         return window
 
-    def _add(self, rows: Observations, row: Row, partition: int) -> None:
-        if isinstance(row, Unasked):
-            rows.unasked.append(Unasked("history", _name(partition), row.reason, source=row.source))
-        elif self._groups is None or row.group in self._groups:
-            add_row(rows, row)
+    def _add(self, rows: Observations, read: Placed | GroupCommits, partition: int) -> None:
+        if isinstance(read, GroupCommits):
+            if self._groups is None or read.group in self._groups:
+                rows.group_commits.append(read)
+                if read.group not in rows.known_groups:
+                    rows.known_groups[read.group] = read.source
+        elif isinstance(read.row, Unasked):
+            rows.unasked.append(Unasked("history", _name(partition), read.row.reason, source=read.row.source))
+        elif self._groups is None or read.row.group in self._groups:
+            add_row(rows, read.row)
 
 
 def _whole(records: bytes, until: int, most: int) -> tuple[bytes, int | None, int]:

@@ -36,7 +36,9 @@ def compacted_bytes(
     large = {name.partition for name, row in sizes.items() if row.size >= LARGE}
     if not large or not count:
         return {}
-    groups = {row.group for rows in (observations.committed, observations.commits) for row in rows}
+    single = (observations.committed, observations.commits)
+    together = (observations.group_offsets, observations.group_commits)
+    groups = {row.group for rows in (*single, *together) for row in rows}
     groups |= {group for listing in observations.listings for group in listing.groups}
     homes = {group: partition_for(group, count) for group in groups}
     keys = _keys(observations, {group for group, home in homes.items() if home in large})
@@ -58,4 +60,11 @@ def _keys(observations: Observations, groups: Set[str]) -> Counter[str]:
         for row in rows
         if row.group in groups
     }
+    together = {
+        (row.group, row.names)
+        for rows in (observations.group_offsets, observations.group_commits)
+        for row in rows
+        if row.group in groups
+    }
+    positions |= {(group, *name) for group, names in together for name in names}
     return Counter(group for group, _, _ in positions)

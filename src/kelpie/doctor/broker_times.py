@@ -8,19 +8,22 @@ leader.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from kelpie.cluster.clocks import IN_STEP, Skew, commits_after_looks, newest_record, skews
 from kelpie.cluster.view import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.observations import Commit, Committed, LogEnds, Observations, OpenTransaction, PendingCommit
+from kelpie.observations import Commit, Committed, LogEnds, Observations, OpenTransaction
 from kelpie.observations.earlier import is_of_survey
+from kelpie.observations.group_offsets import GroupCommits
 from kelpie.observations.ordering import by_time
 
 _MOST_POSITIONS = 2_000
 """That are compared with what looks saw."""
+Place = tuple[str, str, int]
+"""Group, topic and partition."""
 BY_TIMESTAMPS = "by timestamps"
 """How the source of ends ends that were asked for by a time in the past."""
 
@@ -35,7 +38,7 @@ def on_our_clock(
     if not any(broker.alive and is_of_survey(broker.at, now) for broker in observations.brokers):
         return observations, cluster
     stamps: dict[int, Instant] = {}
-    for group, at in _newest_stamps(observations.commits).items():
+    for group, at in _newest_stamps(observations).items():
         node = _coordinator(cluster, group)
         if node is not None and at > stamps.get(node, -1):
             stamps[node] = at
@@ -53,6 +56,7 @@ def on_our_clock(
     moved = replace(
         observations,
         commits=_moved(observations.commits, cluster),
+        group_commits=_moved(observations.group_commits, cluster),
         generations=_moved(observations.generations, cluster),
         removals=_moved(observations.removals, cluster),
         pending_commits=_moved(observations.pending_commits, cluster),
@@ -66,10 +70,11 @@ def on_our_clock(
     return moved, replace(cluster, ends=in_order, transactions=transactions)
 
 
-def _newest_stamps(commits: Iterable[Commit]) -> dict[str, Instant]:
+def _newest_stamps(observations: Observations) -> dict[str, Instant]:
     """By group."""
     stamps: dict[str, Instant] = {}
-    for row in commits:
+    rows: Iterable[GroupCommits | Commit] = chain(observations.group_commits, observations.commits)
+    for row in rows:
         at = row.at
         if at is not None and at > stamps.get(row.group, -1):
             stamps[row.group] = at
@@ -92,13 +97,12 @@ def _committed_after(
     observations: Observations, cluster: ClusterView
 ) -> dict[int, list[tuple[Instant, Instant]]]:
     """By coordinator: stamps of commits, and looks that did not see them yet."""
-    looks: defaultdict[tuple[str, str, int], list[Committed]] = defaultdict(list)
-    for row in islice(observations.committed, 20 * _MOST_POSITIONS):
-        looks[row[:3]].append(row)
-    wanted = set(islice(looks, _MOST_POSITIONS))
-    histories: defaultdict[tuple[str, str, int], list[Commit]] = defaultdict(list)
-    for commit in observations.commits:
-        if commit[:3] in wanted:
+    looks = _first_looks(observations)
+    groups = {group for group, _, _ in looks}
+    histories: defaultdict[Place, list[Commit]] = defaultdict(list)
+    of_groups = (run.rows for run in observations.group_commits if run.group in groups)
+    for commit in chain(observations.commits, *of_groups):
+        if commit[:3] in looks:
             histories[commit[:3]].append(commit)
     pairs: defaultdict[int, list[tuple[Instant, Instant]]] = defaultdict(list)
     for place, commits in histories.items():
@@ -109,13 +113,29 @@ def _committed_after(
     return pairs
 
 
+def _first_looks(observations: Observations) -> dict[Place, list[Committed]]:
+    """What surveys saw of some thousand positions: of all there are, it would be too many."""
+    looks: dict[Place, list[Committed]] = {}
+    groups: set[str] = set()
+    for told in observations.group_offsets:
+        if told.group in groups or len(looks) < _MOST_POSITIONS:
+            groups.add(told.group)
+            for row in told.rows:
+                looks.setdefault(row[:3], []).append(row)
+    for row in islice(observations.committed, 20 * _MOST_POSITIONS):
+        place = row[:3]
+        if place in looks or len(looks) < _MOST_POSITIONS:
+            looks.setdefault(place, []).append(row)
+    return looks
+
+
 def _moved(rows: Sequence[Any], cluster: ClusterView) -> list[Any]:
     shifts = {group: skew_of(cluster, group).shift for group in {row.group for row in rows}}
     return [_at(row, row.at - shifts[row.group]) if row.at is not None else row for row in rows]
 
 
 def _at(row: Any, at: Instant) -> Any:
-    return row._replace(at=at) if isinstance(row, Commit | PendingCommit) else replace(row, at=at)
+    return row._replace(at=at) if hasattr(row, "_replace") else replace(row, at=at)
 
 
 def _moved_end(row: LogEnds, cluster: ClusterView) -> LogEnds:

@@ -47,7 +47,11 @@ REBALANCING = frozenset(
 """States in which a group rebalances, in the words of all releases. NotReady: a Streams application whose
 topics are missing or do not fit together.
 """
+<<<<<<< HEAD
 _TIME = attrgetter("at")
+=======
+OFFSET_FETCH = "OffsetFetch"
+>>>>>>> c10e086 (doctor: offsets of a group as one row, until a rule asks for partitions)
 _BROKER, _CONTROLLER = "broker:", "controller:"
 """How kinds of events begin that are not from logs of clients."""
 
@@ -99,6 +103,7 @@ class Case:
     """By so much may ages be too large that follow from times of its coordinator: its clock is not known."""
 
     @property
+<<<<<<< HEAD
     def is_unheard_of(self) -> bool:
         """Whether a user named it, and no broker and no file knows it. Without a coordinator, none could."""
         home = self.offsets_partition
@@ -106,6 +111,8 @@ class Case:
         return self.listed is False and not self.known_from and not is_lost
 
     @cached_property
+=======
+>>>>>>> c10e086 (doctor: offsets of a group as one row, until a rule asks for partitions)
     def offsets_partition(self) -> TopicPartition | None:
         """Its partition of the offsets topic. None: it is in ZooKeeper, or their number is unknown."""
         if self.in_zookeeper:
@@ -210,7 +217,7 @@ class Case:
     @cached_property
     def offsets_are_known(self) -> bool:
         """Whether the coordinator said what is committed, so that what it left out does not exist."""
-        newest = next((answer for answer in reversed(self.answers) if answer.asked == "OffsetFetch"), None)
+        newest = next((answer for answer in reversed(self.answers) if answer.asked == OFFSET_FETCH), None)
         if newest is not None:
             return newest.error is ErrorCode.NONE
         return bool(self.committed_over_time) or any(row.at is not None for row in self.committed.values())

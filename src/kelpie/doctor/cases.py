@@ -4,7 +4,7 @@ One pass over each kind of row. Rows of a group are ordered by time, those witho
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -12,14 +12,15 @@ from typing import Any
 from kelpie.cluster.picture import build_cluster, newest_listings
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.broker_times import on_our_clock, skew_of
-from kelpie.doctor.case import Case
+from kelpie.doctor.case import OFFSET_FETCH, Case
+from kelpie.doctor.group_positions import LastOffsets, Positions, Run, runs_by_group
 from kelpie.doctor.positions import IllPeriod
 from kelpie.doctor.zookeeper_cases import ZooKeeperMaterial, is_of_zookeeper
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition, is_scratch_group
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
-from kelpie.observations import Commit, Committed, Listing, Observations
+from kelpie.observations import Commit, Committed, Generation, Listing, Observations
 from kelpie.observations.ordering import by_time, grouped, time_of
 from kelpie.observations.positions import NO_OFFSET
 
@@ -30,6 +31,7 @@ _MOST_SOURCES = 8
 _LIST_MEMBERS_ONLY = {"0.9", "0.10.0"}
 """Releases whose brokers list no group that has no members: not to be listed means nothing there."""
 _group = attrgetter("group")
+Names = tuple[TopicPartition, ...]
 
 
 def build(
@@ -105,9 +107,9 @@ class _Material:
         self.events = grouped(
             (row for row in observations.events if row.group is not None and not is_of_zookeeper(row)), _group
         )
-        names = _Names()
-        self.commits = _by_position(observations.commits, names)
-        self.committed = _by_position(observations.committed, names)
+        self.commits = runs_by_group(observations.group_commits, observations.commits)
+        self.committed = runs_by_group(observations.group_offsets, observations.committed)
+        self._has_all: dict[tuple[Names, Names], bool] = {}
         self.listed_by: defaultdict[str, list[Listing]] = defaultdict(list)
         newest = newest_listings(listings)
         for listing in newest.values():
@@ -119,7 +121,7 @@ class _Material:
             broker.release in _LIST_MEMBERS_ONLY for broker in cluster.brokers.values()
         )
         self.illnesses = grouped(observations.illnesses, _group)
-        self.history_from = _history_from(observations, cluster)
+        self.history_from = _history_from(self.commits, observations.generations, cluster)
 
     def all_groups(self, *, but: Set[str] = frozenset()) -> set[str]:
         """All that there are rows of, and those that are known by name only, without some of these.
@@ -131,18 +133,7 @@ class _Material:
         return {group for group in known if not is_scratch_group(group)}
 
     def case(self, group: str, unasked: tuple[Any, ...]) -> Case:
-        commits, over_time = self.commits.get(group, {}), self.committed.get(group, {})
-        asked_at = self._asked_at(group)
-        newest = {name: rows[-1] for name, rows in over_time.items()}
-        committed = {
-            name: row for name, row in newest.items() if (-1 if row.at is None else row.at) >= asked_at
-        }
-        for name, rows in commits.items():
-            last = rows[-1]
-            if last.offset == NO_OFFSET and name in committed and time_of(last) > time_of(committed[name]):
-                del committed[name]  # The survey saw it, and it was removed since.
-            if name not in committed and (last.removed or time_of(last) > asked_at):
-                committed[name] = _as_committed(last)
+        commits, over_time = self.commits.get(group, ()), self.committed.get(group, ())
         return Case(
             group=group,
             cluster=self.cluster,
@@ -151,9 +142,9 @@ class _Material:
             answers=self.answers.get(group, ()),
             states=self.states.get(group, ()),
             generations=self.generations.get(group, ()),
-            commits=commits,
-            committed=committed,
-            committed_over_time=over_time,
+            commits=Positions(commits),
+            committed=self._committed(commits, over_time, self._asked_at(group)),
+            committed_over_time=Positions(over_time),
             pending=self.pending.get(group, ()),
             events=self.events.get(group, ()),
             unasked=unasked,
@@ -164,11 +155,37 @@ class _Material:
             ),
         )
 
+    def _committed(
+        self, commits: Sequence[Run[Commit]], over_time: Sequence[Run[Committed]], asked_at: Instant
+    ) -> Mapping[TopicPartition, Committed]:
+        """What the coordinator told last; where it did not, or what is newer, by the commits."""
+        told = [run for run in over_time if time_of(run) >= asked_at]
+        names = told[-1].names if told else ()
+        if all(run.names == names for run in told) and all(self._is_told(run, names) for run in commits):
+            return LastOffsets(told[-1]) if told else {}
+        committed = {name: row for run in told for name, row in zip(run.names, run.rows, strict=True)}
+        for name, rows in Positions(commits).items():
+            last = rows[-1]
+            if last.offset == NO_OFFSET and name in committed and time_of(last) > time_of(committed[name]):
+                del committed[name]  # The survey saw it, and it was removed since.
+            if name not in committed and (last.removed or time_of(last) > asked_at):
+                committed[name] = _as_committed(last)
+        return committed
+
+    def _is_told(self, run: Run[Commit], names: Names) -> bool:
+        """Whether these are the partitions of all these commits, and none of them removes an offset."""
+        if min(run.offsets) < 0:
+            return False
+        known = self._has_all.get((run.names, names))
+        if known is None:
+            known = self._has_all[run.names, names] = set(run.names) <= set(names)
+        return known
+
     def _asked_at(self, group: str) -> Instant:
         """When the coordinator listed all committed offsets: what it left out did not exist then."""
         answers = self.answers.get(group, ())
         return max(
-            [time_of(row) for row in answers if row.asked == "OffsetFetch" and not row.error], default=-1
+            [time_of(row) for row in answers if row.asked == OFFSET_FETCH and not row.error], default=-1
         )
 
     def _known_from(self, group: str) -> tuple[str, ...]:
@@ -210,54 +227,24 @@ def _place(source: str) -> str:
     return place if colon and line.isdigit() and not place.rpartition(" ")[2].startswith("(") else source
 
 
-class _Names(dict[tuple[str, int], TopicPartition]):
-    """A partition that many groups read is named once."""
-
-    def __missing__(self, place: tuple[str, int]) -> TopicPartition:
-        name = self[place] = TopicPartition(*place)
-        return name
-
-
-def _by_position(rows: Iterable[Any], names: _Names) -> dict[str, dict[TopicPartition, tuple[Any, ...]]]:
-    """By group and partition, and by time under these. There may be a million rows, mostly one for each
-    partition of a group, and rows of a group mostly follow each other.
-    """
-    by_group: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
-    repeated: defaultdict[str, dict[TopicPartition, list[Any]]] = defaultdict(dict)
-    last: str | None = None
-    positions: dict[TopicPartition, tuple[Any, ...]] = {}
-    for row in rows:
-        group = row[0]
-        if group != last:
-            last = group
-            positions = by_group.setdefault(group, {})
-        name = names[row[1:3]]
-        if name not in positions:
-            positions[name] = (row,)
-        elif name in (more := repeated[group]):
-            more[name].append(row)
-        else:
-            more[name] = [*positions[name], row]
-    for group, of_group in repeated.items():
-        for name, of_position in of_group.items():
-            by_group[group][name] = by_time(of_position)
-    return by_group
-
-
 def _as_committed(row: Commit) -> Committed:
     return Committed(
         row.group, row.topic, row.partition, row.offset, 0, row.leader_epoch, row.metadata, row.at, row.source
     )
 
 
-def _history_from(observations: Observations, cluster: ClusterView) -> dict[TopicPartition | str, Instant]:
+def _history_from(
+    commits: Mapping[str, Sequence[Run[Commit]]], generations: Iterable[Generation], cluster: ClusterView
+) -> dict[TopicPartition | str, Instant]:
     """Since when records are known, by offsets partition; by group if their number is unknown."""
     first: dict[str, Instant] = {}
-    for rows in (observations.commits, observations.generations):
-        for row in rows:
-            at = row.at
-            if at is not None and at < first.get(row.group, at + 1):
-                first[row.group] = at
+    for group, runs in commits.items():
+        at = next((run.at for run in runs if run.at is not None), None)
+        if at is not None:
+            first[group] = at
+    for row in generations:
+        if row.at is not None and row.at < first.get(row.group, row.at + 1):
+            first[row.group] = row.at
     first_by_partition: dict[TopicPartition | str, Instant] = {}
     for group, at in first.items():
         key = cluster.home_of(group) or group

@@ -1,6 +1,6 @@
 """All rules on all cases; findings with what explains them; incidents: findings with the same cause."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -172,20 +172,28 @@ def diagnose(case: Case, glances: Glances | None = None) -> tuple[list[Finding],
 
     `glances`: of the case's cluster, for callers who judge many groups of it.
     """
-    # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
-    return _diagnose(copy(case), glances or Glances(case.cluster))
-
-
-def _diagnose(case: Case, glances: Glances) -> tuple[list[Finding], list[Open]]:
     findings: list[Finding] = []
     undecided: list[Open] = []
-    for rule, judge, otherwise in steps(case.in_zookeeper, case.is_share, glances.at(case)):
-        judgement = judge(case) if judge is not None else otherwise
+    _diagnose(case, glances or Glances(case.cluster), findings, undecided)
+    return findings, undecided
+
+
+def _diagnose(case: Case, glances: Glances, findings: list[Finding], undecided: list[Open]) -> Case | None:
+    """Adds findings and open questions. Returns the case that was judged, if there are findings."""
+    plan = steps(case.in_zookeeper, case.is_share, glances.at(case))
+    if not plan.asks:
+        undecided += plan.open_for(case.group)
+        return None
+    # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
+    judged = copy(case)
+    before = len(findings)
+    for rule, judge, otherwise in plan.steps:
+        judgement = judge(judged) if judge is not None else otherwise
         if isinstance(judgement, Undetermined):
             undecided.append(Open(rule.code, rule.name, case.group, judgement.missing))
         elif isinstance(judgement, Finding):
             findings.append(judgement)
-    return findings, undecided
+    return judged if len(findings) > before else None
 
 
 class _Step(NamedTuple):
@@ -195,8 +203,22 @@ class _Step(NamedTuple):
     otherwise: Judgement
 
 
+class _Steps(NamedTuple):
+    """What is done about groups of one kind with the same signs."""
+
+    steps: list[_Step]
+    asks: bool
+    """Whether any rule is asked."""
+    open: list[Open]
+    """If none is: what is undetermined, of no group yet."""
+
+    def open_for(self, group: str) -> Iterator[Open]:
+        """By C alone: the constructor of a named tuple would be a call of a Python function."""
+        return (tuple.__new__(Open, (code, name, group, missing)) for code, name, _, missing in self.open)
+
+
 @lru_cache(maxsize=10_000)
-def steps(in_zookeeper: bool, is_share: bool, signs: int) -> list[_Step]:
+def steps(in_zookeeper: bool, is_share: bool, signs: int) -> _Steps:
     """The rules for groups of this kind with these signs, but for those that are absent in all of them.
 
     Healthy groups have the same few signs: this is worked out once for thousands of them.
@@ -209,7 +231,12 @@ def steps(in_zookeeper: bool, is_share: bool, signs: int) -> list[_Step]:
                 steps.append(_Step(rule, rule.judge, otherwise))
             elif otherwise is not ABSENT:
                 steps.append(_Step(rule, None, otherwise))
-    return steps
+    undetermined = [
+        Open(rule.code, rule.name, None, otherwise.missing)
+        for rule, _, otherwise in steps
+        if isinstance(otherwise, Undetermined)
+    ]
+    return _Steps(steps, any(step.judge is not None for step in steps), undetermined)
 
 
 def _waiting_for(case: Case) -> Waiting | None:
@@ -237,11 +264,8 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
     waiting: dict[str, Waiting] = {}
     glances = Glances(cluster)
     for case in cases:
-        judged = copy(case)
-        findings_of_group, undecided_of_group = _diagnose(judged, glances)
-        findings += findings_of_group
-        undecided += undecided_of_group
-        if findings_of_group and (records := _waiting_for(judged)) is not None:
+        judged = _diagnose(case, glances, findings, undecided)
+        if judged is not None and (records := _waiting_for(judged)) is not None:
             waiting[case.group] = records
     unmoved = {question.group for question in undecided if question.code == _STALLED}
     findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))

@@ -5,58 +5,29 @@ want of logs. A healthy group has hardly any sign, and no rule looks at it. What
 or an offsets partition is worked out once for all groups.
 """
 
+import sys
 from collections.abc import Collection
-from typing import NamedTuple
 
 from kelpie.cluster.health import not_dead_in_sync
 from kelpie.cluster.topics import Existence
 from kelpie.cluster.view import ClusterView
+from kelpie.doctor.case import OFFSET_FETCH, Case
 from kelpie.doctor.case import REBALANCING as REBALANCING_STATES
-from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import FIND_COORDINATOR
+from kelpie.doctor.group_positions import committed_since
 from kelpie.doctor.known_faults import listed_by
 from kelpie.doctor.membership import size_limit
+from kelpie.doctor.plain_positions import ANYWHERE, ReadPartition, ReadTogether
 from kelpie.doctor.positions import CLOCKS_APART_MS, NOISE
 from kelpie.doctor.signs import ALL, FEWEST_IN_A_STORM, LATELY_MS, Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.model.time import Instant
-from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, GroupState
+from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, CoordinatorAnswer, GroupState
 from kelpie.observations.groups import CLASSIC
 from kelpie.observations.positions import NO_OFFSET
 
 _NONE = 0
-_ANYWHERE = Sign.BEHIND | Sign.MOVED_BACK
-"""Where the group stands does not follow from its newest rows alone."""
-_IN_ANOTHER_TOPIC = Sign.ANOTHER_TOPIC | _ANYWHERE
-
-
-class _Partition(NamedTuple):
-    """What is the same for all groups that read a partition."""
-
-    signs: int
-    start: int
-    latest: int
-    epoch: int
-    topic_id: str
-    is_topic_proven: bool
-    """Looks at different times saw the topic, or nobody asks for topics."""
-    is_gone: bool
-
-
-class _Read(NamedTuple):
-    """Partitions that groups without members read together: most groups have the same as many others."""
-
-    signs: int
-    of_topics: int
-    """Signs of a group that has offsets in all of these and in no others."""
-    latest: list[int]
-    epochs: list[int]
-    topic_ids: list[str]
-    is_proven: bool
-    """Looks at different times saw the topics."""
-    is_plain: bool
-    """Logs do not begin behind their ends, and no topic was created again."""
+_IN_ANOTHER_TOPIC = Sign.ANOTHER_TOPIC | ANYWHERE
 
 
 class Glances:
@@ -64,9 +35,10 @@ class Glances:
 
     def __init__(self, cluster: ClusterView) -> None:
         self._cluster = cluster
-        self._partitions: dict[TopicPartition, _Partition] = {}
-        self._together: dict[tuple[TopicPartition, ...], _Read] = {}
+        self._partitions: dict[TopicPartition, ReadPartition] = {}
+        self._together: dict[tuple[TopicPartition, ...], ReadTogether] = {}
         self._homes: dict[TopicPartition | None, int] = {}
+        self._by_source: dict[tuple[str, ...], int] = {}
         self._limits: dict[tuple[str, int], int] = {}
         self._with_settings = {of for of, _ in cluster.settings if of.startswith("group ")}
         self._always = Sign.SETTINGS if ("broker", "session.timeout.ms") in cluster.settings else _NONE
@@ -75,26 +47,31 @@ class Glances:
 
     def at(self, case: Case) -> int:
         """All signs of a group."""
+        described = _described(case)
         if case.in_zookeeper or case.is_share:
             return ALL
-        signs = self._always | self._home(case) | self._replies(case) | self._membership(case)
+        signs = self._always | self._home(case) | self._replies(case) | self._membership(case, described)
         if case.events:
             signs |= Sign.LOG_LINES
-        if len(case.known_from) > 1 and len(listed_by(case)) > 1:
-            signs |= Sign.LISTED_TWICE
-        if not case.offsets_are_known:
-            signs |= Sign.OFFSETS_UNKNOWN
+        if len(case.known_from) > 1:
+            signs |= self._listings(case)
         if self._with_settings and f"group {case.group}" in self._with_settings:
             signs |= Sign.SETTINGS
-        last = _last_commit(case)
-        if last is not None and self._cluster.now - last < LATELY_MS:
+        if committed_since(case.commits, self._cluster.now - LATELY_MS):
             signs |= Sign.COMMITTED_LATELY
-        return signs | self._positions(case)
+        return signs | self._positions(case, _has_members(case, described))
+
+    def _listings(self, case: Case) -> int:
+        known = self._by_source.get(case.known_from)
+        if known is None:
+            known = Sign.LISTED_TWICE if len(listed_by(case)) > 1 else _NONE
+            self._by_source[case.known_from] = known
+        return known
 
     # Coordinators and members.
 
     def _home(self, case: Case) -> int:
-        home = case.offsets_partition
+        home = self._cluster.home_of(case.group)
         known = self._homes.get(home)
         if known is None:
             known = Sign.HOME_IN_DOUBT if self._is_in_doubt(home) else _NONE
@@ -120,16 +97,21 @@ class Glances:
     def _replies(case: Case) -> int:
         signs = _NONE
         replies = len(case.states)
+        offsets: CoordinatorAnswer | None = None
         for answer in case.answers:
             if answer.asked == FIND_COORDINATOR:
                 signs |= Sign.LOOKED_UP
             else:
                 replies += 1
+                if answer.asked == OFFSET_FETCH:
+                    offsets = answer
             if answer.error is not ErrorCode.NONE:
                 signs |= Sign.REFUSED
+        if (offsets is None or offsets.error is not ErrorCode.NONE) and not case.offsets_are_known:
+            signs |= Sign.OFFSETS_UNKNOWN
         return signs if replies else signs | Sign.NO_REPLY
 
-    def _membership(self, case: Case) -> int:
+    def _membership(self, case: Case, described: GroupState | None) -> int:
         signs = _NONE
         for state in case.states:
             if state.error is not ErrorCode.NONE:
@@ -138,13 +120,11 @@ class Glances:
                 signs |= Sign.MEMBERS
             if state.state in REBALANCING_STATES:
                 signs |= Sign.REBALANCING
-        described = case.described
-        if described is None or not described.is_described:
-            signs |= Sign.NOT_DESCRIBED
+        if described is None:
+            signs |= Sign.NOT_DESCRIBED if case.generations else Sign.NOT_DESCRIBED | Sign.MEMBERS_UNKNOWN
         elif described.kind != CLASSIC:
-            signs |= Sign.NOT_CLASSIC
-        if case.members is None:
-            signs |= Sign.MEMBERS_UNKNOWN
+            is_described = described.is_described
+            signs |= Sign.NOT_CLASSIC if is_described else Sign.NOT_DESCRIBED | Sign.MEMBERS_UNKNOWN
         if case.generations:
             signs |= Sign.MEMBERS
             if len(case.generations) >= FEWEST_IN_A_STORM:
@@ -162,10 +142,10 @@ class Glances:
 
     # Partitions.
 
-    def _positions(self, case: Case) -> int:
+    def _positions(self, case: Case, has_members: bool) -> int:
         committed, commits, looks = case.committed, case.commits, case.committed_over_time
         read = self._together.get(names := tuple(committed)) or self._read_together(names)
-        plain = None if case.members else _of_plain(case, read)
+        plain = None if has_members or not names else read.signs_of_plain(case)
         if plain is not None:
             return plain
         signs = _NONE
@@ -186,7 +166,7 @@ class Glances:
             signs |= _of_row(row, commits.get(name), looks.get(name), partition)
         if not is_known:
             signs |= Sign.NO_OFFSETS
-        if case.members:
+        if has_members:
             return signs | self._read_by_members(case)
         return signs | (read.of_topics if is_read else Sign.NOTHING_READ)
 
@@ -203,20 +183,9 @@ class Glances:
             signs |= Sign.TOPIC_IN_DOUBT
         return signs
 
-    def _read_together(self, names: tuple[TopicPartition, ...]) -> "_Read":
-        partitions = [self._partitions.get(name) or self._partition(name) for name in names]
-        signs = _NONE
-        for partition in partitions:
-            signs |= partition.signs
-        found = self._together[names] = _Read(
-            signs,
-            self._of_topics(names),
-            [partition.latest for partition in partitions],
-            [partition.epoch for partition in partitions],
-            [partition.topic_id for partition in partitions],
-            all(partition.is_topic_proven for partition in partitions),
-            all(partition.start <= partition.latest for partition in partitions) and not signs & _ANYWHERE,
-        )
+    def _read_together(self, names: tuple[TopicPartition, ...]) -> ReadTogether:
+        partitions = {name: self._partitions.get(name) or self._partition(name) for name in names}
+        found = self._together[names] = ReadTogether(partitions, self._of_topics(names))
         return found
 
     def _of_topics(self, committed: Collection[TopicPartition]) -> int:
@@ -226,7 +195,7 @@ class Glances:
                 return Sign.UNCOMMITTED
         return _NONE
 
-    def _partition(self, name: TopicPartition) -> _Partition:
+    def _partition(self, name: TopicPartition) -> ReadPartition:
         cluster, topic = self._cluster, name.topic
         ends = cluster.ends_over_time(name)
         end = ends[-1] if ends else None
@@ -248,11 +217,12 @@ class Glances:
             signs |= Sign.EPOCH_DIFFERS
         views = cluster.known_topics.views
         times = {row.at for row in views.get(topic, ()) if row.topic_id}
-        found = self._partitions[name] = _Partition(
+        found = self._partitions[name] = ReadPartition(
             ALL if topic == OFFSETS_TOPIC else signs,
             start if start is not None else -1,
             end.latest if end is not None else -1,
             epoch,
+            _epoch_ends(cluster, name, epoch),
             cluster.known_topics.id_of(topic),
             len(times) > 1 or not views,
             cluster.is_gone(topic),
@@ -266,56 +236,28 @@ class Glances:
         return existence is not Existence.EXISTS
 
 
-def _last_commit(case: Case) -> Instant | None:
-    """As `Case.commit_rhythm` has it, without the commits before it."""
-    last: Instant | None = None
-    for history in case.commits.values():
-        for row in reversed(history):
-            if row.at is not None and row.offset != NO_OFFSET:
-                if last is None or row.at > last:
-                    last = row.at
-                break
-    return last
+def _epoch_ends(cluster: ClusterView, name: TopicPartition, epoch: int) -> dict[int, int]:
+    """By leader epoch before this one, as far as the leader told it: the last offset that the epoch has."""
+    return {
+        row.asked: row.end if row.end >= 0 else sys.maxsize
+        for row in cluster.epoch_ends.get(name, ())
+        if not row.error and 0 <= row.asked < epoch
+    }
 
 
-def _of_plain(case: Case, read: _Read) -> int | None:
-    """Of a group that stands at the end of each log, and whose rows show nothing else. None: not so plain.
+def _described(case: Case) -> GroupState | None:
+    """As `Case.described` has it, which remembers it."""
+    for state in reversed(case.states):
+        if state.error is ErrorCode.NONE:
+            return state
+    return None
 
-    For these, it is what `_of_row` would say of all rows together.
-    """
-    rows = case.committed.values()
-    if not rows or not read.is_plain or [row.offset for row in rows] != read.latest:
-        return None
-    if any(row.error for row in rows):
-        return None
-    commits, looks = case.commits, case.committed_over_time
-    if len(commits) > len(rows) or len(looks) > len(rows):
-        return None
-    found, is_proven = 0, True
-    for name, latest, topic_id in zip(case.committed, read.latest, read.topic_ids, strict=True):
-        history = commits.get(name)
-        if history is None:
-            is_proven = False
-        else:
-            last = history[-1]
-            found += 1
-            is_proven = is_proven and bool(last.topic_id)
-            if last.offset != latest or last.at is None or last.topic_id not in (topic_id, ""):
-                return None
-            if len(history) > 1 and _of_history(history):
-                return None
-        seen = looks.get(name)
-        if seen is not None:
-            found += 1
-            if seen[-1].offset != latest or seen[0].at is None or (len(seen) > 1 and _goes_back(seen)):
-                return None
-    if found < len(commits) + len(looks):
-        return None
-    epochs = [row.leader_epoch for row in rows]
-    if epochs == read.epochs and min(epochs) >= 0:
-        return read.signs | read.of_topics
-    is_known = max(epochs) < 0 and (read.is_proven or is_proven)
-    return read.signs | read.of_topics | Sign.NO_EPOCH if is_known else None
+
+def _has_members(case: Case, described: GroupState | None) -> bool:
+    """Whether any member is known, now or in the last generation."""
+    if described is not None:
+        return bool(described.members) and described.is_described
+    return bool(case.generations and case.generations[-1].members)
 
 
 def _goes_back(looks: tuple[Committed, ...]) -> bool:
@@ -331,10 +273,10 @@ def _of_row(
     row: Committed,
     history: tuple[Commit, ...] | None,
     looks: tuple[Committed, ...] | None,
-    partition: _Partition,
+    partition: ReadPartition,
 ) -> int:
     """Of a committed offset, with its commits in the offsets topic and what looks saw, each by time."""
-    signs, start, latest, epoch_now, topic_id, is_proven, _ = partition
+    signs, start, latest, _, _, topic_id, is_proven, _ = partition
     offset, epoch = row.offset, row.leader_epoch
     lowest = offset
     if history:
@@ -351,7 +293,7 @@ def _of_row(
         newest = looks[-1]
         lowest = min(lowest, newest.offset)
         if looks[0].at is None:
-            signs |= _ANYWHERE
+            signs |= ANYWHERE
         elif len(looks) > 1 and _goes_back(looks):
             signs |= Sign.MOVED_BACK
         if history and newest.offset != last.offset and _may_be_back(newest, last):
@@ -364,18 +306,18 @@ def _of_row(
         signs |= Sign.BELOW_START
     if epoch < 0:
         signs |= Sign.NO_EPOCH if is_proven else Sign.NO_EPOCH | Sign.TOPIC_UNPROVEN
-    elif epoch != epoch_now:
+    elif not partition.has(offset, epoch):
         signs |= Sign.EPOCH_DIFFERS
     return signs
 
 
 def _of_history(history: tuple[Commit, ...]) -> int:
-    signs = _ANYWHERE if history[0].at is None else _NONE
+    signs = ANYWHERE if history[0].at is None else _NONE
     before = 0
     for row in history:
         offset = row.offset
         if offset < before:
-            signs |= _ANYWHERE
+            signs |= ANYWHERE
             if offset == NO_OFFSET:
                 signs |= Sign.REMOVED
         before = offset

@@ -77,7 +77,7 @@ class Sign:
     REMOVED = 1 << 35
     """The history has a removed offset."""
     EPOCH_DIFFERS = 1 << 36
-    """A commit was made in another leader epoch than the present one."""
+    """A commit was made in another leader epoch than the present one, and the log may have lost it."""
     NO_EPOCH = 1 << 37
     """A commit carries no leader epoch."""
 

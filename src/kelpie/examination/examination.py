@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kelpie.acknowledgements import Acknowledgements, UnreadableAcknowledgements
 from kelpie.client.admin.admin import Admin
@@ -23,8 +23,10 @@ from kelpie.examination.memory import Recollection, addresses_of
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
 from kelpie.observations import Committed, Illness, Observations, Unasked
+from kelpie.observations.group_offsets import GroupOffsets
 from kelpie.store import Store
 
+_OfGroup = TypeVar("_OfGroup", Committed, GroupOffsets)
 _GENTLE_HISTORY = 256 * 1024
 """Bytes of the end of each offsets partition."""
 
@@ -150,9 +152,17 @@ class Examination:
     async def _survey(self, nodes: Nodes, earlier: Observations) -> Observations:
         known = {**earlier.known_groups, **self.evidence.known_groups}
         read = {row.topic for row in self._of_chosen(earlier.committed)}
+        together = {row.names for row in self._of_chosen(earlier.group_offsets)}
+        read.update(name.topic for names in together for name in names)
         options = self._options(earlier)
         observations = await survey(
-            nodes, groups=self.groups, known=known, topics=read, options=options, now=self.clock
+            nodes,
+            groups=self.groups,
+            known=known,
+            topics=read,
+            options=options,
+            now=self.clock,
+            by_group=True,
         )
         history_bytes = self.history_bytes
         if history_bytes is not None and any(broker.alive for broker in observations.brokers):
@@ -161,11 +171,11 @@ class Examination:
                 groups = None if groups.is_all else groups.chosen(_names(observations))
             if self.gentle:
                 history_bytes = min(history_bytes, _GENTLE_HISTORY)
-            history = await read_history(nodes, observations, history_bytes, groups=groups)
+            history = await read_history(nodes, observations, history_bytes, groups=groups, by_request=True)
             observations.add(history)
         return observations
 
-    def _of_chosen(self, rows: Sequence[Committed]) -> Iterable[Committed]:
+    def _of_chosen(self, rows: Sequence[_OfGroup]) -> Iterable[_OfGroup]:
         """The rows of the groups that are examined."""
         if self.groups is None or (isinstance(self.groups, Selection) and self.groups.is_all):
             return rows

@@ -44,7 +44,7 @@ class Recollection:
     def of(cls, nodes: Nodes, store: Store, now: Instant) -> "Recollection":
         cluster_id, addresses = known_as(nodes.cluster_id or ""), tuple(addresses_of(nodes))
         name = store.identify(cluster_id, addresses)
-        memory = Memory(name, store.recall(name, now)) if name is not None else None
+        memory = Memory(name, store.recall_by_group(name, now)) if name is not None else None
         return cls(store, cluster_id, addresses, now, memory)
 
     @property
@@ -59,7 +59,7 @@ class Recollection:
             return self.by_address
         known = self.store.names_of(self.cluster_id)
         for name in known:
-            rows = self.store.recall(name, self.now)
+            rows = self.store.recall_by_group(name, self.now)
             if saw_same_cluster(rows, seen):
                 return Memory(name, rows)
         name = self.store.another_name(self.cluster_id)

@@ -11,6 +11,27 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class PartitionNames:
+    """Names a partition once, however many groups read it; and so partitions that groups read together."""
+
+    def __init__(self) -> None:
+        self._one: dict[tuple[str, int], TopicPartition] = {}
+        self._several: dict[tuple[tuple[str, int], ...], tuple[TopicPartition, ...]] = {}
+
+    def one(self, place: tuple[str, int]) -> TopicPartition:
+        name = self._one.get(place)
+        if name is None:
+            name = self._one[place] = TopicPartition(*place)
+        return name
+
+    def several(self, places: tuple[tuple[str, int], ...]) -> tuple[TopicPartition, ...]:
+        """The same object for the same places."""
+        names = self._several.get(places)
+        if names is None:
+            names = self._several[places] = tuple(map(self.one, places))
+        return names
+
+
 _SCRATCH = re.compile(r"kelpie-probe-[0-9a-f]{8}-\d+")
 
 

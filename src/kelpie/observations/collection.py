@@ -1,6 +1,8 @@
 """All that was seen, from any number of places."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from itertools import chain
 
 from kelpie.observations.cluster import (
     BrokerView,
@@ -13,6 +15,7 @@ from kelpie.observations.cluster import (
     Unasked,
 )
 from kelpie.observations.events import Event
+from kelpie.observations.group_offsets import GroupCommits, GroupOffsets
 from kelpie.observations.groups import Generation, GroupRemoved, GroupState, Illness, Listing
 from kelpie.observations.mappings import MappingListing, MappingNode
 from kelpie.observations.positions import (
@@ -43,8 +46,12 @@ class Observations:
     generations: list[Generation] = field(default_factory=list)
     removals: list[GroupRemoved] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
+    group_commits: list[GroupCommits] = field(default_factory=list)
+    """Commits with one row for each request; `all_commits` has theirs, too."""
     pending_commits: list[PendingCommit] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
+    group_offsets: list[GroupOffsets] = field(default_factory=list)
+    """Committed offsets with one row for each group and survey; `all_committed` has theirs, too."""
     ends: list[LogEnds] = field(default_factory=list)
     sizes: list[LogSize] = field(default_factory=list)
     transactions: list[OpenTransaction] = field(default_factory=list)
@@ -70,6 +77,22 @@ class Observations:
     def row_count(self) -> int:
         """All rows of all kinds, and groups that are only known."""
         return sum(len(getattr(self, each.name)) for each in fields(self))
+
+    @property
+    def all_commits(self) -> Iterator[Commit]:
+        """One row for each partition."""
+        return chain(self.commits, chain.from_iterable(run.rows for run in self.group_commits))
+
+    @property
+    def all_committed(self) -> Iterator[Committed]:
+        """One row for each partition."""
+        return chain(self.committed, chain.from_iterable(told.rows for told in self.group_offsets))
+
+    def by_partition(self) -> "Observations":
+        """Puts one row for each partition in the place of those for several. Returns itself."""
+        self.commits, self.group_commits = list(self.all_commits), []
+        self.committed, self.group_offsets = list(self.all_committed), []
+        return self
 
     def add(self, *others: "Observations") -> "Observations":
         """Take over all rows of others. Returns itself."""

@@ -16,7 +16,7 @@ Not every earlier survey counts: `kept` chooses some by age.
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -25,6 +25,7 @@ from kelpie.model.time import Instant, utc
 from kelpie.observations.cluster import OFFSETS_TOPIC, BrokerView, CoordinatorAnswer, PartitionView
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import KINDS, KNOWN, add, extend, read_columns, rows_by_kind, write_columns
+from kelpie.observations.group_offsets import GroupOffsets, as_data, by_group, from_data
 from kelpie.observations.groups import KnownGroup
 from kelpie.observations.positions import Committed
 
@@ -34,6 +35,8 @@ EARLIER_SURVEY = "an earlier survey"
 DESCRIBE_GROUPS = "DescribeGroups"
 """The question of which a state is the answer."""
 
+_OFFSETS = "offsets"
+"""In packed surveys: committed offsets by group. They may also be rows of kind "committed"."""
 _OF_ONE_SURVEY = ("answer", "state", "ends", "topic")
 """Committed offsets are another such kind, but for their number."""
 _SAME = ("at", "source")
@@ -131,7 +134,10 @@ def is_of_survey(row_at: Instant | None, at: Instant) -> bool:
 
 def earlier_survey(survey: Observations, at: Instant) -> Observations:
     """What counts of the survey made at this time, without names of groups. Older rows are left out."""
-    kept_rows = Observations(committed=_committed_then(survey.committed, at))
+    kept_rows = Observations(
+        committed=_committed_then(survey.committed, at),
+        group_offsets=[row for row in survey.group_offsets if is_of_survey(row.at, at)],
+    )
     for kind, rows in rows_by_kind(survey):
         if kind == "broker" or kind in _OF_ONE_SURVEY:
             for row in rows:
@@ -152,18 +158,32 @@ def _committed_then(rows: Iterable[Committed], at: Instant) -> list[Committed]:
     return [row for row in rows if row.error in _KEPT_ERRORS and row.at is not None and first < row.at < last]
 
 
-def pack(rows: Iterable[tuple[str, list[Any]]]) -> bytes:
+def pack(rows: Iterable[tuple[str, list[Any]]], offsets: Sequence[GroupOffsets] = ()) -> bytes:
     """Rows of one survey by kind, as compressed JSON: kind → field → one value per row.
 
     Time and source are left out: `unpack` gives all rows the same. By column it is smaller than by row, and
-    much faster to read.
+    much faster to read. Committed offsets are written by group, with those that are given so.
     """
-    columns = {kind: write_columns(KINDS[kind], rows, without=_SAME) for kind, rows in rows}
+    columns: dict[str, Any] = {}
+    for kind, of_kind in rows:
+        others = of_kind
+        if kind == "committed":
+            told, others = by_group(of_kind)
+            offsets = [*offsets, *told]
+        if others:
+            columns[kind] = write_columns(KINDS[kind], others, without=_SAME)
+    if offsets:
+        columns[_OFFSETS] = as_data(offsets)
     return zlib.compress(_JSON.encode(columns).encode("ascii"), 1)
 
 
 def unpack(packed: bytes, at: Instant) -> Observations:
     """Packed rows, with the time of their survey. Raises Unpackable."""
+    return unpack_by_group(packed, at).by_partition()
+
+
+def unpack_by_group(packed: bytes, at: Instant) -> Observations:
+    """The same, with committed offsets by group: they are `group_offsets`."""
     same = {"at": repeat(at), "source": repeat(EARLIER_SURVEY)}
     try:
         inflater = zlib.decompressobj()
@@ -172,7 +192,10 @@ def unpack(packed: bytes, at: Instant) -> Observations:
             raise Unpackable("it is torn, or too large")
         rows = Observations()
         for kind, columns in json.loads(data).items():
-            extend(rows, kind, read_columns(KINDS[kind], columns, same))
-    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
+            if kind == _OFFSETS:
+                rows.group_offsets = from_data(columns, at, EARLIER_SURVEY)
+            else:
+                extend(rows, kind, read_columns(KINDS[kind], columns, same))
+    except (AttributeError, LookupError, TypeError, ValueError, zlib.error) as error:
         raise Unpackable(str(error)) from None
     return rows

@@ -175,7 +175,12 @@ def rows_of(observations: Observations) -> Iterator[tuple[str, Any]]:
 def rows_by_kind(observations: Observations) -> Iterator[tuple[str, list[Any]]]:
     """The kinds of which there are rows, and these rows; in the order of `rows_of`."""
     for kind, name in _LISTS.items():
-        if rows := getattr(observations, name):
+        rows = getattr(observations, name)
+        if kind == "commit" and observations.group_commits:
+            rows = list(observations.all_commits)
+        elif kind == "committed" and observations.group_offsets:
+            rows = list(observations.all_committed)
+        if rows:
             yield kind, rows
     if observations.known_groups:
         yield KNOWN, list(starmap(KnownGroup, observations.known_groups.items()))

@@ -23,17 +23,20 @@ from kelpie.observations.cluster import Unasked
 from kelpie.observations.collection import Observations
 from kelpie.observations.encoding import add, kind_of
 from kelpie.observations.group_epochs import GroupEpochs, OffsetsRecord, topic_id_text
+from kelpie.observations.group_offsets import GroupCommits
 from kelpie.observations.groups import SHARE, STREAMS, Generation, GroupRemoved, Member
 from kelpie.observations.open_transactions import OpenTransactions, Place
 from kelpie.observations.positions import NO_OFFSET, Commit, PendingCommit
 from kelpie.wire.consumer_protocol import PROTOCOL_TYPE, decode_subscription, partitions_in
 from kelpie.wire.malformed import Malformed, TooLarge
 from kelpie.wire.offsets_topic import OtherKey, RecordType, decode_key, decode_value
+from kelpie.wire.offsets_topic.commit_batch import CommitBatches
 from kelpie.wire.offsets_topic.group_metadata import GroupMetadataValue, MemberMetadata
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitValue
 from kelpie.wire.offsets_topic.plain_commit import Places, PlainCommit, read_plain_commit
 from kelpie.wire.records import BatchHeader, Codec, ControlType, Record, RecordBatch, read_batches
-from kelpie.wire.records.header import codec_of
+from kelpie.wire.records.attributes import CODEC_MASK, CONTROL_MASK, TRANSACTIONAL_MASK
+from kelpie.wire.records.header import HEADER_SIZE, codec_of
 from kelpie.wire.schema import NO_UUID
 
 Row = Commit | Generation | GroupRemoved | Unasked
@@ -44,6 +47,7 @@ _COMMITS = (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
 _LARGEST_INFLATED = 256 * 1024 * 1024
 _MOST_INFLATED = 1 << 30
 """Of all batches of a partition that are compressed: a kilobyte may be a megabyte of rows."""
+_NOT_PLAIN = CODEC_MASK | TRANSACTIONAL_MASK | CONTROL_MASK
 _ROW_BYTES = 48
 """What a row costs at least, however few bytes its record has."""
 
@@ -73,6 +77,14 @@ _OTHER_KINDS: dict[int, str] = {
     for name, kind in (("SHARE_GROUP_", SHARE), ("STREAMS_GROUP_", STREAMS))
     if record_type.name.startswith(name)
 }
+
+
+class _Together(NamedTuple):
+    """Partitions of one topic; texts for each of them."""
+
+    names: Partitions
+    metadata: tuple[str, ...]
+    topic_ids: tuple[str, ...]
 
 
 class OtherGroup(NamedTuple):
@@ -121,6 +133,9 @@ class OffsetsPartition:
         self.other_groups: dict[str, OtherGroup] = {}
         """Share groups and groups of the Streams protocol that have records here; no more is read of them."""
         self._places: Places = {}
+        self._batches = CommitBatches()
+        self._together: dict[tuple[str, tuple[int, ...], bytes], _Together] = {}
+        """What was committed together: the next request mostly names the same."""
         self._inflated_left = _MOST_INFLATED
         self.next_offset: int | None = None
         """Behind the last batch that was read."""
@@ -141,13 +156,27 @@ class OffsetsPartition:
 
     def read(self, buffer: bytes | bytearray | memoryview, source: str) -> Iterator[Placed]:
         """The rows of one buffer: a segment file, or the records of a fetch. Never raises Malformed."""
+        for read in self.read_runs(buffer, source):
+            if isinstance(read, GroupCommits):
+                yield from map(Placed, read.numbers, read.rows)
+            else:
+                yield read
+
+    def read_runs(
+        self, buffer: bytes | bytearray | memoryview, source: str
+    ) -> Iterator[Placed | GroupCommits]:
+        """The same, with what a group committed by one request as one row where that is how it was read."""
         reasons: list[str] = []
         unread = _Unread()
         batches = read_batches(buffer)
         try:
             for batch in batches:
                 if self.next_offset is None or batch.header.last_offset >= self.next_offset:
-                    yield from self._batch(batch, source, unread)
+                    commits = self._commits_of(batch, source)
+                    if commits is not None:
+                        yield commits
+                    else:
+                        yield from self._batch(batch, source, unread)
                     self.next_offset = batch.header.next_offset
         except Malformed as malformed:
             reasons.append(f"From byte {malformed.offset} on: {malformed.reason}.")
@@ -157,6 +186,35 @@ class OffsetsPartition:
             reasons.append(f"{unread.count} records cannot be read; the first: {unread.first}.")
         for reason in reasons:
             yield Placed(NO_OFFSET, Unasked("file", source, reason, source=source))
+
+    def _commits_of(self, batch: RecordBatch, source: str) -> GroupCommits | None:
+        """Of most batches: all records at once. None: they are to be read one by one."""
+        header = batch.header
+        if not isinstance(header, BatchHeader) or header.attributes & _NOT_PLAIN or header.record_count < 1:
+            return None
+        columns = self._batches.read(batch.data[HEADER_SIZE:], header.record_count)
+        if columns is None or columns.timestamps.count(columns.timestamps[0]) < header.record_count:
+            return None
+        group, topic, partitions, offsets, epochs, timestamps, places, topic_id = columns
+        known = self._together.get((topic, partitions, topic_id))
+        if known is None:
+            names = tuple(TopicPartition(topic, partition) for partition in partitions)
+            none, text = ("",) * len(names), topic_id_text(topic_id) if topic_id != NO_UUID else ""
+            known = _Together(names, none, (text,) * len(names))
+            self._together[topic, partitions, topic_id] = known
+            if text:
+                self._names[topic_id] = topic
+        names, metadata, topic_ids = known
+        first = header.base_offset
+        numbers = (
+            range(first, first + len(places))
+            if isinstance(places, range)
+            else [first + each for each in places]
+        )
+        at = self._time_of_commit(timestamps[0])
+        # By C alone: the constructor of a named tuple would be a call of a Python function.
+        row = (group, names, offsets, epochs, metadata, topic_ids, at, False, source, numbers)
+        return tuple.__new__(GroupCommits, row)
 
     def _batch(self, batch: RecordBatch, source: str, unread: _Unread) -> Iterator[Placed]:
         header = batch.header
@@ -263,16 +321,20 @@ class OffsetsPartition:
     def _plain_commit(self, plain: PlainCommit, where: str, transactional: bool) -> Commit:
         group, topic, partition, offset, epoch, metadata, timestamp, topic_id = plain
         at = self._time_of_commit(timestamp)
-        id_text = self._id_texts.get(topic_id)
-        if id_text is None:
-            id_text = self._id_texts[topic_id] = topic_id_text(topic_id)
-        if id_text:
-            self._names[topic_id] = topic
+        id_text = self._id_text(topic_id, topic)
         # By C alone: the constructor of a named tuple would be a call of a Python function.
         return tuple.__new__(
             Commit,
             (group, topic, partition, offset, at, epoch, metadata, None, transactional, where, id_text),
         )
+
+    def _id_text(self, topic_id: bytes, topic: str) -> str:
+        text = self._id_texts.get(topic_id)
+        if text is None:
+            text = self._id_texts[topic_id] = topic_id_text(topic_id)
+        if text:
+            self._names[topic_id] = topic
+        return text
 
     def _commit(
         self, key: Any, value: OffsetCommitValue | None, at: Instant | None, where: str, transactional: bool

@@ -12,6 +12,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding
+from kelpie.doctor.group_positions import rows_in
 from kelpie.doctor.overview import GroupOverview, worst_findings
 from kelpie.examination import Examined
 from kelpie.model.time import Instant
@@ -137,7 +138,7 @@ class Snapshot:
         yield _OF_ROW * sum(map(len, self.diagnosis.cluster.ends.values()))
         yield _OF_ROW * sum(map(len, self.diagnosis.cluster.views.values()))
         for case in self._cases.values():
-            rows = sum(map(len, case.commits.values())) + sum(map(len, case.committed_over_time.values()))
+            rows = rows_in(case.commits) + rows_in(case.committed_over_time)
             yield _OF_ROW * (rows + len(case.events) + len(case.generations) + len(case.states))
 
     def light(self) -> "Snapshot":

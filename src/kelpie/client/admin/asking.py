@@ -19,6 +19,7 @@ from kelpie.client.connection import Connection
 from kelpie.client.nodes import Nodes
 from kelpie.client.versions import BrokerVersions
 from kelpie.errors import ErrorCode
+from kelpie.model.names import PartitionNames
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Unasked
 from kelpie.questions.question import Question
@@ -52,8 +53,12 @@ class Asking:
         groups_per_request: int = GROUPS_PER_REQUEST,
         partitions_per_request: int = PARTITIONS_PER_REQUEST,
         second_chance: bool = False,
+        by_group: bool = False,
     ) -> None:
-        """`second_chance`: what a broker did not answer in time is asked again, for one more time limit."""
+        """`second_chance`: what a broker did not answer in time is asked again, for one more time limit.
+
+        `by_group`: committed offsets become one row for each group (`Observations.group_offsets`).
+        """
         self.nodes = nodes
         self.clock = clock
         self.groups_per_request = groups_per_request
@@ -67,6 +72,8 @@ class Asking:
         """By broker, where a broker had to be asked for all topics (before Kafka 2.1)."""
         self.lasting: set[str] = set()
         """Names of groups and partitions that would fail again: the release does not know the request."""
+        self.by_group = by_group
+        self.names = PartitionNames()
         self._silent: dict[int, ClientError] = {}
         self._second_chance = second_chance
         self._chances_end: dict[int, float] = {}

@@ -12,6 +12,7 @@ from typing import Any
 from kelpie.client.admin.asking import Asking, chunks, each, error_of
 from kelpie.model.time import Instant
 from kelpie.observations import Committed, CoordinatorAnswer
+from kelpie.observations.group_offsets import GroupOffsets
 from kelpie.wire.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 _SEVERAL_GROUPS = 8
@@ -22,6 +23,8 @@ ALL_TOPICS = 2
 _STABLE = 7
 _UNKNOWN = -1
 _UNDER_WAY = 64
+_index, _offset = attrgetter("partition_index"), attrgetter("committed_offset")
+_epoch, _error = attrgetter("committed_leader_epoch"), attrgetter("error_code")
 
 Partitions = Mapping[str, Sequence[int]]
 
@@ -90,12 +93,18 @@ def _common_error(topics: Iterable[Any]) -> int:
 
 
 def _note(asking: Asking, node: int, answers: Sequence[tuple[str, int, Any]], at: Instant) -> None:
-    """There may be 100,000s of offsets. Their rows are made without a call of a Python function for each."""
+    """There may be 100,000s of offsets. No Python function is called for each of them."""
     source = asking.source(node)
     asking.seen.answers += [
         CoordinatorAnswer(group, "OffsetFetch", error_of(code), node, at=at, source=source)
         for group, code, _ in answers
     ]
+    if asking.by_group:
+        answers = [
+            (group, code, topics)
+            for group, code, topics in answers
+            if not _note_group(asking, group, topics, at, source)
+        ]
     new = tuple.__new__
     asking.seen.committed += [
         new(
@@ -117,3 +126,17 @@ def _note(asking: Asking, node: int, answers: Sequence[tuple[str, int, Any]], at
         for partition in topic.partitions
         if partition.committed_offset >= 0 or partition.error_code
     ]
+
+
+def _note_group(asking: Asking, group: str, topics: Any, at: Instant, source: str) -> bool:
+    """One row for all offsets. False: not each partition has one."""
+    rows = [partition for topic in topics for partition in topic.partitions]
+    offsets = tuple(map(_offset, rows))
+    if not rows or min(offsets) < 0 or any(map(_error, rows)):
+        return False
+    places = tuple((topic.name, index) for topic in topics for index in map(_index, topic.partitions))
+    epochs = tuple(map(_epoch, rows))
+    metadata = tuple(row.metadata or "" for row in rows)
+    names = asking.names.several(places)
+    asking.seen.group_offsets.append(GroupOffsets(group, names, offsets, epochs, metadata, at, source))
+    return True

@@ -12,7 +12,7 @@ from kelpie.client.admin.asking import Asking, chunks, each, together
 from kelpie.client.admin.topics import by_leader
 from kelpie.client.client_errors import Unsupported
 from kelpie.model.names import TopicPartition
-from kelpie.observations import LeaderEpochEnd, PartitionView
+from kelpie.observations import LeaderEpochEnd, Observations, PartitionView
 from kelpie.questions.offset_for_leader_epoch import AskEpochEnds
 
 _FOR_CLIENTS = 2
@@ -24,16 +24,22 @@ _MOST_EPOCHS = 10
 async def ask_epochs(asking: Asking, best: Mapping[TopicPartition, PartitionView]) -> None:
     """Adds where the epochs of commits end, for those that are not of the leader of today."""
     older: defaultdict[TopicPartition, set[int]] = defaultdict(set)
-    for row in asking.seen.committed:
-        if row.leader_epoch >= 0:
-            view = best.get(row.name)
-            if view is not None and row.leader_epoch < view.leader_epoch:
-                older[view.name].add(row.leader_epoch)
+    for name, epoch in _epochs_of_commits(asking.seen):
+        view = best.get(name)
+        if epoch >= 0 and view is not None and epoch < view.leader_epoch:
+            older[view.name].add(epoch)
     if not older:
         return
     reached = {name for name in older if best[name].leader in asking.reached}
     leaders = by_leader(asking, best, reached)
     await together(*(_ask_leader(asking, node, names, older) for node, names in leaders.items()))
+
+
+def _epochs_of_commits(seen: Observations) -> set[tuple[TopicPartition, int]]:
+    """There may be 100,000s of commits; most have the same few epochs."""
+    told = {(row.names, row.leader_epochs) for row in seen.group_offsets}
+    found = {pair for names, epochs in told for pair in zip(names, epochs, strict=True)}
+    return found | {(row.name, row.leader_epoch) for row in seen.committed if row.leader_epoch >= 0}
 
 
 async def _ask_leader(

@@ -92,19 +92,23 @@ async def survey(
     topics: Iterable[str] = (),
     options: SurveyOptions | None = None,
     now: Clock = wall_clock,
+    by_group: bool = False,
 ) -> Observations:
     """The state of a cluster, as far as it can be had: what could not be asked is in `unasked`.
 
     `groups`: the groups to survey, by name, or chosen among those that are known; all by default. `known`:
     further groups, by where they are known from; they are asked for although no broker may list them.
-    `topics`: topics that groups read at an earlier time; whether they still exist is asked, too. Raises
-    BadSettings, and nothing else that a cluster can cause.
+    `topics`: topics that groups read at an earlier time; whether they still exist is asked, too. `by_group`:
+    committed offsets are `group_offsets`, one row for each group. Raises BadSettings, and nothing else that a
+    cluster can cause.
     """
     options = options or SurveyOptions()
     if isinstance(where, Nodes):
         where.forget_failures()  # Of an earlier survey.
         with few_collections():
-            return await _survey(where, groups, known, topics=topics, options=options, now=now)
+            return await _survey(
+                where, groups, known, topics=topics, options=options, now=now, by_group=by_group
+            )
     try:
         nodes = await Nodes.open(where)
     except BadSettings:
@@ -113,7 +117,9 @@ async def survey(
         return unreachable(error, known, now, where.security)
     async with nodes:
         with few_collections():
-            return await _survey(nodes, groups, known, topics=topics, options=options, now=now)
+            return await _survey(
+                nodes, groups, known, topics=topics, options=options, now=now, by_group=by_group
+            )
 
 
 async def _survey(
@@ -124,6 +130,7 @@ async def _survey(
     topics: Iterable[str],
     options: SurveyOptions,
     now: Clock,
+    by_group: bool,
 ) -> Observations:
     asking = Asking(
         nodes,
@@ -131,6 +138,7 @@ async def _survey(
         groups_per_request=options.groups_per_request,
         partitions_per_request=options.partitions_per_request,
         second_chance=True,
+        by_group=by_group,
     )
     asking.seen.known_groups = _sources(known)
     by_broker = await meet_all(asking)
@@ -267,6 +275,7 @@ def _tiered(seen: Observations) -> set[str]:
 def _topics_read(seen: Observations) -> list[str]:
     """Topics that groups have committed offsets in, are assigned to, or subscribe to."""
     topics = {row.topic for row in seen.committed}
+    topics.update(name.topic for names in {row.names for row in seen.group_offsets} for name in names)
     for state in seen.states:
         for member in state.members:
             topics.update(member.subscribed or ())
@@ -279,6 +288,13 @@ def _signs_of_mirroring(seen: Observations) -> list[str]:
     """Topics that MirrorMaker would have made, where a group stands beyond the end of a log."""
     ends = {row.name: row.latest for row in seen.ends if not row.error and row.latest >= 0}
     beyond = {row.topic for row in seen.committed if row.offset > ends.get(row.name, row.offset)}
+    told = {(row.names, row.offsets) for row in seen.group_offsets}
+    beyond |= {
+        name.topic
+        for names, offsets in told
+        for name, offset in zip(names, offsets, strict=True)
+        if offset > ends.get(name, offset)
+    }
     groups = (group for listing in seen.listings for group in listing.groups)
     return signs_of_mirroring(beyond, groups) if beyond else []
 

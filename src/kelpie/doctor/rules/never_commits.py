@@ -30,7 +30,7 @@ Reproduce: kelpie lab run never-commits
 
 from collections.abc import Sequence
 
-from kelpie.doctor.case import Case
+from kelpie.doctor.case import OFFSET_FETCH, Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import SESSION_MS, describing
 from kelpie.doctor.position_words import MOST_EVIDENCE, SECOND_LOOK, evidence_of, some
@@ -116,7 +116,7 @@ def _found(
     evidence += [
         Evidence.of(answer, "OffsetFetch: nothing is committed")
         for answer in case.answers
-        if answer.asked == "OffsetFetch"
+        if answer.asked == OFFSET_FETCH
     ]
     evidence += evidence_of(*ends[:MOST_EVIDENCE])
     evidence.append(Evidence(f"a record came in at {moment(came)} or before"))

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 
 from kelpie.cluster import commands
 from kelpie.cluster.topics import Existence
-from kelpie.doctor.case import Case
+from kelpie.doctor.case import OFFSET_FETCH, Case
 from kelpie.doctor.coordinator_replies import answer_evidence, first_and_last, last_replies, lookups
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import topics_of_members
@@ -86,7 +86,7 @@ def _hidden(case: Case) -> dict[str, Evidence]:
         for topic in named
         if known.existence(topic) is Existence.HIDDEN
     }
-    asked = [row.at for row in case.answers if row.asked == "OffsetFetch" and not row.error]
+    asked = [row.at for row in case.answers if row.asked == OFFSET_FETCH and not row.error]
     if not asked or asked[-1] is None:
         return hidden
     for name, history in sorted(case.commits.items()):

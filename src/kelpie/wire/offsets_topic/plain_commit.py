@@ -51,7 +51,7 @@ def read_plain_commit(
     try:
         place = places.get(key[:-4]) if places is not None else None
         if place is None:
-            place = _place(key)
+            place = place_of(key)
             if place is None:
                 return None
             if places is not None:
@@ -66,8 +66,8 @@ def read_plain_commit(
     return tuple.__new__(PlainCommit, (*place, partition, *said))
 
 
-def _place(key: bytes) -> tuple[str, str] | None:
-    """Group and topic."""
+def place_of(key: bytes) -> tuple[str, str] | None:
+    """Group and topic. None, or struct.error or UnicodeDecodeError: it is no key of a commit."""
     record_type, size = _HEAD(key)
     end = 4 + size
     (topic_size,) = _SHORT(key, end)

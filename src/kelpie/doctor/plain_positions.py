@@ -1,0 +1,133 @@
+"""Groups that stand at the end of each log they read, and whose rows show nothing else: nearly all groups.
+
+Their rows are compared a run at a time, and never one by one. Where that does not settle it, the answer is
+None: then `glances` looks at each row.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter, le
+from typing import Any, NamedTuple, TypeVar
+
+from kelpie.doctor.case import Case
+from kelpie.doctor.group_positions import LastOffsets, Positions, Run
+from kelpie.doctor.signs import Sign
+from kelpie.model.names import TopicPartition
+from kelpie.observations import Commit, Committed
+from kelpie.observations.group_offsets import GroupCommits, GroupOffsets
+
+T = TypeVar("T")
+
+ANYWHERE = Sign.BEHIND | Sign.MOVED_BACK
+"""Where the group stands does not follow from its newest rows alone."""
+
+
+class ReadPartition(NamedTuple):
+    """What is the same for all groups that read a partition."""
+
+    signs: int
+    start: int
+    latest: int
+    epoch: int
+    epoch_ends: Mapping[int, int]
+    """By leader epoch before the present one: up to where the log has what was written in it."""
+    topic_id: str
+    is_topic_proven: bool
+    """Looks at different times saw the topic, or nobody asks for topics."""
+    is_gone: bool
+
+    def has(self, offset: int, epoch: int) -> bool:
+        """Whether the log, as it is now, has what was before this offset in this leader epoch."""
+        return epoch == self.epoch or offset <= self.epoch_ends.get(epoch, -1)
+
+
+class ReadTogether:
+    """Partitions that a group reads: most groups read the same ones as many others."""
+
+    def __init__(self, partitions: Mapping[TopicPartition, ReadPartition], of_topics: int) -> None:
+        self.names = tuple(partitions)
+        self.partitions = list(partitions.values())
+        self.of_topics = of_topics
+        """Signs of a group that has offsets in all of these partitions and in no others."""
+        self.signs = of_topics
+        for partition in self.partitions:
+            self.signs |= partition.signs
+        self._latest = tuple(partition.latest for partition in self.partitions)
+        self._topic_ids = tuple(partition.topic_id for partition in self.partitions)
+        self._is_proven = all(partition.is_topic_proven for partition in self.partitions)
+        self._is_plain = not self.signs & ANYWHERE and all(
+            partition.latest >= 0 and partition.start <= partition.latest for partition in self.partitions
+        )
+        self._orders: dict[tuple[TopicPartition, ...], Callable[[Any], Any] | None] = {}
+        """Brokers tell the partitions of a group in another order than that in which it commits them."""
+        self._epoch_signs: dict[tuple[int, ...], int | None] = {}
+
+    def signs_of_plain(self, case: Case) -> int | None:
+        """None: the group may be anything. Else it is what a look at each row would find."""
+        committed, commits, looks = case.committed, case.commits, case.committed_over_time
+        if not (
+            self._is_plain
+            and isinstance(committed, LastOffsets)
+            and committed.told.offsets == self._latest
+            and isinstance(commits, Positions)
+            and isinstance(looks, Positions)
+            and not _has_errors(committed.told)
+            and self._only_grow(commits.runs)
+            and self._only_grow(looks.runs)
+        ):
+            return None
+        ids = _topic_ids(commits.runs[-1]) if commits.runs else ()
+        if any(ids) and self._in_order(commits.runs[-1].names, ids) != self._topic_ids:
+            return None
+        epochs = _leader_epochs(committed.told)
+        if epochs not in self._epoch_signs:
+            self._epoch_signs[epochs] = self._signs_of(epochs)
+        of_epochs = self._epoch_signs[epochs]
+        if of_epochs == Sign.NO_EPOCH and not (self._is_proven or (ids and all(ids))):
+            return None
+        return None if of_epochs is None else self.signs | of_epochs
+
+    def _signs_of(self, epochs: tuple[int, ...]) -> int | None:
+        """Of committed offsets with these leader epochs at the ends of the logs."""
+        if max(epochs) < 0:
+            return Sign.NO_EPOCH
+        places = zip(self.partitions, self._latest, epochs, strict=True)
+        return 0 if all(partition.has(latest, epoch) for partition, latest, epoch in places) else None
+
+    def _only_grow(self, runs: Sequence[Run[Commit] | Run[Committed]]) -> bool:
+        """Whether the offsets never went back, and are the present ones in the last run."""
+        before: tuple[int, ...] | None = None
+        for run in runs:
+            offsets = self._in_order(run.names, run.offsets)
+            if offsets is None or run.at is None:
+                return False
+            if before is not None and before != offsets and not all(map(le, before, offsets)):
+                return False
+            if before is None and min(offsets) < 0:
+                return False
+            before = offsets
+        return before is None or before == self._latest
+
+    def _in_order(self, names: tuple[TopicPartition, ...], values: tuple[T, ...]) -> tuple[T, ...] | None:
+        """Values for these partitions, in the order of `self.names`. None: these are others."""
+        if names == self.names:
+            return values
+        if names not in self._orders:
+            numbers = {name: number for number, name in enumerate(names)}
+            is_same = len(numbers) == len(names) and numbers.keys() == set(self.names)
+            self._orders[names] = itemgetter(*(numbers[name] for name in self.names)) if is_same else None
+        order = self._orders[names]
+        return None if order is None else order(values)
+
+
+def _has_errors(told: Run[Committed]) -> bool:
+    return not isinstance(told, GroupOffsets) and any(row.error for row in told.rows)
+
+
+def _leader_epochs(told: Run[Committed]) -> tuple[int, ...]:
+    if isinstance(told, GroupOffsets):
+        return told.leader_epochs
+    return tuple(row.leader_epoch for row in told.rows)
+
+
+def _topic_ids(run: Run[Commit]) -> tuple[str, ...]:
+    return run.topic_ids if isinstance(run, GroupCommits) else tuple(row.topic_id for row in run.rows)
