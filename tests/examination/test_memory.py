@@ -34,7 +34,7 @@ def look(store: Store, at: int, addresses: tuple[str, ...], rows: Observations) 
 
 
 def offsets(memory: Memory) -> set[int]:
-    return {row.offset for row in memory.rows.all_committed}
+    return {row.offset for row in memory.rows.committed}
 
 
 def test_a_broker_that_claims_a_known_id_does_not_overwrite_what_is_remembered(tmp_path: Path) -> None:

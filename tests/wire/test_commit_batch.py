@@ -10,7 +10,7 @@ from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.commit_batch import CommitBatches, CommitColumns
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kelpie.wire.offsets_topic.plain_commit import read_plain_commit
-from kelpie.wire.records import Record, read_batches
+from kelpie.wire.records import BatchHeader, Record, read_batches
 from kelpie.wire.records.header import HEADER_SIZE
 from kelpie.wire.records.writer import write_batch
 from kelpie.wire.schema import NO_UUID
@@ -42,6 +42,7 @@ def _read(records: Sequence[Record], reader: CommitBatches | None = None) -> Com
 
 def _agrees(columns: CommitColumns, raw: bytes) -> bool:
     (batch,) = read_batches(raw, crc=False)
+    assert isinstance(batch.header, BatchHeader)
     base = batch.header.base_offset
     plain = []
     for record in batch.records():

@@ -45,28 +45,9 @@ def add_repair_options(parser: argparse.ArgumentParser) -> None:
     add_connection_options(parser)
 
 
-<<<<<<< HEAD
 def tell(word: str) -> None:
     """What is wrong with the store of earlier surveys."""
     print(folded(harmless(word), "kelpie: "), file=sys.stderr)
-=======
-async def earlier_surveys(nodes: Nodes) -> Observations:
-    """What the store holds about this cluster: not about another one that has said it has the same id."""
-    store = Store()
-    memory = Recollection.of(nodes, store, wall_clock()).settled(await survey_brokers(nodes))
-    for word in store.words:
-        print(folded(harmless(word), "kelpie: "), file=sys.stderr)
-    return memory.rows.by_partition()
-
-
-def existing(names: Iterable[str]) -> list[Path]:
-    """Files and folders that a person has named. Raises CannotRepair."""
-    paths = [Path(name) for name in names]
-    for path in paths:
-        if not path.exists():
-            raise CannotRepair(f"There is no file or folder {path}.")
-    return paths
->>>>>>> c10e086 (doctor: offsets of a group as one row, until a rule asks for partitions)
 
 
 def export(file: str, text: str) -> None:

@@ -47,11 +47,8 @@ REBALANCING = frozenset(
 """States in which a group rebalances, in the words of all releases. NotReady: a Streams application whose
 topics are missing or do not fit together.
 """
-<<<<<<< HEAD
-_TIME = attrgetter("at")
-=======
 OFFSET_FETCH = "OffsetFetch"
->>>>>>> c10e086 (doctor: offsets of a group as one row, until a rule asks for partitions)
+_TIME = attrgetter("at")
 _BROKER, _CONTROLLER = "broker:", "controller:"
 """How kinds of events begin that are not from logs of clients."""
 
@@ -103,16 +100,13 @@ class Case:
     """By so much may ages be too large that follow from times of its coordinator: its clock is not known."""
 
     @property
-<<<<<<< HEAD
     def is_unheard_of(self) -> bool:
         """Whether a user named it, and no broker and no file knows it. Without a coordinator, none could."""
         home = self.offsets_partition
         is_lost = home is not None and self.cluster.has_leader(home) is False
         return self.listed is False and not self.known_from and not is_lost
 
-    @cached_property
-=======
->>>>>>> c10e086 (doctor: offsets of a group as one row, until a rule asks for partitions)
+    @property
     def offsets_partition(self) -> TopicPartition | None:
         """Its partition of the offsets topic. None: it is in ZooKeeper, or their number is unknown."""
         if self.in_zookeeper:

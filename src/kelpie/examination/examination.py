@@ -110,7 +110,11 @@ class Examination:
                 unreachable(error, self._recall(name).known_groups, self.clock, self.settings.security)
             )
         async with nodes:
-            memory = Recollection.of(nodes, self.store, self.clock()) if self.store is not None else None
+            memory = (
+                Recollection.of(nodes, self.store, self.clock(), by_group=True)
+                if self.store is not None
+                else None
+            )
             rows = await self._survey(nodes, memory.rows if memory is not None else Observations())
             name, earlier = memory.settled(rows) if memory is not None else ("", Observations())
             cost = Cost(nodes.counters.requests, nodes.counters.bytes_in, dict(nodes.counters.by_api))

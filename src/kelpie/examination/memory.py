@@ -39,13 +39,15 @@ class Recollection:
     now: Instant
     by_address: Memory | None
     """Of the cluster that was seen at these addresses. None: one with this id was seen elsewhere."""
+    by_group: bool = False
+    """Committed offsets are `group_offsets`, one row for each group and survey."""
 
     @classmethod
-    def of(cls, nodes: Nodes, store: Store, now: Instant) -> "Recollection":
+    def of(cls, nodes: Nodes, store: Store, now: Instant, *, by_group: bool = False) -> "Recollection":
         cluster_id, addresses = known_as(nodes.cluster_id or ""), tuple(addresses_of(nodes))
         name = store.identify(cluster_id, addresses)
-        memory = Memory(name, store.recall_by_group(name, now)) if name is not None else None
-        return cls(store, cluster_id, addresses, now, memory)
+        memory = Memory(name, _recalled(store, name, now, by_group)) if name is not None else None
+        return cls(store, cluster_id, addresses, now, memory, by_group)
 
     @property
     def rows(self) -> Observations:
@@ -59,7 +61,7 @@ class Recollection:
             return self.by_address
         known = self.store.names_of(self.cluster_id)
         for name in known:
-            rows = self.store.recall_by_group(name, self.now)
+            rows = _recalled(self.store, name, self.now, self.by_group)
             if saw_same_cluster(rows, seen):
                 return Memory(name, rows)
         name = self.store.another_name(self.cluster_id)
@@ -75,6 +77,10 @@ class Recollection:
             f"{self.cluster_id}, as the one at {where} did. {differs}: it counts as another cluster (or the "
             f"same one, made anew) and is kept apart as {name}. Nothing that earlier surveys saw is used."
         )
+
+
+def _recalled(store: Store, name: str, now: Instant, by_group: bool) -> Observations:
+    return store.recall_by_group(name, now) if by_group else store.recall(name, now)
 
 
 def addresses_of(nodes: Nodes) -> list[str]:
