@@ -57,6 +57,8 @@ TRUTH = {
     "KLP314": {"anew"},
 }
 """The group "well" has nothing."""
+NOTICES = {("KLP310", "stopped"), ("KLP301", "growing")}
+"""What is a notice at first: for a minute, and until consumers must have seen partitions that were added."""
 
 
 class Run:
@@ -208,7 +210,7 @@ def _delete_and_grow(servers: str) -> None:
 def _found(diagnosis: Diagnosis) -> dict[str, set[str | None]]:
     found: dict[str, set[str | None]] = {}
     for finding in diagnosis.findings:
-        told = finding.severity >= Severity.WARNING or finding.code == "KLP310"  # A notice for a minute.
+        told = finding.severity >= Severity.WARNING or (finding.code, finding.group) in NOTICES
         if finding.code.startswith("KLP3") and told:
             found.setdefault(finding.code, set()).add(finding.group)
     return found
