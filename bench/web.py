@@ -142,7 +142,7 @@ def _group(number: int) -> str:
 def _cpu_s(pid: int) -> float:
     """Of a process, in user mode and in the kernel."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
+        fields = file.read(4096).rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _CLOCK
 
 
