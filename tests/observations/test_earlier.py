@@ -1,5 +1,7 @@
 """What is kept of a survey once there is a newer one: one definition for store, snapshots and tables."""
 
+import json
+import zlib
 from dataclasses import replace
 
 from kelpie.errors import ErrorCode
@@ -24,7 +26,7 @@ from kelpie.observations.earlier import (
     pack,
     unpack,
 )
-from kelpie.observations.encoding import rows_by_kind
+from kelpie.observations.encoding import KINDS, rows_by_kind, write_columns
 
 AT = 1_700_000_000_000
 _WITHOUT_ASSIGNMENT = Member("m-0")
@@ -109,3 +111,16 @@ def test_the_view_of_the_newest_leader_epoch_counts() -> None:
     all_replicas = PartitionView(OFFSETS_TOPIC, 1, 3, (3, 1), (3,), told_by=2)
     of_a_tool = PartitionView(OFFSETS_TOPIC, 2, 3, (3, 1), (3,))
     assert best_views([new, stale, few, all_replicas, of_a_tool]) == {0: new, 1: all_replicas}
+
+
+def test_a_survey_that_was_packed_with_offsets_by_partition_is_read() -> None:
+    """A store of earlier releases has them so."""
+    rows = [
+        Committed("billing", "orders", 0, 7, leader_epoch=2),
+        Committed("billing", "orders", 1, 9, metadata="m"),
+    ]
+    columns = {"committed": write_columns(KINDS["committed"], rows, without=("at", "source"))}
+    packed = zlib.compress(json.dumps(columns).encode())
+    expected = [row._replace(at=AT, source=EARLIER_SURVEY) for row in rows]
+    assert unpack(packed, AT).committed == expected
+    assert unpack(pack([("committed", rows)]), AT).committed == expected
