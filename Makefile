@@ -30,7 +30,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORK
 test: $(READY)
 	$(PYTEST) -m "not long and not wide"
 
-# The same tests on the releases between the oldest and the newest one, and on further recordings; demo, tutorial and
+# The same tests on the releases between the oldest and the newest one, and on further recordings; tutorial and
 # site from end to end.
 test-wide: $(READY)
 	$(PYTEST) -m "wide and not long"

@@ -75,10 +75,10 @@ _WIDE = re.compile(
     r"|tests/doctor/test_signs\.py::.*_of_the_matrix\["
     r"|tests/coordinator/test_random_events\.py::.*\[(0\.9\.0\.1|2\.8|3\.9)\]"
     r"|tests/(lab/personas|client|cli|real)/.*\[[^]]*\b(2\.8|3\.9)\b"
-    r"|tests/(demo|website)/|tests/documentation/test_tutorial\.py"
+    r"|tests/website/|tests/documentation/test_tutorial\.py"
 )
 """The same again, on releases between the oldest and the newest one, or of recordings that another test has.
-Also demo, tutorial and site from end to end. `make test-wide` runs them, and so does `make check`.
+Also tutorial and site from end to end. `make test-wide` runs them, and so does `make check`.
 """
 
 

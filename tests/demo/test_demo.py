@@ -97,6 +97,7 @@ def a_run(folder: Path, *options: str) -> Iterator[Run]:
     assert list(run.temporary.iterdir()) == []
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_middle_leaves_nothing_running(tmp_path: Path) -> None:
     """Brokers, clients and the collector end with it; so does its folder."""
     with a_run(tmp_path, "--no-tables", "--no-pages") as run:
@@ -105,6 +106,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing_running(tmp_path: Path) -> None:
         assert not _NOISE.search(run.said)
 
 
+@pytest.mark.long
 def test_the_pages_are_there_until_ctrl_c(tmp_path: Path) -> None:
     """They show the outage of this run. The doctor has named all five incidents before."""
     with a_run(tmp_path, "--no-tables") as run:
