@@ -1,3 +1,5 @@
+import pytest
+
 from kelpie.model.names import TopicPartition
 
 
@@ -14,3 +16,17 @@ def test_topic_partitions_sort_by_topic_then_by_number() -> None:
         TopicPartition("a", 10),
         TopicPartition("b", 0),
     ]
+
+
+def test_a_topic_partition_is_read_as_it_is_spelled() -> None:
+    """Topics may hold hyphens: the last one counts."""
+    name = TopicPartition("orders-of-today", 3)
+    assert TopicPartition.parse(str(name)) == name
+
+
+@pytest.mark.parametrize(
+    "text", ["orders", "-3", "orders-", "orders-x", "orders-²", "orders-2147483648", "o-" + "9" * 5_000]
+)
+def test_a_text_without_topic_or_number_is_no_partition(text: str) -> None:
+    """Kafka numbers partitions with 31 bits, in digits alone."""
+    assert TopicPartition.parse(text) is None

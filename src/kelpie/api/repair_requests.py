@@ -1,4 +1,4 @@
-"""What each repair looks at to make its plan. Commands and programs share these requests."""
+"""What each repair looks at to make its plan. Commands, pages and programs share these requests."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ Tell = Callable[[str], None]
 
 
 def _silent(_: str) -> None:
-    """Nobody wants to hear it."""
+    """For callers that do not report what is wrong with the store."""
 
 
 def rehome(
@@ -48,7 +48,7 @@ def rehome(
             group,
             sources,
             new_name=new_name,
-            earlier=await earlier_surveys(nodes, tell) if sources.store else None,
+            earlier=await earlier_surveys(nodes, Store(), tell) if sources.store else None,
             evidence=read_witnesses(sources.disks) if sources.disks else None,
         )
 
@@ -70,7 +70,7 @@ def reset_to_last_known(
         known = await resetting.last_known(
             nodes,
             group,
-            earlier=await earlier_surveys(nodes, tell),
+            earlier=await earlier_surveys(nodes, Store(), tell),
             evidence=read_witnesses(disks) if disks else None,
         )
         return await resetting.reset(nodes, group, known.target, topics, known)
@@ -93,7 +93,8 @@ def reassign_offsets_topic(
     async def make(nodes: Nodes) -> Repair:
         if cancel:
             return await reassigning.cancel(nodes)
-        return await reassigning.reassign(nodes, options, zookeeper, await earlier_surveys(nodes, tell))
+        earlier = await earlier_surveys(nodes, Store(), tell)
+        return await reassigning.reassign(nodes, options, zookeeper, earlier)
 
     return RepairRequest(make)
 
@@ -119,9 +120,8 @@ def undo(record: ChangeRecord) -> RepairRequest:
     return RepairRequest(make, undoing.subject_of(record))
 
 
-async def earlier_surveys(nodes: Nodes, tell: Tell = _silent) -> Observations:
-    """What the store holds about this cluster: not about another one that has said it has the same id."""
-    store = Store()
+async def earlier_surveys(nodes: Nodes, store: Store, tell: Tell = _silent) -> Observations:
+    """What a store holds about this cluster: not about another one that has said it has the same id."""
     memory = Recollection.of(nodes, store, wall_clock()).settled(await survey_brokers(nodes))
     for word in store.words:
         tell(word)

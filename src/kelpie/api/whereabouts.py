@@ -18,7 +18,7 @@ USUAL_PARTITIONS = 50
 
 
 class NoOffsetsTopic(KelpieError):
-    """The cluster has no __consumer_offsets, or nobody describes it."""
+    """The cluster has no __consumer_offsets, or no broker describes it."""
 
 
 async def where(cluster: Place, groups: str | Iterable[str]) -> list[Whereabouts]:

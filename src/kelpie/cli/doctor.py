@@ -140,7 +140,7 @@ def _of_tables(arguments: argparse.Namespace, selection: Selection) -> Diagnosis
     if any(other is not None for other in others):
         raise CommandError("--tables goes without -b, --zookeeper, --evidence and --watch.")
     try:
-        from kelpie.pipeline.results import NoTables, read_diagnosis  # noqa: PLC0415 - who has no tables needs none.
+        from kelpie.pipeline.results import NoTables, read_diagnosis  # noqa: PLC0415 - only tables need it.
     except ImportError as error:
         raise CommandError(
             f"Tables need Spark and Delta: pip install 'kelpie-kafka[pipeline]'. ({error})"

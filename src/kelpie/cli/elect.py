@@ -46,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _partition(text: str) -> TopicPartition:
-    topic, _, number = text.rpartition("-")
-    if not topic or not number.isdigit():
+    partition = TopicPartition.parse(text)
+    if partition is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no partition; write TOPIC-NUMBER, as orders-3")
-    return TopicPartition(topic, int(number))
+    return partition

@@ -25,7 +25,7 @@ _EVERY_S = 2.0
 
 
 def bound(listen: str) -> socket.socket:
-    """A socket of loopback: nobody logs in. Raises CommandError."""
+    """A socket on loopback, for pages without a login. Raises CommandError."""
     host, port = host_and_port("--serve", listen)
     if not is_loopback(host):
         raise CommandError(f"--serve {listen}: pages of the lab have no login; only loopback can be used.")
@@ -57,7 +57,7 @@ def _open(
     stack: ExitStack, cluster: Cluster, listener: socket.socket, loop: asyncio.AbstractEventLoop
 ) -> None:
     try:
-        import uvicorn  # noqa: PLC0415 - who does not serve needs none of it.
+        import uvicorn  # noqa: PLC0415 - only pages need it.
 
         from kelpie.web.access.access import Access  # noqa: PLC0415
         from kelpie.web.application import application  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What `kelpie serve` exports: under whose names, of which groups, how finely."""
+"""Options of `kelpie serve` for /metrics: names of which exporters, which groups, topics or partitions."""
 
 import argparse
 import sys
@@ -91,7 +91,7 @@ def exporters_from(arguments: argparse.Namespace) -> list[str]:
 
 def limits_from(arguments: argparse.Namespace) -> "Limits":
     """Raises CommandError."""
-    from kelpie.web.exposition import Limits  # noqa: PLC0415 - who does not serve needs none of it.
+    from kelpie.web.exposition import Limits  # noqa: PLC0415 - only pages need it.
 
     if "" in arguments.metrics_groups:
         raise CommandError("An empty name is no name for a group.")

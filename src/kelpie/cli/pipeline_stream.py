@@ -131,7 +131,7 @@ def _topic(arguments: argparse.Namespace) -> "Topic":
     settings = settings_from(arguments)
     config: str | None = arguments.command_config
     known = java_properties.parse(Path(config).read_bytes(), config) if config else {}
-    return Topic(",".join(map(str, settings.bootstrap)), known, Path(config) if config else None)
+    return Topic(settings.bootstrap_servers, known, Path(config) if config else None)
 
 
 def _name(arguments: argparse.Namespace, topic: "Topic | None") -> str:

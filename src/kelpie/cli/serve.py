@@ -79,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
     listening = listening_from(arguments)
     exporters = exporters_from(arguments)
     try:
-        import uvicorn  # noqa: PLC0415 - who does not serve needs none of it.
+        import uvicorn  # noqa: PLC0415 - only pages need it.
 
         from kelpie.web.application import application  # noqa: PLC0415
     except ImportError as error:

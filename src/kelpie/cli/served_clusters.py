@@ -63,7 +63,7 @@ def served_clusters(
     `log_dirs_every_s`: how often brokers are asked for the sizes of their log directories; None: never.
     """
     from kelpie.web.meter import Meter  # noqa: PLC0415
-    from kelpie.web.watch import Watch  # noqa: PLC0415 - who does not serve needs none of it.
+    from kelpie.web.watch import Watch  # noqa: PLC0415 - only pages need it.
 
     clusters = named_clusters(arguments)
     tables = dict(_tables(arguments))
@@ -95,7 +95,7 @@ def _tables(arguments: argparse.Namespace) -> Iterator[tuple[str, "Tables"]]:
     if arguments.tables is None:
         return
     try:
-        from kelpie.pipeline.results import NoTables  # noqa: PLC0415 - who has no tables needs none.
+        from kelpie.pipeline.results import NoTables  # noqa: PLC0415 - only tables need it.
         from kelpie.web.table_watch import Tables, clusters_in  # noqa: PLC0415
     except ImportError as error:
         message = f"Tables need what they were made with: pip install 'kelpie-kafka[pipeline]'. ({error})"

@@ -29,6 +29,11 @@ class Settings:
     network: InProcessNetwork | None = field(default=None, compare=False)
     """Instead of sockets: a network inside this process."""
 
+    @property
+    def bootstrap_servers(self) -> str:
+        """As `Settings.of` takes it."""
+        return ",".join(map(str, self.bootstrap))
+
     @classmethod
     def of(
         cls,

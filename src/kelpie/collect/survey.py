@@ -47,7 +47,7 @@ class Surveyor:
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(map(str, self.settings.bootstrap))
+        return self.settings.bootstrap_servers
 
     async def survey(self) -> SurveyRound:
         """Raises BadSettings, and nothing else that a cluster can cause."""

@@ -5,6 +5,7 @@ as *runs*: what one survey was told of a group, or what the group committed by o
 runs are compared with each other as a whole (`plain_positions`), and no row of a single partition is made.
 """
 
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
@@ -18,6 +19,7 @@ from kelpie.observations.ordering import by_time
 from kelpie.observations.positions import NO_OFFSET
 
 Row = TypeVar("Row", bound=Commit | Committed)
+Value = TypeVar("Value")
 Row_co = TypeVar("Row_co", bound=Commit | Committed, covariant=True)
 
 _group_and_time = attrgetter("group", "at")
@@ -49,17 +51,15 @@ class RowRun(NamedTuple, Generic[Row]):
     rows: Sequence[Row]
 
 
-class Positions(Mapping[TopicPartition, tuple[Row, ...]]):
-    """The rows of one group by partition, and by time under each partition."""
+class _ByPartition(Mapping[TopicPartition, Value]):
+    """Sorted when a rule first asks for a partition. Most groups are judged without."""
 
-    __slots__ = ("_by_partition", "runs")
+    __slots__ = ("_by_partition",)
 
-    def __init__(self, runs: Sequence[Run[Row]] = ()) -> None:
-        self.runs = runs
-        """By time; those without a time come first."""
-        self._by_partition: dict[TopicPartition, tuple[Row, ...]] | None = None
+    def __init__(self) -> None:
+        self._by_partition: dict[TopicPartition, Value] | None = None
 
-    def __getitem__(self, name: TopicPartition) -> tuple[Row, ...]:
+    def __getitem__(self, name: TopicPartition) -> Value:
         return self._sorted()[name]
 
     def __iter__(self) -> Iterator[TopicPartition]:
@@ -68,13 +68,30 @@ class Positions(Mapping[TopicPartition, tuple[Row, ...]]):
     def __len__(self) -> int:
         return len(self._sorted())
 
+    def _sorted(self) -> dict[TopicPartition, Value]:
+        if self._by_partition is None:
+            self._by_partition = self._sort()
+        return self._by_partition
+
+    @abstractmethod
+    def _sort(self) -> dict[TopicPartition, Value]: ...
+
+
+class Positions(_ByPartition[tuple[Row, ...]], Generic[Row]):
+    """The rows of one group by partition, and by time under each partition."""
+
+    __slots__ = ("runs",)
+
+    def __init__(self, runs: Sequence[Run[Row]] = ()) -> None:
+        super().__init__()
+        self.runs = runs
+        """By time; those without a time come first."""
+
     def __bool__(self) -> bool:
         return bool(self.runs)
 
-    def _sorted(self) -> dict[TopicPartition, tuple[Row, ...]]:
-        if self._by_partition is None:
-            self._by_partition = _side_by_side(self.runs) or _row_by_row(self.runs)
-        return self._by_partition
+    def _sort(self) -> dict[TopicPartition, tuple[Row, ...]]:
+        return _side_by_side(self.runs) or _row_by_row(self.runs)
 
 
 def _side_by_side(runs: Sequence[Run[Row]]) -> dict[TopicPartition, tuple[Row, ...]]:
@@ -94,31 +111,20 @@ def _row_by_row(runs: Sequence[Run[Row]]) -> dict[TopicPartition, tuple[Row, ...
     return {name: by_time(rows) for name, rows in by_name.items()}
 
 
-class LastOffsets(Mapping[TopicPartition, Committed]):
+class LastOffsets(_ByPartition[Committed]):
     """What one survey was told of a group, by partition."""
 
-    __slots__ = ("_by_partition", "told")
+    __slots__ = ("told",)
 
     def __init__(self, told: Run[Committed]) -> None:
+        super().__init__()
         self.told = told
-        self._by_partition: dict[TopicPartition, Committed] | None = None
-
-    def __getitem__(self, name: TopicPartition) -> Committed:
-        return self._sorted()[name]
-
-    def __iter__(self) -> Iterator[TopicPartition]:
-        return iter(self._sorted())
-
-    def __len__(self) -> int:
-        return len(self._sorted())
 
     def __bool__(self) -> bool:
         return True
 
-    def _sorted(self) -> dict[TopicPartition, Committed]:
-        if self._by_partition is None:
-            self._by_partition = dict(zip(self.told.names, self.told.rows, strict=True))
-        return self._by_partition
+    def _sort(self) -> dict[TopicPartition, Committed]:
+        return dict(zip(self.told.names, self.told.rows, strict=True))
 
 
 def runs_by_group(runs: Iterable[Run[Row]], rows: Iterable[Row]) -> dict[str, tuple[Run[Row], ...]]:

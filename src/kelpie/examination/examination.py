@@ -146,7 +146,7 @@ class Examination:
             async with await Nodes.open(settings) as nodes:
                 ends = await Admin(nodes, clock=self.clock).log_ends(names)
         except ClientError as error:
-            place = ",".join(map(str, settings.bootstrap))
+            place = settings.bootstrap_servers
             return Observations(unasked=[Unasked("broker", place, error.reason, self.clock())])
         return Observations(ends=list(ends), unasked=ends.unasked)
 
@@ -206,7 +206,7 @@ class Examination:
             rows.add(self.evidence),
             now=now,
             groups=self.groups,
-            bootstrap=",".join(map(str, self.settings.bootstrap)) if self.settings is not None else "",
+            bootstrap=self.settings.bootstrap_servers if self.settings is not None else "",
             zookeeper=self.zookeeper.hosts if self.zookeeper is not None else "",
         )
         return diagnose_all(cluster, cases), cases

@@ -1,6 +1,10 @@
 import re
 from typing import NamedTuple
 
+from kelpie.model.numbers import whole_number
+
+_LARGEST_PARTITION = 2**31 - 1
+
 
 class TopicPartition(NamedTuple):
     topic: str
@@ -9,6 +13,15 @@ class TopicPartition(NamedTuple):
     def __str__(self) -> str:
         """Spell it as Kafka does in logs and directory names: "orders-3"."""
         return f"{self.topic}-{self.partition}"
+
+    @classmethod
+    def parse(cls, text: str) -> "TopicPartition | None":
+        """What `str` spells. None: it is no partition."""
+        topic, _, number = text.rpartition("-")
+        partition = whole_number(number)
+        if not topic or partition is None or partition > _LARGEST_PARTITION:
+            return None
+        return cls(topic, partition)
 
 
 class PartitionNames:

@@ -234,7 +234,7 @@ def record_of(
     nodes: Nodes, command: str, subject: str, what: str, change: Change, *, undoes: str = ""
 ) -> ChangeRecord:
     """A record of this moment in this cluster."""
-    bootstrap = ",".join(map(str, nodes.settings.bootstrap))
+    bootstrap = nodes.settings.bootstrap_servers
     cluster = nodes.cluster_id or ""
     return ChangeRecord(cluster, bootstrap, command, subject, wall_clock(), what, change, undoes)
 

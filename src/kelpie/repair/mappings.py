@@ -189,7 +189,7 @@ def _still(requests: Sequence[Write]) -> str:
 
 
 def _command(nodes: Nodes, tree: MappingTree, *words: str) -> str:
-    bootstrap = ",".join(map(str, nodes.settings.bootstrap))
+    bootstrap = nodes.settings.bootstrap_servers
     where = ["--zookeeper", tree.hosts, "-b", bootstrap]
     if tree.root != MappingTree("").root:
         where += ["--root", tree.root]

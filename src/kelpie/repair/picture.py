@@ -38,7 +38,7 @@ async def survey_cluster(nodes: Nodes, topics: Collection[str] = ()) -> ClusterV
                 if topic.name != OFFSETS_TOPIC:
                     seen.partitions += views_of(topic, node, at, asking.source(node))
             break
-    bootstrap = ",".join(map(str, nodes.settings.bootstrap))
+    bootstrap = nodes.settings.bootstrap_servers
     cluster = build_cluster(seen, now=wall_clock(), bootstrap=bootstrap)
     listed = frozenset(group for listing in seen.listings for group in listing.groups)
     return replace(cluster, listed_groups=listed)

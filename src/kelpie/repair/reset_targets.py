@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from kelpie.client.admin.log_ends import OffsetAt
 from kelpie.cluster import ClusterView
 from kelpie.model.names import TopicPartition
+from kelpie.model.numbers import whole_number
 from kelpie.model.time import Instant, time_from
 from kelpie.repair.claims import Claim
 from kelpie.repair.log_ends import Ends
@@ -140,7 +141,8 @@ def scope(
             chosen.update(partitions)
             continue
         for number in numbers.split(","):
-            name = TopicPartition(topic, int(number) if number.isdigit() else -1)
+            partition = whole_number(number)
+            name = TopicPartition(topic, -1 if partition is None else partition)
             if name not in partitions:
                 raise CannotRepair(
                     f"{topic} has no partition {number}; it has {len(partitions)}: 0 to "

@@ -56,4 +56,4 @@ class Undertaking:
                 return await apply(repair, on_report)
 
     def _cluster(self, nodes: Nodes) -> str:
-        return nodes.cluster_id or ",".join(map(str, self.settings.bootstrap))
+        return nodes.cluster_id or self.settings.bootstrap_servers

@@ -18,7 +18,6 @@ from kelpie.repair import reset as reset_module
 from kelpie.repair.applying import Repair, StepFailed
 from kelpie.repair.coordinators import Coordinators
 from kelpie.repair.shown_plans import KEPT_MS, exclusive
-from kelpie.web.repairs import requests
 from kelpie.web.repairs.kept import Outcome
 from tests.repair.scene import GROUP, a_cluster, commit, committed
 from tests.web.access.logging_in import NAME, token_of
@@ -166,6 +165,7 @@ def test_every_repair_of_a_form_has_its_plan(
         ({"repair": "reset", "group": GROUP}, {"to": "shift", "count": "1.5"}, "whole number"),
         ({"repair": "reset", "group": GROUP}, {"to": "shift", "count": "9" * 20}, "whole number"),
         ({"repair": "reset", "group": GROUP}, {"to": "shift", "count": "٣"}, "whole number"),
+        ({"repair": "reset", "group": GROUP}, {"to": "shift", "count": "+-5"}, "whole number"),
         ({"repair": "reset", "group": ""}, {"to": "earliest"}, "Name the group"),
         ({"repair": "rehome", "group": GROUP}, {}, "at least one place"),
         ({"repair": "migrate-offsets", "group": GROUP}, {}, "not given a ZooKeeper"),
@@ -384,7 +384,7 @@ def test_a_cluster_that_dies_in_the_middle_is_reported(
 
         return Repair(repair.plan, (note_and_die, *repair.actions[1:]))
 
-    monkeypatch.setattr(requests, "reset", dies_after_the_first_step)
+    monkeypatch.setattr(reset_module, "reset", dies_after_the_first_step)
     try:
         run = bench.applied(plan, GROUP)
     finally:
@@ -425,7 +425,7 @@ def test_a_step_that_goes_wrong_leaves_the_others_done(bench: Bench, monkeypatch
 
         return Repair(repair.plan, (*repair.actions[:-1], fail))
 
-    monkeypatch.setattr(requests, "reset", goes_wrong)
+    monkeypatch.setattr(reset_module, "reset", goes_wrong)
     run = bench.applied(back(bench), GROUP)
     assert (run["outcome"], run["failure"]) == ("failed", "It <b>broke</b>.")
     assert "<b>broke" not in bench.page(run, "run")
@@ -452,7 +452,7 @@ def test_a_repair_that_the_server_does_not_wait_for_is_noted_as_such(
 
         return Repair(repair.plan, (wait, *repair.actions[1:]))
 
-    monkeypatch.setattr(requests, "reset", never_ends)
+    monkeypatch.setattr(reset_module, "reset", never_ends)
     with a_bench(tmp_path, cluster) as bench:
         answer = bench.apply(back(bench), GROUP)
         assert answer.status_code == 303

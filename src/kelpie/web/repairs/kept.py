@@ -12,7 +12,7 @@ from kelpie.model.time import Instant, iso_time
 from kelpie.repair.applying import RepairResult
 from kelpie.repair.plan import ManualStep, Plan
 from kelpie.web.access.operators import Operator
-from kelpie.web.repairs.requests import RepairRequest, RepairTarget
+from kelpie.web.repairs.requests import AskedRepair, RepairTarget
 
 
 class Outcome(Enum):
@@ -33,7 +33,7 @@ class KeptPlan:
     """Made in the background: `plan` or `failure` come later. The thread that makes it sets them."""
 
     target: RepairTarget
-    request: RepairRequest
+    asked: AskedRepair
     operator: Operator
     at: Instant
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
@@ -49,8 +49,8 @@ class KeptPlan:
     def as_data(self) -> dict[str, Any]:
         return {
             "key": self.id,
-            "repair": self.request.repair,
-            "asked": dict(self.request.arguments),
+            "repair": self.asked.repair,
+            "asked": dict(self.asked.arguments),
             "at": iso_time(self.at),
             "by": self.operator.name,
             "made": self.is_made,

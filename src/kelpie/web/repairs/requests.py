@@ -4,27 +4,27 @@ Forms name no files: whoever may use the pages must not thereby read the server'
 started with (`--evidence`, `--zookeeper`) counts.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from kelpie.api import repair_requests as requests
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
-from kelpie.client.survey import wall_clock
-from kelpie.examination.memory import Recollection
 from kelpie.model.names import TopicPartition
+from kelpie.model.numbers import whole_number
 from kelpie.observations import OFFSETS_TOPIC, Observations
 from kelpie.repair.applying import Repair
 from kelpie.repair.change_records import records
 from kelpie.repair.elect import elect
-from kelpie.repair.migrate_offsets import Migration, migrate_offsets
+from kelpie.repair.migrate_offsets import Migration
 from kelpie.repair.offset_sources import Sources
-from kelpie.repair.picture import survey_brokers
 from kelpie.repair.plan import CannotRepair
 from kelpie.repair.reassign import ReassignmentOptions, cancel, reassign
 from kelpie.repair.rehome import rehome
 from kelpie.repair.reset import last_known, reset
 from kelpie.repair.reset_targets import ResetTarget, ShiftBy, ToEarliest, ToLatest, ToTime, parse_time
-from kelpie.repair.undo import find, subject_of, undo
+from kelpie.repair.undertaking import RepairRequest
+from kelpie.repair.undo import find
 from kelpie.store import Store
 from kelpie.web.language import N_
 
@@ -63,23 +63,21 @@ class RepairTarget:
         if self.store is None:
             return None
         store = Store(self.store.folder)  # Another thread uses the other one.
-        return Recollection.of(nodes, store, wall_clock()).settled(await survey_brokers(nodes)).rows
+        return await requests.earlier_surveys(nodes, store)
 
 
 @dataclass(frozen=True, slots=True)
-class RepairRequest:
+class AskedRepair:
     repair: str
     """As the command is called."""
-    subject: str
-    """Of which only one repair is done at a time; as the commands call it."""
     confirmation: str
     """What a person types before it is done."""
     arguments: Mapping[str, object]
     """What was asked for, for the audit log."""
-    make: Callable[[Nodes], Awaitable[Repair]]
+    request: RepairRequest
 
 
-def request_of(target: RepairTarget, query: Fields, form: Fields) -> RepairRequest:
+def asked_in(target: RepairTarget, query: Fields, form: Fields) -> AskedRepair:
     """What a form asks for. `query`: names, which a browser must not change. Raises BadRequest."""
     repair, group = query.get("repair", ""), query.get("group", "")
     if repair in OF_GROUPS:
@@ -95,7 +93,7 @@ def request_of(target: RepairTarget, query: Fields, form: Fields) -> RepairReque
     raise BadRequest(N_("There is no such repair."))
 
 
-def _rehome(target: RepairTarget, group: str, form: Fields) -> RepairRequest:
+def _rehome(target: RepairTarget, group: str, form: Fields) -> AskedRepair:
     new_name = form.get("new_name", "") or None
     chosen = {name: form.get(name) == "yes" for name in ("coordinator", "history", "store")}
     sources = Sources(chosen["coordinator"], chosen["history"], chosen["store"])
@@ -107,22 +105,24 @@ def _rehome(target: RepairTarget, group: str, form: Fields) -> RepairRequest:
         earlier = await target.earlier(nodes) if sources.store else None
         return await rehome(nodes, group, sources, new_name=new_name, earlier=earlier, evidence=evidence)
 
-    return RepairRequest("rehome", f"group {group}", group, {"new_name": new_name, **chosen}, make)
+    request = RepairRequest(make, f"group {group}")
+    return AskedRepair("rehome", group, {"new_name": new_name, **chosen}, request)
 
 
-def _reset(target: RepairTarget, group: str, form: Fields) -> RepairRequest:
+def _reset(target: RepairTarget, group: str, form: Fields) -> AskedRepair:
     to, topics = form.get("to", ""), form.get("topics", "").split()
     goal = None if to == "last-known" else _goal(to, form)
 
     async def make(nodes: Nodes) -> Repair:
-        if goal is not None:
-            return await reset(nodes, group, goal, topics)
         evidence = target.evidence if target.evidence.commits else None
         known = await last_known(nodes, group, earlier=await target.earlier(nodes), evidence=evidence)
         return await reset(nodes, group, known.target, topics, known)
 
-    words = "to the last known commit" if goal is None else goal.words
-    return RepairRequest("reset", f"group {group}", group, {"to": words, "topics": topics}, make)
+    if goal is None:
+        words, request = "to the last known commit", RepairRequest(make, f"group {group}")
+    else:
+        words, request = goal.words, requests.reset(group, goal, topics)
+    return AskedRepair("reset", group, {"to": words, "topics": topics}, request)
 
 
 def _goal(to: str, form: Fields) -> ResetTarget:
@@ -137,13 +137,14 @@ def _goal(to: str, form: Fields) -> ResetTarget:
             raise BadRequest(N_("Write the time as 2026-11-16T02:18:03; it is in UTC.")) from None
     if to == "shift":
         text = form.get("count", "").strip()
-        if not text.lstrip("+-").isdecimal() or not text.isascii() or len(text) > 19:
+        number = whole_number(text[1:] if text[:1] in ("+", "-") else text)
+        if number is None or len(text) > 19:
             raise BadRequest(N_("Write how many records as a whole number; with a minus sign to go back."))
-        return ShiftBy(int(text))
+        return ShiftBy(-number if text.startswith("-") else number)
     raise BadRequest(N_("Choose where the group should go on."))
 
 
-def _migrate(target: RepairTarget, group: str, form: Fields) -> RepairRequest:
+def _migrate(target: RepairTarget, group: str, form: Fields) -> AskedRepair:
     if target.zookeeper is None:
         raise BadRequest(N_("The server was not given a ZooKeeper."))
     migration = Migration(
@@ -155,19 +156,16 @@ def _migrate(target: RepairTarget, group: str, form: Fields) -> RepairRequest:
         into_log=form.get("into_log") == "yes",
     )
 
-    async def make(nodes: Nodes) -> Repair:
-        return await migrate_offsets(nodes, migration)
-
     asked = {
         "new_name": migration.name,
         "topics": list(migration.topics),
         "backwards": migration.backwards,
         "into_log": migration.into_log,
     }
-    return RepairRequest("migrate-offsets", f"group {migration.name}", group, asked, make)
+    return AskedRepair("migrate-offsets", group, asked, requests.migrate_offsets(migration))
 
 
-def _elect(target: RepairTarget, form: Fields) -> RepairRequest:
+def _elect(target: RepairTarget, form: Fields) -> AskedRepair:
     partitions = [_partition(text) for text in form.get("partitions", "").split()]
     if not 0 < len(partitions) <= _MOST_PARTITIONS:
         raise BadRequest(N_("Name the partitions, as orders-3."))
@@ -179,19 +177,20 @@ def _elect(target: RepairTarget, form: Fields) -> RepairRequest:
 
     names = [str(partition) for partition in partitions]
     asked = {"partitions": names, "unclean": is_unclean}
-    return RepairRequest("elect", OFFSETS_TOPIC, " ".join(names), asked, make)
+    return AskedRepair("elect", " ".join(names), asked, RepairRequest(make))
 
 
 def _partition(text: str) -> TopicPartition:
-    topic, _, number = text.rpartition("-")
-    if not topic or not number.isascii() or not number.isdecimal() or len(number) > 10:
+    partition = TopicPartition.parse(text)
+    if partition is None:
         raise BadRequest(N_("%(value)s is no partition; write it as orders-3."), text)
-    return TopicPartition(topic, int(number))
+    return partition
 
 
-def _reassign(target: RepairTarget, form: Fields) -> RepairRequest:
+def _reassign(target: RepairTarget, form: Fields) -> AskedRepair:
     if form.get("cancel") == "yes":
-        return RepairRequest("reassign-offsets-topic", OFFSETS_TOPIC, OFFSETS_TOPIC, {"cancel": True}, cancel)
+        request = RepairRequest(cancel)
+        return AskedRepair("reassign-offsets-topic", OFFSETS_TOPIC, {"cancel": True}, request)
     brokers = tuple(_number(text) for text in form.get("brokers", "").replace(",", " ").split())
     replication = form.get("replication", "").strip()
     throttle = form.get("throttle", "").strip()
@@ -206,7 +205,7 @@ def _reassign(target: RepairTarget, form: Fields) -> RepairRequest:
         return await reassign(nodes, options, target.zookeeper, await target.earlier(nodes))
 
     asked = {"replication": options.replication, "brokers": list(brokers), "throttle": options.throttle}
-    return RepairRequest("reassign-offsets-topic", OFFSETS_TOPIC, OFFSETS_TOPIC, asked, make)
+    return AskedRepair("reassign-offsets-topic", OFFSETS_TOPIC, asked, RepairRequest(make))
 
 
 def _number(text: str) -> int:
@@ -215,19 +214,15 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _undo(change: str) -> RepairRequest:
+def _undo(change: str) -> AskedRepair:
     try:
         record = find(records(), change)
     except CannotRepair:
         raise BadRequest(N_("There is no record of this change.")) from None
-
-    async def make(nodes: Nodes) -> Repair:
-        return await undo(nodes, record)
-
-    return RepairRequest("undo", subject_of(record), record.subject, {"change": record.id}, make)
+    return AskedRepair("undo", record.subject, {"change": record.id}, requests.undo(record))
 
 
-_OF_GROUP: Mapping[str, Callable[[RepairTarget, str, Fields], RepairRequest]] = {
+_OF_GROUP: Mapping[str, Callable[[RepairTarget, str, Fields], AskedRepair]] = {
     "rehome": _rehome,
     "reset": _reset,
     "migrate-offsets": _migrate,

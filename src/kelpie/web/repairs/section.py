@@ -19,7 +19,7 @@ from kelpie.web.access.operators import Operator, operator_of
 from kelpie.web.language import N_, gettext
 from kelpie.web.pages import Page
 from kelpie.web.repairs.kept import KeptPlan, Outcome, Run
-from kelpie.web.repairs.requests import OF_CLUSTERS, OF_GROUPS, BadRequest, RepairTarget, request_of
+from kelpie.web.repairs.requests import OF_CLUSTERS, OF_GROUPS, BadRequest, RepairTarget, asked_in
 from kelpie.web.repairs.workshop import Busy, NotApplicable, Workshop
 from kelpie.web.site import Link, Site
 from kelpie.web.words import cluster_address
@@ -104,7 +104,7 @@ class RepairSection:
 
     def _ask(self, target: RepairTarget, request: Request) -> Page | Response:
         try:
-            asked = request_of(target, request.query_params, form_of(request))
+            asked = asked_in(target, request.query_params, form_of(request))
             kept = self._workshop.plan(target, asked, _operator(request))
         except BadRequest as error:
             text = gettext(error.message)
@@ -120,7 +120,7 @@ class RepairSection:
             raise HTTPException(404, N_("This plan is not kept any more. Make it anew."))
         why_not = self._workshop.why_not_applicable(kept)
         values = {
-            "title": kept.plan.title if kept.plan is not None else kept.request.repair,
+            "title": kept.plan.title if kept.plan is not None else kept.asked.repair,
             "kept": kept,
             "plan": kept.plan,
             "documents": [
@@ -128,7 +128,7 @@ class RepairSection:
                 for document in (kept.plan.documents if kept.plan is not None else ())
             ],
             "nothing_changes": NOTHING_CHANGES,
-            "typed": harmless(kept.request.confirmation),
+            "typed": harmless(kept.asked.confirmation),
             "can_be_applied": why_not is None,
             "why_not": gettext(str(why_not)) if why_not is not None else "",
             "problem": problem,
@@ -218,7 +218,7 @@ def address(cluster: str, page: str, **query: str) -> str:
 
 def is_confirmed(kept: KeptPlan, typed: str) -> bool:
     """The name itself, or as the page shows it: some signs cannot be typed."""
-    name = kept.request.confirmation
+    name = kept.asked.confirmation
     return bool(name) and typed in (name, harmless(name))
 
 

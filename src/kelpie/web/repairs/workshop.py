@@ -20,15 +20,16 @@ from kelpie.client.loop_thread import LoopThread
 from kelpie.client.nodes import Nodes
 from kelpie.client.survey import wall_clock
 from kelpie.model.time import Instant
-from kelpie.repair.applying import Repair, apply
+from kelpie.repair.applying import Repair
 from kelpie.repair.change_records import ChangeRecord, records
-from kelpie.repair.plan import CannotRepair
-from kelpie.repair.shown_plans import KEPT_MS, ShownPlan, exclusive, why_not
+from kelpie.repair.plan import CannotRepair, Plan
+from kelpie.repair.shown_plans import KEPT_MS, ShownPlan, why_not
+from kelpie.repair.undertaking import RepairRequest, Undertaking
 from kelpie.web.access.operators import Operator
 from kelpie.web.audit_log import AuditLog
 from kelpie.web.language import N_
 from kelpie.web.repairs.kept import Kept, KeptPlan, Outcome, Run
-from kelpie.web.repairs.requests import RepairRequest, RepairTarget
+from kelpie.web.repairs.requests import AskedRepair, RepairTarget
 
 if TYPE_CHECKING:
     from typing import Self
@@ -84,12 +85,12 @@ class Workshop:
 
     # For pages.
 
-    def plan(self, target: RepairTarget, request: RepairRequest, operator: Operator) -> KeptPlan:
+    def plan(self, target: RepairTarget, asked: AskedRepair, operator: Operator) -> KeptPlan:
         """A plan that is being made. Raises Busy."""
         with self._lock:
             if sum(not kept.is_made for kept in self.plans) >= _PLANS_AT_ONCE:
                 raise Busy
-            kept = self.plans.add(KeptPlan(target, request, operator, self.clock()))
+            kept = self.plans.add(KeptPlan(target, asked, operator, self.clock()))
         self._begin(lambda: self._make(kept))
         return kept
 
@@ -121,7 +122,7 @@ class Workshop:
         """Records of this cluster, newest first."""
         target = self.targets[cluster]
         known = self.cluster_ids.get(cluster)
-        bootstrap = ",".join(map(str, target.settings.bootstrap))
+        bootstrap = target.settings.bootstrap_servers
         return [
             record
             for record in reversed(records())
@@ -150,18 +151,26 @@ class Workshop:
         except (ClientError, TimeoutError):
             return  # The first plan tells it.
 
-    def _know(self, target: RepairTarget, nodes: Nodes) -> str:
-        """What the cluster is called where operators are kept apart."""
+    def _know(self, target: RepairTarget, nodes: Nodes) -> None:
         if nodes.cluster_id:
             self.cluster_ids[target.cluster] = nodes.cluster_id
-        return nodes.cluster_id or ",".join(map(str, target.settings.bootstrap))
+
+    def _undertaking(self, kept: KeptPlan) -> Undertaking:
+        target, request = kept.target, kept.asked.request
+
+        async def make(nodes: Nodes) -> Repair:
+            self._know(target, nodes)
+            repair = await request.make(nodes)
+            if target.command_config is None:
+                return repair
+            return replace(repair, plan=repair.plan.with_properties(target.command_config))
+
+        return Undertaking(target.settings, RepairRequest(make, request.subject))
 
     async def _make(self, kept: KeptPlan) -> None:
-        target = kept.target
         try:
-            async with asyncio.timeout(_PLAN_LIMIT_S), await Nodes.open(target.settings) as nodes:
-                self._know(target, nodes)
-                kept.plan = (await _made(target, kept.request, nodes)).plan
+            async with asyncio.timeout(_PLAN_LIMIT_S):
+                kept.plan, _ = await self._undertaking(kept).plan()
         except (CannotRepair, ClientError) as error:
             kept.failure = str(error)
         except TimeoutError:
@@ -192,31 +201,33 @@ class Workshop:
             self._end(run, outcome)
 
     async def _apply_within_limit(self, run: Run) -> Outcome:
-        target, request = run.kept.target, run.kept.request
+        def approve(plan: Plan, _cluster: str) -> str | None:
+            refusal = self._refusal(run, plan)
+            if refusal is None:
+                run.plan = plan
+            return refusal
+
+        def on_report(_number: int, report: str) -> None:
+            run.reports.append(report)
+
         try:
-            async with await Nodes.open(target.settings) as nodes:
-                with exclusive(self._know(target, nodes), request.subject):
-                    repair = await _made(target, request, nodes)
-                    refusal = self._refusal(run, repair)
-                    if refusal is not None:
-                        run.failure = refusal
-                        return Outcome.REFUSED
-                    run.plan = repair.plan
-                    result = await apply(repair, lambda _, report: run.reports.append(report))
+            result = await self._undertaking(run.kept).apply(approve, on_report)
         except (CannotRepair, ClientError) as error:
             run.failure = str(error)
             return Outcome.REFUSED  # While it was planned: steps that break are in the result.
         run.failure = result.failure or ""
+        if result.is_refused:
+            return Outcome.REFUSED
         return Outcome.DONE if result.failure is None else Outcome.FAILED
 
-    def _refusal(self, run: Run, repair: Repair) -> str | None:
+    def _refusal(self, run: Run, plan: Plan) -> str | None:
         """Why it is not done. What would be done now is kept, to be shown."""
         shown = ShownPlan(run.plan.id, run.kept.at, run.plan.basis)
-        refusal = why_not(repair.plan, shown, None)
-        if refusal is None and not repair.plan.applicable:
-            refusal = (*repair.plan.obstacles, "There is nothing left to do.")[0]
+        refusal = why_not(plan, shown, None)
+        if refusal is None and not plan.applicable:
+            refusal = (*plan.obstacles, "There is nothing left to do.")[0]
         if refusal is not None:
-            kept = KeptPlan(run.kept.target, run.kept.request, run.operator, self.clock(), plan=repair.plan)
+            kept = KeptPlan(run.kept.target, run.kept.asked, run.operator, self.clock(), plan=plan)
             run.plan_now = self.plans.add(kept)
         return refusal
 
@@ -246,20 +257,13 @@ class Workshop:
         return noted[0] if noted else ""
 
 
-async def _made(target: RepairTarget, request: RepairRequest, nodes: Nodes) -> Repair:
-    repair = await request.make(nodes)
-    if target.command_config is None:
-        return repair
-    return replace(repair, plan=repair.plan.with_properties(target.command_config))
-
-
 def _facts(run: Run) -> dict[str, object]:
     kept = run.kept
     return {
         "cluster": kept.target.cluster,
-        "repair": kept.request.repair,
-        "subject": kept.request.confirmation,
-        "asked": dict(kept.request.arguments),
+        "repair": kept.asked.repair,
+        "subject": kept.asked.confirmation,
+        "asked": dict(kept.asked.arguments),
         "plan": run.plan.id,
         "planned_by": kept.operator.name,
     }
