@@ -33,7 +33,7 @@ from kelpie.observations import (
 )
 
 READERS = 50
-PAGES_EACH = 2
+PAGES_EACH = 10
 LIMIT_MS, METRICS_LIMIT_S = 200, 1.0
 _NOW = 1_800_000_000_000
 _CLOCK = os.sysconf("SC_CLK_TCK")

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -31,7 +32,7 @@ from kelpie.web.access.operators import operator_of
 from kelpie.web.exposition import BURROW, OWN, Exposition, Limits
 from kelpie.web.language import N_, Speaking
 from kelpie.web.pages import Page
-from kelpie.web.rendered import RecentPages, Rendered
+from kelpie.web.rendered import GZIP_LEVEL, RecentPages, Rendered
 from kelpie.web.site import Link, Section
 from kelpie.web.watch import Watch
 
@@ -43,6 +44,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _LEAST_TO_COMPRESS = 1_000
+_PACKED = {"content-encoding": "gzip", "vary": "accept-encoding"}
 
 
 def application(
@@ -79,7 +81,7 @@ def application(
         middleware=[
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
-            Middleware(GZipMiddleware, minimum_size=_LEAST_TO_COMPRESS),
+            Middleware(GZipMiddleware, minimum_size=_LEAST_TO_COMPRESS, compresslevel=GZIP_LEVEL),
             Middleware(Speaking, known=languages),
             *(access.middleware(site, hosts) if access is not None else ()),
         ],
@@ -94,15 +96,17 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         extensions=["jinja2.ext.i18n"],
+        auto_reload=False,
     )
     made.install_gettext_callables(language.gettext, language.ngettext, newstyle=True)  # type: ignore[attr-defined]
+    made.globals["gettext"] = made.globals["_"] = words.translated
     made.policies["ext.i18n.trimmed"] = True
     made.filters.update(words.FILTERS)
     return made
 
 
 class _Site:
-    """Endpoints are plain functions: Starlette runs them in threads, so that a long page delays no other."""
+    """Pages are written in threads, so that a long one delays no other."""
 
     def __init__(
         self,
@@ -122,12 +126,12 @@ class _Site:
     def routes(self, path: str, answer: Callable[[Request], Page]) -> list[Route]:
         twin = "/index.json" if path == "/" else f"{path}.json"
 
-        def rendered(request: Request) -> Rendered:
+        def written(request: Request) -> Rendered:
             page = answer(request)
-            return Rendered(self._render(request, page, twin_of(request)), page.status)
+            return Rendered.of(self._render(request, page, twin_of(request)), page.status)
 
-        def html(request: Request) -> Response:
-            return HTMLResponse(*self._shared(request, rendered))
+        async def html(request: Request) -> Response:
+            return _html(request, await self._shared(request, partial(run_in_threadpool, written, request)))
 
         def as_json(request: Request) -> Response:
             page = answer(request)
@@ -142,13 +146,13 @@ class _Site:
 
         return [Route(path, html), Route(twin, as_json)]
 
-    def _shared(self, request: Request, make: Callable[[Request], Rendered]) -> Rendered:
+    async def _shared(self, request: Request, write: Callable[[], Awaitable[Rendered]]) -> Rendered:
         """With a login, or with forms, each reader has a page of their own."""
         if operator_of(request) is not None or TOKEN in request.scope:
-            return make(request)
+            return await write()
         looks = tuple(watch.latest and watch.latest.at for watch in self._watches.values())
         address = (request.scope["raw_path"], request.scope["query_string"])
-        return self._recent.page((address, language.tag(), looks), lambda: make(request))
+        return await self._recent.page((address, language.tag(), looks), write)
 
     def page(self, path: str, answer: Callable[[Request], Page | Response]) -> Route:
         return Route(path, self._answering(answer))
@@ -191,9 +195,8 @@ class _Site:
 
     def metrics(self, request: Request) -> Response:
         """Compressed here and kept: the text may have many megabytes."""
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            headers = {"content-encoding": "gzip", "vary": "accept-encoding"}
-            return Response(self._exposition.gzipped(), headers=headers, media_type=CONTENT_TYPE)
+        if _takes_gzip(request):
+            return Response(self._exposition.gzipped(), headers=_PACKED, media_type=CONTENT_TYPE)
         return Response(self._exposition.text(), media_type=CONTENT_TYPE)
 
     def refusal(self, request: Request, error: Exception) -> Response:
@@ -224,6 +227,16 @@ class _Site:
 
     def _links_of_group(self, cluster: str, group: str) -> list[Link]:
         return [link for section in self._sections for link in section.links_of_group(cluster, group)]
+
+
+def _html(request: Request, page: Rendered) -> Response:
+    if _takes_gzip(request):
+        return HTMLResponse(page.packed, page.status, _PACKED)
+    return HTMLResponse(page.text, page.status)
+
+
+def _takes_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 def _changed_query(request: Request, **changes: str | None) -> str:

@@ -1,7 +1,8 @@
 """What exporters share: families of metrics, labels, and the text of samples.
 
 There may be a million samples. So the text of labels is made once for a group and once for a partition, and
-put together for each sample; `pairs` has the same labels for those that send no text (OpenTelemetry).
+put together for each sample, fastest where samples of one family and group follow each other; `pairs` has the
+same labels for those that send no text (OpenTelemetry).
 """
 
 from collections import defaultdict
@@ -79,16 +80,21 @@ def families_in(holder: type) -> list[Family]:
 
 def add_lines(lines: Lines, rows: Iterable[Row]) -> int:
     """Adds the text of these samples. Returns how many there were."""
-    before = sum(map(len, lines.values()))
-    for family, (one, _), (other, _), value in rows:
-        if one and other:
-            line = f"{family.name}{{{one},{other}}} {value}"
-        elif one or other:
-            line = f"{family.name}{{{one or other}}} {value}"
+    count = 0
+    last: tuple[Family | None, Labels | None] = (None, None)
+    begin, add = "", None
+    for family, one, other, value in rows:
+        if add is None or family is not last[0] or one is not last[1]:
+            last = family, one
+            begin, add = f"{family.name}{{{one.text}", lines[family].append
+        if one.text and other.text:
+            add(f"{begin},{other.text}}} {value}")
+        elif one.text or other.text:
+            add(f"{begin}{other.text}}} {value}")
         else:
-            line = f"{family.name} {value}"
-        lines[family].append(line)
-    return sum(map(len, lines.values())) - before
+            add(f"{family.name} {value}")
+        count += 1
+    return count
 
 
 def known(family: Family, of: Labels, place: Labels, value: float | None) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding
 from kelpie.doctor.group_positions import rows_in
-from kelpie.doctor.overview import GroupOverview, worst_findings
+from kelpie.doctor.overview import GroupOverview, PartitionOverview, partitions_of, worst_findings
 from kelpie.examination import Examined
 from kelpie.model.time import Instant
 from kelpie.web.numbers import GroupNumbers, group_numbers
@@ -114,6 +114,12 @@ class Snapshot:
     def row(self, group: str) -> GroupOverview | None:
         by_name = self.kept("rows by name", lambda made: {row.group: row for row in made.groups})
         return by_name.get(group)
+
+    def partitions_of(self, case: Case) -> Sequence[PartitionOverview]:
+        """Of one group. They are at hand if the look made them for exporters."""
+        by_name = self.kept("numbers by name", lambda made: {each.row.group: each for each in made.numbers})
+        known = by_name.get(case.group)
+        return known.partitions if known is not None else partitions_of(case)
 
     def findings_of(self, group: str) -> list[Finding]:
         """Worst first."""

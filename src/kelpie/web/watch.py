@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kelpie.client.loop_thread import LoopThread
+from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.group_history import GroupHistory, Value, group_history
 from kelpie.doctor.overview import GroupOverview
@@ -87,10 +88,9 @@ class Watch:
         """The last one, or of those that are kept the one nearest to a time."""
         return self.latest if at is None else self.past.nearest(at)
 
-    def past_of(self, look: Snapshot, row: GroupOverview) -> GroupPast:
-        """The history of a group, as this look and earlier ones tell it, and tables, if there are any."""
-        case = look.case(row.group) if not self.is_of_tables else None
-        told = group_history(case) if case is not None else GroupHistory()
+    def past_of(self, look: Snapshot, row: GroupOverview, case: Case | None) -> GroupPast:
+        """The history of a group: as this look (`case`) and earlier ones tell it, and tables."""
+        told = group_history(case) if case is not None and not self.is_of_tables else GroupHistory()
         seen = RememberedPast(
             joined(told, self.history.of(row.group) if self.changes else _row_of(look, row)), look.now
         )

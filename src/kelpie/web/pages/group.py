@@ -1,12 +1,14 @@
 """One group: its way to the next record, history, findings, partitions, members, traffic."""
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from kelpie.doctor.case import Case
 from kelpie.doctor.journey import journey
-from kelpie.doctor.overview import GroupOverview, idle_members, partitions_of
+from kelpie.doctor.overview import GroupOverview, idle_members
 from kelpie.doctor.rendering.json import finding_as_data, time_of
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
 from kelpie.web import charts, traffic
@@ -28,9 +30,9 @@ def group(watch: Watch, request: Request) -> Page:
         raise HTTPException(404, N_("No group of this name was seen in the last look."))
     case = look.case(name)
     findings = look.findings_of(name)
-    partitions = partitions_of(case) if case is not None else []
+    partitions = look.partitions_of(case) if case is not None else []
     steps = journey(case, findings) if case is not None else []
-    history, past = _history(watch, look, row, request)
+    history, past = _history(watch, look, row, case, request)
     frame = past["period"].frame if past["period"] is not None else None
     rows = traffic.fetched(watch, look, row, frame)
     amounts = traffic.by_topic(rows)
@@ -49,30 +51,33 @@ def group(watch: Watch, request: Request) -> Page:
         "meanings": {how: gettext(text) for how, text in traffic.MEANINGS.items()},
         **age_of(watch, look),
     }
-    data = {
-        "looked_at": time_of(look.at),
-        **group_as_data(row),
-        "journey": [{"step": step.name, "passage": step.passage, "text": step.text} for step in steps],
-        "partitions": [partition_as_data(each) for each in partitions],
-        "findings": [finding_as_data(each, look.diagnosis.waiting) for each in findings],
-        "history": history,
-        "traffic": [each._asdict() for each in amounts],
-    }
+
+    def data() -> dict[str, Any]:
+        return {
+            "looked_at": time_of(look.at),
+            **group_as_data(row),
+            "journey": [{"step": step.name, "passage": step.passage, "text": step.text} for step in steps],
+            "partitions": [partition_as_data(each) for each in partitions],
+            "findings": [finding_as_data(each, look.diagnosis.waiting) for each in findings],
+            "history": history(),
+            "traffic": [each._asdict() for each in amounts],
+        }
+
     return Page("group.html", data, values)
 
 
 def _history(
-    watch: Watch, look: Snapshot, row: GroupOverview, request: Request
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """For the twin, and for the template."""
-    past = watch.past_of(look, row)
+    watch: Watch, look: Snapshot, row: GroupOverview, case: Case | None, request: Request
+) -> tuple[Callable[[], dict[str, Any] | None], dict[str, Any]]:
+    """For the twin, made when that is asked for, and for the template."""
+    past = watch.past_of(look, row, case)
     if past.whole is None:
-        return None, {"period": None}
+        return lambda: None, {"period": None}
     period = Period.of(request.query_params, past.whole, past.usual_ms)
     known = past.within(period.frame)
     within = [each for each in known.rebalances if period.frame.has(each.at)]
     gone = [each for each in known.departures if period.frame.has(each.at)]
-    return charts.as_data(known, period.frame), {
+    return lambda: charts.as_data(known, period.frame), {
         "period": period,
         "charts": charts.charts(known, period.frame),
         "numbers": charts.in_numbers(known, period.frame),
