@@ -48,6 +48,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "Pipeline": "pipeline.md",
         "Spark clusters": "spark-clusters.md",
         "Tables": "tables.md",
+        "Questions to the tables": "questions.md",
         "Spark's queries as groups": "spark-consumers.md",
         "Whose fetch is this?": "attribution.md",
     },

@@ -5,10 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kelpie.pipeline.commit_offsets import CommitOffsets
+    from kelpie.pipeline.query_views import duckdb_views, views
     from kelpie.pipeline.sources.segments.data_source import OffsetsSegments
 
-__all__ = ["CommitOffsets", "OffsetsSegments"]
-_HOMES = {"CommitOffsets": "commit_offsets", "OffsetsSegments": "sources.segments.data_source"}
+__all__ = ["CommitOffsets", "OffsetsSegments", "duckdb_views", "views"]
+_HOMES = {
+    "CommitOffsets": "commit_offsets",
+    "OffsetsSegments": "sources.segments.data_source",
+    "duckdb_views": "query_views",
+    "views": "query_views",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -124,6 +124,15 @@ class ClusterTables:
         return files
 
 
+def table_frame(spark: SparkSession, lake: Lake, table: LakeTable) -> DataFrame:
+    """The rows of all clusters as they are now. Spark takes the clusters from the paths of the files."""
+    files = lake.all_files(table)
+    if not files:
+        return empty(spark, table.spark_schema)
+    reader = spark.read.schema(table.spark_schema).option("basePath", literal_path(lake.path(table)))
+    return reader.parquet(*map(literal_path, files)).select(*table.spark_schema.names)
+
+
 def empty(spark: SparkSession, schema: StructType) -> DataFrame:
     """No rows. Spark knows it, so it leaves out what joins them or counts them."""
     return spark.createDataFrame(to_arrow_schema(schema, timezone="UTC").empty_table(), schema)

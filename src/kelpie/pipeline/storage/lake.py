@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +27,9 @@ from deltalake.transaction import AddAction
 from kelpie.pipeline.storage.parquet import NewFile, write_rows
 from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 _SETTINGS = {
     "delta.checkpointInterval": "50",
@@ -191,6 +194,23 @@ class Lake:
     def files(self, table: LakeTable, cluster: str) -> list[Path]:
         """The files that hold the rows of a cluster."""
         return [self.path(table) / name for name in _files(self.open(table), cluster)["path"].to_pylist()]
+
+    def all_files(self, table: LakeTable) -> list[Path]:
+        """The files that hold the rows of all clusters."""
+        delta = self._existing(table)
+        names = pa.table(delta.get_add_actions(flatten=True))["path"].to_pylist() if delta is not None else []
+        return [self.path(table) / name for name in sorted(names)]
+
+    def dataset(self, table: LakeTable) -> "Dataset":
+        """The rows of all clusters, not read yet, with all columns that are declared today."""
+        from pyarrow.dataset import InMemoryDataset  # noqa: PLC0415 - Arrow's datasets load pandas.
+
+        delta = self._existing(table)
+        if delta is None:
+            return InMemoryDataset(table.schema.empty_table())
+        stored = delta.to_pyarrow_dataset()
+        later = [field for field in table.schema if field.name not in stored.schema.names]
+        return stored.replace_schema(pa.schema([*stored.schema, *later]))
 
     def files_by(self, table: LakeTable, cluster: str, column: str) -> dict[str, list[Path]]:
         """The files of a cluster by the value of a column that the table is divided by, in order."""
