@@ -31,7 +31,7 @@ from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.summary import Summary
 from kelpie.pipeline.tables import TABLES
-from tests.pipeline.soak_load import at_work
+from tests.pipeline.soak_load import at_work, wait_for_rest
 from tests.pipeline.soak_moments import PHASES, TAKING_IN, WRITING, Watch
 
 CLUSTER = "soaked"
@@ -61,10 +61,11 @@ def soak(
     kills: int,
     seed: int,
     tell: Callable[[str], None],
+    moments: Sequence[str] = PHASES,
 ) -> dict[str, int]:
     """Rows by table, all equal to those of a batch; raises AssertionError if not.
 
-    At least so long, and with so many kills.
+    At least so long, and with so many kills, at these moments.
     """
     chance = random.Random(seed)
     landing, logs, scrapes = sources = [folder / name for name in ("landing", "logs", "scrapes")]
@@ -84,6 +85,7 @@ def soak(
                 tables,
                 kills=kills,
                 apart_s=seconds / (kills + 1),
+                moments=moments,
                 chance=chance,
                 tell=tell,
             )
@@ -91,7 +93,10 @@ def soak(
         tell(f"meanwhile: {done}")
         assert done.breaks >= seconds // SELDOM_S, f"brokers died only {done.breaks} times"
         assert done.transactions >= seconds // SELDOM_S, f"only {done.transactions} transactions"
-        assert len(hit) >= min(kills, ENOUGH), f"all kills fell into the same moments: {', '.join(hit)}"
+        enough = min(kills, len(moments), ENOUGH)
+        assert len(hit) >= enough, f"all kills fell into the same moments: {', '.join(hit)}"
+        # What is written after the stream has looked is in the batch only.
+        wait_for_rest(cluster)
         with stream(cluster, sources, tables, "--once") as process:
             assert process.wait(PATIENCE_S) == 0
         whole = Lake(folder / "whole")
@@ -108,11 +113,12 @@ def _killed_again_and_again(
     *,
     kills: int,
     apart_s: float,
+    moments: Sequence[str],
     chance: random.Random,
     tell: Callable[[str], None],
 ) -> set[str]:
     """In which phases."""
-    phases = [*PHASES] * (kills // len(PHASES) + 1)
+    phases = [*moments] * (kills // len(moments) + 1)
     chance.shuffle(phases)
     hit: set[str] = set()
     began = time.monotonic()

@@ -12,7 +12,7 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,13 +22,15 @@ from typing import Any
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
+    IsolationLevel,
     KafkaException,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from kelpie.lab import SyncCluster
+from kelpie.observations import OFFSETS_TOPIC
 
 TOPIC, PARTITIONS = "orders", 3
 _READERS, _TRANSACTIONAL = ("billing-0", "billing-1", "billing-2"), "ledger"
@@ -94,6 +96,35 @@ def at_work(cluster: SyncCluster, logs: Path, scrapes: Path, chance: random.Rand
             # librdkafka may wait for ever. It must not write any more; and its transaction ends.
             cluster.disconnect(client=f"{_OURS}*")
             time.sleep(2 * _TRANSACTION_S)
+
+
+def wait_for_rest(cluster: SyncCluster) -> None:
+    """Returns when nothing is left that writes by itself. To be called when nobody is at work any more.
+
+    A member that could not leave, because its coordinator was dead, is removed when its session expires; a
+    transaction that could not be ended is aborted when its time is over. Both write to logs and to the topic.
+    """
+    cluster.wait_until(_is_at_rest, _PATIENCE_S)
+    admin, deadline = AdminClient(_client(cluster)), time.monotonic() + _PATIENCE_S
+    while _end(admin, cluster, IsolationLevel.READ_COMMITTED) != _end(
+        admin, cluster, IsolationLevel.READ_UNCOMMITTED
+    ):
+        assert time.monotonic() < deadline, "a transaction does not end"
+        time.sleep(0.2)
+
+
+def _is_at_rest(state: Mapping[str, Any]) -> bool:
+    """Every partition of the offsets topic has all its replicas, and no group has a member."""
+    partitions = state["topics"].get(OFFSETS_TOPIC, ())
+    is_whole = all(sorted(each["isr"]) == sorted(each["replicas"]) for each in partitions)
+    return is_whole and all(group["state"] in ("Empty", "Dead") for group in state["groups"])
+
+
+def _end(admin: AdminClient, cluster: SyncCluster, isolation: IsolationLevel) -> list[int]:
+    count = len(cluster.describe()["topics"][OFFSETS_TOPIC])
+    latest = {TopicPartition(OFFSETS_TOPIC, number): OffsetSpec.latest() for number in range(count)}  # type: ignore[no-untyped-call]
+    asked = admin.list_offsets(latest, isolation_level=isolation, request_timeout=_LIMIT_S)
+    return [asked[partition].result(_LIMIT_S + 5).offset for partition in latest]
 
 
 def _client(cluster: SyncCluster, **more: Any) -> dict[str, Any]:

@@ -14,14 +14,15 @@ from urllib.parse import unquote
 
 from deltalake import DeltaTable
 
-WRITING, RECORDED, TAKING_IN, DERIVING, FINDING = (
+WRITING, RECORDED, LISTED, TAKING_IN, DERIVING, FINDING = (
     "while a batch of the topic is written",
     "between the page of a batch and its tables",
+    "between the list of a batch of files and its end",
     "while files are taken in",
     "while silver is made",
     "while findings are made",
 )
-PHASES = (WRITING, RECORDED, TAKING_IN, DERIVING, FINDING)
+PHASES = (WRITING, RECORDED, LISTED, TAKING_IN, DERIVING, FINDING)
 _SIGNS = {
     WRITING: ("bronze/*/cluster=*/*.unfinished",),
     RECORDED: ("_batches/topic*/draft-*", "_batches/topic*/*.json"),
@@ -55,6 +56,8 @@ class Watch:
         return [*seen, *self._in_logs()]
 
     def _signs(self, phase: str) -> set[tuple[str, int]]:
+        if phase == LISTED:
+            return set(self._begun_batches())
         found = set()
         for path in (path for sign in _SIGNS[phase] for path in self._tables.glob(sign)):
             with suppress(FileNotFoundError):
@@ -71,11 +74,14 @@ class Watch:
         for folder in self._tables.glob("_checkpoints/*"):
             if _newest(folder / "offsets") > _newest(folder / "commits"):
                 yield "with a batch of the topic planned and not done"
+
+    def _begun_batches(self) -> Iterator[tuple[str, int]]:
         ledger, last = (self._tables / "bronze" / name for name in ("evidence_file", "cluster_snapshot"))
         for cluster in ledger.glob("cluster=*"):
             application = f"kelpie evidence of {cluster.name.partition('=')[2]}"
-            if _version(ledger, application) > _version(last, application):
-                yield "with a batch of files begun and not ended"
+            begun = _version(ledger, application)
+            if begun > _version(last, application):
+                yield application, begun
 
 
 def _version(table: Path, application: str) -> int:

@@ -125,6 +125,42 @@ def test_list_of_files_keeps_the_newest_state_of_a_log(
     assert run(spark, lake, [folder], cluster="c", only_bronze=True).new_files == 0
 
 
+def test_what_files_have_grown_since_a_killed_run_is_taken_in_with_the_batch_that_it_began(
+    spark: SparkSession, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The begun batch ends with the files that are as they were; the others come in the same run."""
+    lake, whole, log = Lake(tmp_path / "tables"), Lake(tmp_path / "whole"), folder / "broker-1.log"
+    add = Lake.add
+
+    def killed_before(name: str) -> Any:
+        def killed(self: Lake, table: Any, *arguments: Any, **named: Any) -> bool:
+            if table.name == name:
+                raise Killed
+            return add(self, table, *arguments, **named)
+
+        return killed
+
+    grown = 3
+    for name in ("log_event", "cluster_snapshot"):  # Before its rows, and after them.
+        grown += 1
+        log.write_text("".join(lines(*range(3, grown), group="h")))
+        with monkeypatch.context() as patched:
+            patched.setattr(Lake, "add", killed_before(name))
+            with pytest.raises(Killed):
+                run(spark, lake, [folder], cluster="c", only_bronze=True)
+    log.write_text("".join(lines(*range(3, grown + 1), group="h")))
+    run(spark, lake, [folder], cluster="c", only_bronze=True)
+    run(spark, whole, [folder], cluster="c", only_bronze=True)
+    names = ("log_event", "cluster_snapshot")
+    assert contents(lake, *names) == contents(whole, *names)
+    assert _states(lake) == _states(whole)
+
+
+def _states(lake: Lake) -> dict[str, int]:
+    rows = lake.rows(TABLES["evidence_file"], "c").to_pylist()
+    return {row["path"]: row["size"] for row in sorted(rows, key=lambda row: row["batch"])}
+
+
 def _killed(*_: object, **__: object) -> None:
     raise Killed
 
