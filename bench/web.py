@@ -198,17 +198,16 @@ def serve() -> None:
     """In a process of its own: one look, then pages until it is killed."""
     import socket  # noqa: PLC0415 - only the server needs these.
 
-    import uvicorn  # noqa: PLC0415
-
     from kelpie.examination import Examination  # noqa: PLC0415
     from kelpie.web.application import application  # noqa: PLC0415
+    from kelpie.web.serving.server import PageServer  # noqa: PLC0415
     from kelpie.web.watch import Watch  # noqa: PLC0415
 
     with Watch("main", Examination(evidence=rows()), 3600) as watch:
         while watch.latest is None:
             time.sleep(0.05)
         listener = socket.create_server(("127.0.0.1", 0), backlog=READERS * 2)
-        server = uvicorn.Server(uvicorn.Config(application([watch], ["127.0.0.1"]), log_level="warning"))
+        server = PageServer(application([watch], ["127.0.0.1"]))
         print(f"port {listener.getsockname()[1]}", flush=True)
         server.run([listener])
 

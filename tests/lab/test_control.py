@@ -2,12 +2,15 @@
 
 import http.client
 import json
+import select
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from kelpie.lab import control
 from kelpie.lab import http as lab_http
 from tests.lab.client import Client, heartbeat
 from tests.lab.stub import SyncStubCluster
@@ -254,6 +257,23 @@ def test_too_many_connections_are_refused(cluster: SyncStubCluster) -> None:
             other.close()
         first.sendall(b"GET /state" + LOCAL + b"Connection: close\r\n\r\n")
         assert first.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_does_not_read_is_dropped(
+    cluster: SyncStubCluster, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing the connection waited for the client, without end and uncounted."""
+    monkeypatch.setattr(control, "_WRITE_LIMIT_S", 0.1)
+    with socket.create_connection(_address(cluster), 10) as connection:
+        connection.settimeout(0.05)
+        requests = b"GET /state HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000
+        with suppress(OSError):
+            while True:  # Until both sides' buffers are full.
+                connection.sendall(requests)
+        poll = select.poll()
+        poll.register(connection, 0)
+        assert poll.poll(60_000) == [(connection.fileno(), select.POLLERR | select.POLLHUP)]
+    assert ask("GET", "/state")[0] == 200
 
 
 def test_head_and_old_http_work(cluster: SyncStubCluster) -> None:

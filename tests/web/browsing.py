@@ -1,34 +1,38 @@
 """A real browser, and a real server for it."""
 
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from kelpie.real.ports import free
+from kelpie.web.serving.limits import Limits
+from kelpie.web.serving.server import PageServer, listeners
 
 
 @contextmanager
-def served(application: Any) -> Iterator[str]:
+def served(
+    application: Any, tls: ssl.SSLContext | None = None, limits: Limits | None = None
+) -> Iterator[str]:
     """Its address."""
-    port = free(1)[0]
-    server = uvicorn.Server(
-        uvicorn.Config(application, "127.0.0.1", port, log_level="error", proxy_headers=False)
-    )
-    thread = threading.Thread(target=server.run)
+    server = PageServer(application, tls, limits)
+    bound = listeners("127.0.0.1", 0)
+    thread = threading.Thread(target=server.run, args=(bound,))
     thread.start()
     deadline = time.monotonic() + 60
     while not server.started:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(60)
+    scheme = "http" if tls is None else "https"
+    try:
+        yield f"{scheme}://127.0.0.1:{bound[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(60)
 
 
 @contextmanager

@@ -57,15 +57,14 @@ def _open(
     stack: ExitStack, cluster: Cluster, listener: socket.socket, loop: asyncio.AbstractEventLoop
 ) -> None:
     try:
-        import uvicorn  # noqa: PLC0415 - only pages need it.
-
-        from kelpie.web.access.access import Access  # noqa: PLC0415
+        from kelpie.web.access.access import Access  # noqa: PLC0415 - only pages need a web server.
         from kelpie.web.application import application  # noqa: PLC0415
         from kelpie.web.audit_log import AuditLog  # noqa: PLC0415
         from kelpie.web.lab_controls import LabSection  # noqa: PLC0415
         from kelpie.web.repairs.requests import RepairTarget  # noqa: PLC0415
         from kelpie.web.repairs.section import RepairSection  # noqa: PLC0415
         from kelpie.web.repairs.workshop import Workshop  # noqa: PLC0415
+        from kelpie.web.serving.server import PageServer  # noqa: PLC0415
         from kelpie.web.watch import Watch  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"Pages need a web server: pip install 'kelpie-kafka[web]'. ({error})") from None
@@ -78,8 +77,7 @@ def _open(
     workshop = stack.enter_context(Workshop([RepairTarget(_NAME, settings, store)], audit))
     sections: list[Section] = [LabSection(cluster, watch, loop), RepairSection(workshop)]
     app = application([watch], NAMES_OF_LOOPBACK, access=Access(), sections=sections)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, proxy_headers=False)
-    server = uvicorn.Server(config)
+    server = PageServer(app)
     thread = threading.Thread(target=server.run, args=([listener],), name="kelpie-pages", daemon=True)
     thread.start()
 

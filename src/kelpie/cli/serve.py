@@ -79,9 +79,8 @@ def _run(arguments: argparse.Namespace) -> int:
     listening = listening_from(arguments)
     exporters = exporters_from(arguments)
     try:
-        import uvicorn  # noqa: PLC0415 - only pages need it.
-
-        from kelpie.web.application import application  # noqa: PLC0415
+        from kelpie.web.application import application  # noqa: PLC0415 - only pages need a web server.
+        from kelpie.web.serving.server import PageServer, listeners, tls_of  # noqa: PLC0415
     except ImportError as error:
         raise CommandError(f"Pages need a web server: pip install 'kelpie-kafka[web]'. ({error})") from None
     with ExitStack() as stack:
@@ -94,25 +93,18 @@ def _run(arguments: argparse.Namespace) -> int:
         app = application(
             watches, listening.host_names, exporters, access=access, sections=sections, limits=limits
         )
-        config = uvicorn.Config(
-            app,
-            listening.host.strip("[]"),
-            listening.port,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,  # Anybody on this machine could send them.
-            server_header=False,
-            ssl_certfile=listening.certificate,
-            ssl_keyfile=listening.key,
-        )
-        server = uvicorn.Server(config)
+        certificate, key = listening.certificate, listening.key
+        tls = None if certificate is None or key is None else tls_of(certificate, key)
+        try:
+            sockets = listeners(listening.host.strip("[]"), listening.port)
+        except OSError as error:
+            text = f"It cannot listen at {arguments.listen}: {error.strerror}."
+            raise CommandError(text, ExitStatus.CANNOT_WRITE) from None
+        server = PageServer(app, tls)
         names = first_of([watch.name for watch in watches], 3)
         print(f"Kelpie shows {names} at {listening.address} until Ctrl-C.", flush=True)
-        try:
-            with suppress(KeyboardInterrupt):  # That is how it ends.
-                server.run()
-        except SystemExit:
-            raise CommandError(f"It cannot listen at {arguments.listen}.", ExitStatus.CANNOT_WRITE) from None
+        with suppress(KeyboardInterrupt):  # That is how it ends.
+            server.run(sockets)
     return 0
 
 

@@ -97,16 +97,16 @@ class Control:
         assert task is not None
         self._clients.add(task)
         try:
-            with contextlib.suppress(ConnectionError, TimeoutError, asyncio.CancelledError):
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 if len(self._clients) > _MOST_CLIENTS:
                     await _send(writer, _refusal(503, "Too many connections."), keep_alive=False)
                 else:
                     await self._serve(reader, writer)
         finally:
+            if task.cancelling():
+                writer.transport.abort()
+            await _close(writer)
             self._clients.discard(task)
-            writer.transport.abort() if task.cancelling() else writer.close()
-            with contextlib.suppress(OSError, asyncio.CancelledError):
-                await writer.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -283,8 +283,22 @@ async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
                     return
 
 
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """A client that does not read what is left is dropped: it would keep the connection for ever."""
+    writer.close()
+    try:
+        with contextlib.suppress(OSError):
+            await asyncio.wait_for(writer.wait_closed(), _WRITE_LIMIT_S)
+    except (TimeoutError, asyncio.CancelledError):
+        writer.transport.abort()
+
+
 async def _send(
     writer: asyncio.StreamWriter, response: Response, *, keep_alive: bool, with_body: bool = True
 ) -> None:
     writer.write(response.encoded(keep_alive=keep_alive, with_body=with_body))
-    await asyncio.wait_for(writer.drain(), _WRITE_LIMIT_S)
+    try:
+        await asyncio.wait_for(writer.drain(), _WRITE_LIMIT_S)
+    except TimeoutError:
+        writer.transport.abort()
+        raise ConnectionAbortedError from None
