@@ -109,6 +109,7 @@ def test_every_tool_only_reads_and_says_that_texts_are_data(sources: Sources) ->
         ("group_history", {"tables": "tables", "group": "a"}),
         ("explain", {"code": "KLP999"}),
         ("examine", {"source": "lab", "severity": "x"}),
+        ("examine", {"source": "lab", "groups": ["*"] * 51}),
     ],
 )
 def test_what_was_not_named_at_the_start_cannot_be_reached(

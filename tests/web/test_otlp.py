@@ -116,6 +116,35 @@ def test_failures_are_said_once_and_so_is_their_end(
     assert ["could not be pushed" in line for line in said] == [True, False]
 
 
+def test_an_answer_without_an_end_is_not_read(watch: Watch, wait_until: Callable[..., None]) -> None:
+    """The library read it into memory, as long as it came."""
+    said: list[str] = []
+    sent: list[int] = []
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(400)
+            self.end_headers()
+            total = 0
+            try:
+                while total < 200_000_000:
+                    total += self.wfile.write(b"x" * 100_000)
+            except OSError:
+                pass
+            sent.append(total)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with OtlpPush([watch], f"http://127.0.0.1:{server.server_address[1]}", say=said.append, limit_s=60):
+        wait_until(lambda: said and sent)
+    server.shutdown()
+    server.server_close()
+    assert sent[0] < 50_000_000  # What the buffers of two sockets take, at most.
+
+
 def test_a_collector_that_is_away_delays_nothing(watch: Watch, wait_until: Callable[..., None]) -> None:
     said: list[str] = []
     with OtlpPush([watch], "http://127.0.0.1:1", say=said.append, limit_s=1):

@@ -49,6 +49,8 @@ def assistant_server(sources: Sources, *, limit_s: float = LIMIT_S) -> MCPServer
         return register
 
     async def look(source: str, groups: list[str] | None = None) -> Examined:
+        if len(groups or ()) > MOST_NAMES:
+            raise KelpieError(f"Name {MOST_NAMES} groups at most, or use patterns as in orders-*.")
         if source in sources.clusters:
             return await examining.examine(sources.settings(source), groups=groups or None)
         return await examining.examine(evidence=sources.folder(source), groups=groups or None)

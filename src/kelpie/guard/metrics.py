@@ -1,17 +1,14 @@
-"""What a guard counts, as Prometheus reads it: for node_exporter's textfile collector, or over HTTP."""
+"""What a guard counts, as Prometheus reads it, and a file of it for node_exporter's textfile collector."""
 
 import math
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from kelpie.guard.guard_errors import GuardFailed
 from kelpie.guard.judgement import Sign
 from kelpie.guard.supervision import Counts
-from kelpie.model.prometheus_text import CONTENT_TYPE, family, sample
+from kelpie.model.prometheus_text import family, sample
 
-LOOPBACK = "127.0.0.1"
 _PAUSE_S = 1.0
 
 
@@ -85,37 +82,3 @@ class Textfile:
         partial = file.with_name(f".{file.name}.part")
         partial.write_text(self._text(), encoding="utf-8")
         partial.replace(file)
-
-
-class MetricsServer:
-    """Answers GET /metrics on loopback, until it is closed. Raises GuardFailed if the port cannot be had."""
-
-    def __init__(self, port: int, text: Callable[[], str]) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            timeout = 10
-
-            def do_GET(self) -> None:
-                if self.path.partition("?")[0] not in ("/", "/metrics"):
-                    self.send_error(404)
-                    return
-                body = text().encode()
-                self.send_response(200)
-                self.send_header("Content-Type", CONTENT_TYPE)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """The guard's log is for what the guard does."""
-
-        try:
-            self._server = ThreadingHTTPServer((LOOPBACK, port), Handler)
-        except OSError as error:
-            raise GuardFailed(f"Port {port} cannot be had for metrics: {error.strerror}.") from None
-        self._server.daemon_threads = True
-        self.port: int = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, name="kelpie-guard-metrics", daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from kelpie.guard.guard_errors import GuardFailed
 from kelpie.guard.log_files import LogFollower
-from kelpie.guard.metrics import LOOPBACK, MetricsServer, Textfile, exposition
+from kelpie.guard.metrics import Textfile, exposition
+from kelpie.guard.metrics_server import LOOPBACK, MetricsServer
 from kelpie.guard.process import GuardedProcess, Stream
 from kelpie.guard.pump import Outlet
 from kelpie.guard.sightings import LogWatch, OwnNames, Sighting

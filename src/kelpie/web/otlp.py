@@ -9,6 +9,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 import requests
@@ -26,6 +27,7 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from requests.adapters import HTTPAdapter
 
 from kelpie.web.exposition import Limits
 from kelpie.web.families import COUNTER, Family, Row
@@ -37,6 +39,7 @@ PATH = "/v1/metrics"
 LIMIT_S = 10.0
 """Of one push, with all attempts."""
 POINTS_PER_REQUEST = 5_000
+_LONGEST_ANSWER = 64 * 1024
 _LOOKS_AGAIN_S = 1.0
 _LIBRARY = "opentelemetry"
 
@@ -63,6 +66,8 @@ class OtlpPush:
         logging.getLogger(_LIBRARY).setLevel(logging.CRITICAL)  # `say` has the words.
         session = requests.Session()
         session.max_redirects = 0  # A secret in a header would go along.
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _ShortAnswers())
         self._host = urlsplit(url).hostname or url
         self._exporter = OTLPMetricExporter(
             url if urlsplit(url).path.strip("/") else url.rstrip("/") + PATH,
@@ -108,6 +113,36 @@ class OtlpPush:
         if not self._is_failing and not self._ends.is_set():
             self._say(f"Numbers could not be pushed to {self._host} ({why}). The next look tries again.")
         self._is_failing = True
+
+
+class _ShortAnswers(HTTPAdapter):
+    """The library reads whatever a collector answers, however long. Here it ends after some kilobytes."""
+
+    def send(self, *args: Any, **settings: Any) -> requests.Response:
+        response = super().send(*args, **settings)
+        response.raw = _Beginning(response.raw)
+        return response
+
+
+class _Beginning:
+    """The beginning of an answer; what follows is not read, and its connection not used again."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._left = _LONGEST_ANSWER
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._raw.read(min(size, self._left)) if self._left else b""
+        self._left -= len(data)
+        if not self._left:
+            self._raw.close()
+        return data
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def release_conn(self) -> None:
+        self._raw.release_conn()
 
 
 def _rows(name: str, numbers: ClusterNumbers, limits: Limits) -> Iterator[Row]:

@@ -90,9 +90,19 @@ def test_what_was_typed_as_a_name_is_noted_only_if_it_is_one(site: Site) -> None
 
 @pytest.mark.parametrize(
     "wanted",
-    ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)", "", "/\t/evil"],
+    [
+        "//evil.example",
+        "///evil.example",
+        "////evil.example",
+        "https://evil.example/",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "",
+        "/\t/evil",
+    ],
 )
 def test_the_login_leads_nowhere_else(site: Site, wanted: str) -> None:
+    """Browsers skip all slashes before a host, however many there are."""
     assert local_address(wanted) == "/"
     assert log_in(site.browser(), next=wanted).headers["location"] == "/"
 

@@ -82,5 +82,7 @@ def local_address(text: str, otherwise: str = "/") -> str:
         parts = urlsplit(text)
     except ValueError:
         return otherwise
-    is_local = text.startswith("/") and not parts.scheme and not parts.netloc and not parts.fragment
-    return text if is_local and text.isascii() and text.isprintable() and "\\" not in text else otherwise
+    # For a browser, what follows two slashes or more is a host; urlsplit sees one behind exactly two.
+    is_path = text.startswith("/") and not text.startswith("//") and "\\" not in text
+    is_local = is_path and not parts.scheme and not parts.netloc and not parts.fragment
+    return text if is_local and text.isascii() and text.isprintable() else otherwise
