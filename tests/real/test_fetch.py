@@ -255,3 +255,14 @@ def test_jars_in_a_cache_that_others_may_write_to_are_not_used(registry: Registr
         with pytest.raises(Unavailable, match=r"Kafka 1\.0 cannot be used: .*\(mode 0775\).*chmod -R go-w"):
             fetch.libraries("1.0", _JARS)
         path.chmod(0o755)
+
+
+def test_a_jar_that_others_may_write_to_is_not_used(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its checksum is right now; whoever may write to it can change it before Java reads it."""
+    folder = fetch.libraries("1.0", _JARS)
+    (folder / "two-1.0.jar").chmod(0o666)
+    monkeypatch.setattr(fetch, "_found_whole", set())  # As in another process.
+    with pytest.raises(Unavailable, match=r"two-1\.0\.jar can be written by others"):
+        fetch.libraries("1.0", _JARS)

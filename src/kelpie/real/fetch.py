@@ -108,7 +108,7 @@ def _is_whole(folder: Path, jars: tuple[Jar, ...]) -> bool:
     if key not in _found_whole:
         if {path.name for path in folder.iterdir()} != {jar.file_name for jar in jars}:
             return False
-        if not all(_checksum(folder / jar.file_name) == jar.sha256 for jar in jars):
+        if not all(_checksum(folders.trusted(folder / jar.file_name)) == jar.sha256 for jar in jars):
             return False
         _found_whole.add(key)
     return True
