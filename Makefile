@@ -58,17 +58,19 @@ differential: $(READY)
 	$(BIN)/python -m tests.lab.differential $(N) $(if $(RECORD),--record)
 
 # Broken frames for the decoder, surveys of brokers that lie, broken files of every kind, broken requests to the lab's
-# control API, then new random examples for every property that tests state; make fuzz FRAMES=5000000 SURVEYS=1000000
-# FILES=5000000 goes on longer, and KELPIE_FUZZ_FIRST=200001 make fuzz goes on where another run ended.
+# control API and to pages, then new random examples for every property that tests state; make fuzz FRAMES=5000000
+# SURVEYS=1000000 FILES=5000000 goes on longer, and KELPIE_FUZZ_FIRST=200001 make fuzz goes on where another run ended.
 FRAMES ?= 1000000
 SURVEYS ?= 200000
 FILES ?= 1000000
 REQUESTS ?= 100000
+PAGES ?= 20000
 fuzz: $(READY)
 	KELPIE_FUZZ_FRAMES=$(FRAMES) $(BIN)/python -m pytest tests/wire/test_fuzz.py -s
 	KELPIE_FUZZ_SURVEYS=$(SURVEYS) $(BIN)/python -m pytest tests/fuzzing/test_surveys.py -s
 	KELPIE_FUZZ_FILES=$(FILES) $(BIN)/python -m pytest tests/fuzzing/test_files.py -s
 	KELPIE_FUZZ_REQUESTS=$(REQUESTS) $(BIN)/python -m pytest tests/fuzzing/test_requests.py -s
+	KELPIE_FUZZ_PAGES=$(PAGES) $(BIN)/python -m pytest tests/fuzzing/test_pages.py -s
 	KELPIE_EXAMPLES=fuzz $(BIN)/python -m pytest -m hypothesis --ignore tests/wire/test_fuzz.py
 
 # A stream over a live lab, killed at random moments; make soak SECONDS=600 KILLS=20 SEED=7.
