@@ -116,10 +116,15 @@ def test_a_cluster_that_takes_calls_from_anybody_is_told(
         "kafka.ssl.keystore.password",
         "kafka.ssl.key.password",
         "kafka.sasl.oauthbearer.client.credentials.client.secret",
+        "kafka.sasl.oauthbearer.assertion.private.key.passphrase",
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.azure.account.key.lake.blob.core.windows.net",
+        "spark.hadoop.fs.azure.sas.tables.lake.blob.core.windows.net",
+        "spark.hadoop.fs.gs.auth.service.account.private.key",
     ],
 )
 def test_options_with_passwords_are_not_shown(name: str) -> None:
-    """In Spark's pages, event logs and plans. Its own pattern does not know JAAS."""
+    """In Spark's pages, event logs and plans. Its own pattern does not know JAAS, nor keys of all stores."""
     assert re.search(_SETTINGS["spark.redaction.regex"], name)
     assert re.search(_SETTINGS["spark.sql.redaction.options.regex"], name)
     text = (

@@ -152,7 +152,7 @@ def test_a_byte_now_and_then_does_not_prolong_the_time() -> None:
 
 def test_the_second_request_of_a_connection_has_its_time_too() -> None:
     """The first was complete, and its time has ended; half of the second is not waited for either."""
-    with pages(SHORT) as served:
+    with pages(replace(LONG, head_s=1.0)) as served:
         answers = all_of(served.client(WHOLE_REQUEST + b"GET / HTTP/1.1\r\n"))
         assert b"here" in answers
 
@@ -162,7 +162,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(path: str) -> None:
     """Neither where it is read, nor behind an answer that did not need it."""
     method = "POST" if path == "/form" else "GET"
     head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n".encode()
-    with pages(SHORT) as served:
+    with pages(replace(LONG, body_s=SHORT.body_s)) as served:
         assert (b"here" in all_of(served.client(head + b"a"))) is (path == "/")
         wait_until(lambda: served.connections == 0)
 
@@ -175,7 +175,7 @@ def test_headers_without_end_are_refused() -> None:
 
 def test_a_client_that_does_not_read_is_dropped() -> None:
     """Its answer would stay in memory, and its connection open."""
-    with pages(SHORT) as served:
+    with pages(replace(LONG, reading_s=SHORT.reading_s)) as served:
         client = served.client(WHOLE_REQUEST.replace(b"/ ", b"/large "))
         assert client.recv(1) == b"H"
         wait_until(lambda: served.connections == 0)
@@ -183,13 +183,13 @@ def test_a_client_that_does_not_read_is_dropped() -> None:
 
 def test_a_client_that_reads_slowly_gets_all() -> None:
     """It is the pace that counts: an answer as a whole may take as long as it needs."""
-    with pages(replace(LONG, reading_s=SHORT.reading_s)) as served:
+    with pages(replace(LONG, reading_s=1.0)) as served:
         client = served.client(WHOLE_REQUEST.replace(b"/ ", b"/large "), buffer=65_536)
         received, rest = 0, len(LARGE) + 1
         began = time.monotonic()
-        while time.monotonic() < began + 4 * SHORT.reading_s:  # As a client that reads nothing never has.
+        while time.monotonic() < began + 2.5:  # A client that reads nothing has 1 s.
             received += len(client.recv(262_144))
-            time.sleep(0.001)
+            time.sleep(0.005)
         while received < rest and (data := client.recv(1 << 20)):
             received += len(data)
         assert received >= rest

@@ -32,7 +32,10 @@ _LOG = resources.files("kelpie.pipeline.spark") / "log4j2.properties"
 JAVA_LOG = f"-Dlog4j2.configurationFile=file:{quote(str(_LOG))}"
 """Errors only: what Spark logs about itself does not help users of Kelpie."""
 
-_HIDDEN = "(?i)secret|password|passwd|token|access[.]?key|credential|jaas|keystore|truststore"
+_HIDDEN = (
+    "(?i)secret|password|passwd|passphrase|token|(access|account|private|api)[.]?key|[.]sas[.]|credential|jaas"
+    "|keystore|truststore"
+)
 _SETTINGS = {
     "spark.app.name": "kelpie",
     "spark.sql.session.timeZone": "UTC",
