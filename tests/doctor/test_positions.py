@@ -123,6 +123,13 @@ def test_a_time_in_which_the_group_was_found_ill_is_no_rhythm() -> None:
     assert Rhythm.of(times, outages).usual_ms == 5 * SECOND
 
 
+def test_a_pause_in_which_the_generation_changed_is_no_rhythm() -> None:
+    """Members commit when a rebalance takes their partitions, whenever they committed last."""
+    times = [0, 200, 500, 10_500, 20_500]
+    assert Rhythm.of(times).gaps == (200, 300, 10_000, 10_000)
+    assert Rhythm.of(times, changes=(150, 400)).gaps == (10_000, 10_000)
+
+
 def test_one_commit_has_no_rhythm() -> None:
     """Then clients' own default counts: a commit every 5 s."""
     pace = Rhythm.of([NOW])

@@ -4,7 +4,7 @@ Rules get nothing else. Tuples are ordered by time; rows without a time come fir
 live survey, from files, and from tables. What several rules derive from a case, the case computes once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -16,6 +16,7 @@ from kelpie.doctor.finding import Severity
 from kelpie.doctor.positions import (
     CLOCKS_APART_MS,
     STANDSTILL_MS,
+    UNKNOWN_RHYTHM_MS,
     IllPeriod,
     Point,
     Rhythm,
@@ -280,9 +281,12 @@ class Case:
         """How long it may stand still in this partition until that means something."""
         least = FAILOVER_MS if self.is_failing_over(name) or self.commits_without_joining else STANDSTILL_MS
         holder = self._holder(name)
+        rhythm = self._rhythm_of(name)
         if holder is not None and holder.instance_id is not None:
             least = max(least, holder.session_timeout_ms)  # Until then nobody takes over: it may restart.
-        return max(self._rhythm_of(name).patience_ms, least)
+        if holder is not None and not rhythm.is_known:
+            least = max(least, UNKNOWN_RHYTHM_MS)
+        return max(rhythm.patience_ms, least)
 
     def _holder(self, name: TopicPartition) -> Member | None:
         return next((member for member in self.members or () if name in (member.assigned or ())), None)
@@ -291,24 +295,34 @@ class Case:
         """How often the member that holds the partition commits, in any of its partitions.
 
         Before the present generation, other members may have held them: those commits count only if there
-        are not enough of the member's own.
+        are not enough of the member's own. A pause from one generation to another does not count: members
+        commit when a rebalance takes partitions from them, which may be seconds after their last commit.
         """
         holder = self._holder(name)
         held = frozenset(holder.assigned or ()) if holder is not None else frozenset({name})
         if held not in self._rhythms:
             began = self.generations[-1].at if holder is not None and self.generations else None
             own = self._rhythm(held, began) if began is not None else None
-            self._rhythms[held] = own if own is not None and own.is_known else self._rhythm(held)
+            changes = self._generation_times if holder is not None else ()
+            self._rhythms[held] = (
+                own if own is not None and own.is_known else self._rhythm(held, changes=changes)
+            )
         return self._rhythms[held]
+
+    @cached_property
+    def _generation_times(self) -> tuple[Instant, ...]:
+        return tuple(sorted(row.at for row in self.generations if row.at is not None))
 
     @cached_property
     def _rhythms(self) -> dict[frozenset[TopicPartition], Rhythm]:
         return {}
 
-    def _rhythm(self, names: Iterable[TopicPartition], since: Instant = 0) -> Rhythm:
+    def _rhythm(
+        self, names: Iterable[TopicPartition], since: Instant = 0, changes: Sequence[Instant] = ()
+    ) -> Rhythm:
         rows = (row for name in names for row in self.commits.get(name, ()))
         times = (row.at for row in rows if row.at is not None and row.at >= since and not row.removed)
-        return Rhythm.of(times, self.ill)
+        return Rhythm.of(times, self.ill, changes)
 
     def is_failing_over(self, name: TopicPartition) -> bool:
         """Whether brokers or leaders that the group needs for this partition went, came back or moved."""

@@ -15,7 +15,7 @@ None.
   group as a whole says nothing about one of them. A pause in which the group was found ill is no rhythm.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -38,6 +38,10 @@ SURE_MS = 60_000
 LEAST_PATIENCE_MS = 2_000
 STANDSTILL_MS = 15_000
 """A leader or a coordinator that moves makes healthy groups stand still for some seconds."""
+UNKNOWN_RHYTHM_MS = 120_000
+"""A member with fewer than three commits may belong to Kafka Connect, which commits once a minute by default
+(offset.flush.interval.ms), or to Kafka Streams (30 s).
+"""
 CLOCKS_APART_MS = 60_000
 """The clocks of brokers and of the surveying machine differ by less than that."""
 _MOST_GAPS_OF_TEN = 0.9
@@ -156,15 +160,18 @@ class Rhythm:
 
     times: tuple[Instant, ...]
     gaps: tuple[int, ...]
-    """Between two commits, without those in which the group was found ill."""
+    """Between two commits, without those in which the group was found ill, or in which something changed."""
 
     @classmethod
-    def of(cls, times: Iterable[Instant], ill: Sequence["IllPeriod"] = ()) -> "Rhythm":
+    def of(
+        cls, times: Iterable[Instant], ill: Sequence["IllPeriod"] = (), changes: Sequence[Instant] = ()
+    ) -> "Rhythm":
         known = tuple(sorted(set(times)))
         gaps = (
             later - earlier
             for earlier, later in pairwise(known)
             if not any(period.began < later and earlier < period.seen for period in ill)
+            and bisect_left(changes, earlier) == bisect_right(changes, later)
         )
         return cls(known, tuple(gaps))
 

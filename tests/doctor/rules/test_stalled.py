@@ -8,7 +8,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Severity
 from kelpie.doctor.rules import rules
 from kelpie.doctor.rules.stalled import judge
-from kelpie.observations import Commit, LogEnds
+from kelpie.observations import Commit, Generation, LogEnds
 from tests.doctor.building import (
     HOUR,
     MINUTE,
@@ -212,13 +212,42 @@ def test_with_nobody_there_nothing_stalls() -> None:
 
 
 def test_two_surveys_show_it_without_history() -> None:
-    """Where __consumer_offsets may not be read: no move within three default commit intervals."""
-    case = a_case(
-        cluster=a_cluster(ends=[an_end(900, at=NOW - MINUTE), an_end(1200)]),
-        **looks(a_committed(700, at=NOW - MINUTE), a_committed(700)),
-        states=[READS],
-    )
-    assert "though members are there" in found(judge(case)).summary
+    """Where __consumer_offsets may not be read: two minutes, since Kafka Connect commits once a minute."""
+
+    def case(stood_ms: int) -> Case:
+        return a_case(
+            cluster=a_cluster(ends=[an_end(900, at=NOW - stood_ms), an_end(1200)]),
+            **looks(a_committed(700, at=NOW - stood_ms), a_committed(700)),
+            states=[READS],
+        )
+
+    assert "though members are there" in found(judge(case(2 * MINUTE))).summary
+    assert missing(judge(case(2 * MINUTE - 1)))[0].startswith("a second look")
+
+
+def test_commits_at_rebalances_are_no_rhythm() -> None:
+    """Seen on real Kafka: two commits within a second, at the rebalances of a start; then the member
+    committed every 15 s, as it was told to, and was called stalled.
+    """
+    began = NOW - 20 * SECOND
+    pair = a_state("Stable", a_member("app-1", 0), a_member("app-2", 1))
+    generations = [
+        Generation("billing", number, pair.members, "consumer", "range", at=began + number * 300)
+        for number in range(4)
+    ]
+    start = commits((began + 200, 700), (began + 500, 700), (began + 800, 700))
+    other = commits(*((at, at - began) for at in range(began, NOW, 5 * SECOND)), partition=1)
+    ends = [
+        an_end(700, at=began),
+        an_end(720, at=began + 2 * SECOND),
+        an_end(1200),
+        an_end(15_001, partition=1),
+    ]
+    young = judge(_case([*start, *other], *ends, states=[pair], generations=generations))
+    assert not isinstance(young, Finding)
+    before = commits(*((began - ms, 700) for ms in range(60_000, 0, -5000)))
+    old = judge(_case([*before, *start, *other], *ends, states=[pair], generations=generations))
+    assert found(old).partitions == ("orders-0",), "of one that committed every 5 s it is so"
 
 
 def test_one_survey_says_too_little() -> None:

@@ -10,24 +10,26 @@ a paused partition keeps it where it is, and lag grows.
 
 How it decides: the position has not changed and records have been waiting for longer
 than three usual pauses between commits of the member that holds the partition (never
-less than 15 s), though members are there and no rebalance is under way. While brokers
-fail over, it is never less than a minute: a broker with a replica of the partition or
-of the group's offsets partition is away, or came back less than a minute ago; their
-leader was elected after the group last read, or less than a minute ago. If the group
-commits in transactions, any broker counts, as each may be the coordinator of a
-transaction. A minute it is, too, for consumers that are in no group, and the session
-of a static member: nobody takes over while these restart. A pause in which an earlier
-look found the group ill does not count as usual. How long records have been waiting
-is known from log ends at two times, or from the time of the newest record; how large
-the lag is does not matter, unless it is a single record: a transaction's marker looks
-the same. A member that works off a backlog reads one partition after the other, chunk
-by chunk: while it moves in another one that is behind, 5 min must have passed.
-Critical from one minute on, else a warning. If nothing at all is committed any more,
-it is KLP310. Groups of the Streams protocol are judged in the same way. A share group
-has no commits: there, the start of the partition must not have moved between two
-surveys for as long as a record may be locked, times the number of deliveries (2.5 min
-by default), while records wait. Workers of Kafka Connect commit nothing, and are not
-judged; the groups of its sink connectors are.
+less than 15 s; 2 min if fewer than three of its commits are known, since Kafka
+Connect commits once a minute), though members are there and no rebalance is under
+way. While brokers fail over, it is never less than a minute: a broker with a replica
+of the partition or of the group's offsets partition is away, or came back less than a
+minute ago; their leader was elected after the group last read, or less than a minute
+ago. If the group commits in transactions, any broker counts, as each may be the
+coordinator of a transaction. A minute it is, too, for consumers that are in no group,
+and the session of a static member: nobody takes over while these restart. A pause in
+which an earlier look found the group ill does not count as usual. How long records
+have been waiting is known from log ends at two times, or from the time of the newest
+record; how large the lag is does not matter, unless it is a single record: a
+transaction's marker looks the same. A member that works off a backlog reads one
+partition after the other, chunk by chunk: while it moves in another one that is
+behind, 5 min must have passed. Critical from one minute on, else a warning. If
+nothing at all is committed any more, it is KLP310. Groups of the Streams protocol are
+judged in the same way. A share group has no commits: there, the start of the
+partition must not have moved between two surveys for as long as a record may be
+locked, times the number of deliveries (2.5 min by default), while records wait.
+Workers of Kafka Connect commit nothing, and are not judged; the groups of its sink
+connectors are.
 
 What it needs: the rights to describe the group and to see the topics; to read
 __consumer_offsets, or else a second survey. For share groups two surveys, and a

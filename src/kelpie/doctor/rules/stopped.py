@@ -7,23 +7,23 @@ Why it matters: its records are not read. Offsets of a group that stays empty ex
 offsets.retention.minutes (7 days by default), and records after the retention of
 their topic, whichever comes first.
 
-How it decides: its last commit is older than three usual pauses between commits
-of the member that holds the partition (never less than 15 s; a minute while brokers
-of the partition or of the group's coordinator fail over, as in KLP309), and at least
-two records wait. With members in the group, they must have been waiting for as long,
-too. A single commit proves no rhythm: then members that were there must show
-that it ever ran. Without the history of commits, two surveys show the same if
-the group has no members. Its severity depends on how long records have been
-waiting: critical from a minute on if members are there, else a warning; lower
-before that, and where it is not known. If the group has paused for as long more
-than once before, and no look found it ill then, a job that runs now and then
-looks the same: then it is a notice, or a warning if silent members are there. A
-group that commits without members (Spark, Flink, assign()) is judged by its commits
-alone. A share group commits nothing: without members, two surveys must show the same
-start, and records that wait. Workers of Kafka Connect commit nothing, and are not
-judged. Where the coordinator's clock cannot be compared with the clock here
-(KLP316), and nothing newer than the last commit was seen there, it waits for a
-second look.
+How it decides: its last commit is older than three usual pauses between commits of
+the member that holds the partition (never less than 15 s; 2 min if that member has
+made fewer than three, a minute while brokers of the partition or of the group's
+coordinator fail over, as in KLP309), and at least two records wait. With members in
+the group, they must have been waiting for as long, too. A single commit proves no
+rhythm: then members that were there must show that it ever ran. Without the history
+of commits, two surveys show the same if the group has no members. Its severity
+depends on how long records have been waiting: critical from a minute on if members
+are there, else a warning; lower before that, and where it is not known. If the group
+has paused for as long more than once before, and no look found it ill then, a job
+that runs now and then looks the same: then it is a notice, or a warning if silent
+members are there. A group that commits without members (Spark, Flink, assign()) is
+judged by its commits alone. A share group commits nothing: without members, two
+surveys must show the same start, and records that wait. Workers of Kafka Connect
+commit nothing, and are not judged. Where the coordinator's clock cannot be compared
+with the clock here (KLP316), and nothing newer than the last commit was seen there,
+it waits for a second look.
 
 What it needs: the rights to describe the group, to see the topics and to read
 __consumer_offsets. Without the last, two surveys 15 s apart, for groups without
