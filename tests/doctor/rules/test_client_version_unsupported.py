@@ -28,6 +28,22 @@ def test_brokers_that_are_too_old_are_told_as_such() -> None:
     assert "the broker is too old" in finding.summary
 
 
+def test_a_client_of_0_10_2_names_its_own_version_only() -> None:
+    """As it was logged by a real one against brokers of 4.3.1, at DEBUG."""
+    (event,) = _read("The broker is too new to support FETCH version 3")
+    state = a_state("Stable", a_member("app-1", 0))
+    finding = found(judge(a_case(states=[state], events=[event])))
+    assert "the consumer is too old. The consumer has FETCH up to version 3, the broker later ones only" in (
+        finding.summary
+    )
+    (event,) = _read("The broker is too old to support FETCH version 3")
+    summary = found(judge(a_case(events=[event]))).summary
+    assert (
+        "the broker is too old. The consumer has FETCH from version 3 on, the broker earlier ones only"
+        in summary
+    )
+
+
 def test_long_after_an_upgrade_it_is_a_notice() -> None:
     """Near miss: the log is of yesterday."""
     assert found(judge(a_case(events=_lines("0 to 2", "4 to 17", NOW - DAY)))).severity is Severity.NOTICE

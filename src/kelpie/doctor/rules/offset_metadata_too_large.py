@@ -11,9 +11,9 @@ Applications may add a text to an offset; brokers take up to offset.metadata.max
 (4,096 by default). Libraries that process records in parallel keep there which records
 are done, and that text grows while one record is not.
 
-What it needs: the logs of the group's consumers. Refused commits leave no trace in the
-cluster, so without such logs it is undetermined; that nothing is committed is KLP310 or
-KLP312, which this rule explains.
+What it needs: the logs of the group's consumers (librdkafka's with debug=cgrp). Refused
+commits leave no trace in the cluster, so without such logs it is undetermined; that
+nothing is committed is KLP310 or KLP312, which this rule explains.
 
 What to do: make the text shorter; or raise offset.metadata.max.bytes on all brokers. For
 28, commit fewer partitions at a time, or raise the segment size of __consumer_offsets.

@@ -3,17 +3,18 @@
 What it sees: a coordinator refuses a consumer with INVALID_SESSION_TIMEOUT (26):
 session.timeout.ms of the consumer is outside of what the brokers allow.
 
-Why it matters: the refused consumer ends with an error and reads nothing. Often it
-is a whole application that was given a longer timeout to get over restarts, or brokers
-whose bounds were changed.
+Why it matters: the refused consumer reads nothing. Java's ends with an error, librdkafka's
+tries again and again and logs nothing of it at its usual level. Often it is a whole
+application that was given a longer timeout to get over restarts, or brokers whose
+bounds were changed.
 
 How it decides: a consumer's log says so; or the configuration in its log has a
 session.timeout.ms that is below group.min.session.timeout.ms or above
 group.max.session.timeout.ms of the brokers. Groups of KIP-848 and share groups have
 their session timeout from the brokers, and cannot have this.
 
-What it needs: the logs of the group's consumers; with DescribeConfigs on the brokers it
-can name the bounds. Without logs it is undetermined.
+What it needs: the logs of the group's consumers (librdkafka's with debug=cgrp); with
+DescribeConfigs on the brokers it can name the bounds. Without logs it is undetermined.
 
 What to do: set session.timeout.ms within the bounds; or widen the bounds on all brokers
 (group.max.session.timeout.ms is 30 min by default, group.min.session.timeout.ms 6 s).
@@ -78,7 +79,7 @@ def _refused(case: Case, lines: LogLines) -> Finding:
         case.group,
         f"Group {case.group}: {lines.who} cannot join and reads nothing. The coordinator refused it, "
         f"{lines.how_often}, because its session.timeout.ms is outside of what the brokers allow.{allowed}",
-        why="A refused consumer ends with INVALID_SESSION_TIMEOUT (26) and reads nothing.",
+        why="A consumer that is refused with INVALID_SESSION_TIMEOUT (26) reads nothing until it is changed.",
         evidence=[*lines.evidence, *_evidence(case)],
         remedies=_remedies(bounds),
         members=lines.names,
@@ -95,7 +96,7 @@ def _will_be_refused(case: Case, wanted: int) -> Finding:
         f"Group {case.group}: its consumers will be refused when they start, because they ask for a session "
         f"of {duration(wanted)} (session.timeout.ms) and the brokers "
         f"{f'allow {bounds}' if bounds else 'do not allow it'}.",
-        why="A refused consumer ends with INVALID_SESSION_TIMEOUT (26) and reads nothing.",
+        why="A consumer that is refused with INVALID_SESSION_TIMEOUT (26) reads nothing until it is changed.",
         evidence=[Evidence(f"{_WANTED}={wanted}", "the configuration in a consumer's log"), *_evidence(case)],
         remedies=_remedies(bounds),
         check=describing(case, "--members"),

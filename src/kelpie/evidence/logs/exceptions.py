@@ -30,6 +30,7 @@ NAMES = (
     "Exception caught during Deserialization",
     "[Partition=Offset]",
     " with version in range [",
+    "The broker is too ",
     " exhausted for ",
     "Exception caught in process. taskId=",
 )
@@ -56,6 +57,10 @@ _VERSIONS = re.compile(
     r"does not support (?P<request>\w+) with version in range \[(?P<client>\d{1,4},\d{1,4})\]\. "
     r"The supported range is \[(?P<broker>\d{1,4},\d{1,4})\]"
 )
+_VERSION = re.compile(
+    r"The broker is too (?P<age>new|old) to support (?P<request>\w+) version (?P<version>\d{1,4})"
+)
+"""Of clients of 0.10.2: the newest version of the client, or the oldest, is outside of the broker's."""
 _FORMS = {
     "error during syncedRebalance": "watcher",
     "Error handling event ZkEvent[New session event": "new session",
@@ -76,6 +81,11 @@ def find_exception(message: Message) -> Sequence[Meaning] | None:
     if versions is not None:
         found = {name: value.replace(",", " to ") for name, value in versions.groupdict().items()}
         return [Meaning(Kind.VERSION_UNSUPPORTED, {"reason": versions[0]}, found)]
+    version = _VERSION.search(text)
+    if version is not None:
+        side = "newest" if version["age"] == "new" else "oldest"
+        found = {"request": version["request"], side: version["version"]}
+        return [Meaning(Kind.VERSION_UNSUPPORTED, {"reason": version[0]}, found)]
     match = _CLASS.search(text)
     if match is None:
         return None
