@@ -82,6 +82,12 @@ def test_the_hit_groups_are_named_when_two_of_three_brokers_are_killed(
     assert main(["where", "-b", cluster.bootstrap_servers, group]) == 1
     assert "no: it has no leader (KLP101)" in capsys.readouterr().out
 
+    if "controller" in cluster.nodes:
+        port = cluster.nodes["controller"].port
+        assert main(["doctor", "-b", f"127.0.0.1:{port}", "--no-store"]) == 3
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"Not asked: 127.0.0.1:{port} is a controller of the cluster (KRaft)" in said
+
 
 def _dead(document: dict[str, Any]) -> set[int]:
     return {broker["node_id"] for broker in document["cluster"]["brokers"] if broker["alive"] is False}

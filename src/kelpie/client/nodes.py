@@ -233,7 +233,9 @@ class Nodes:
         connection = await open_connection(address, self.settings, counters=self.counters, memory=self.memory)
         try:
             return Introduction(connection, await connection.ask(_BROKERS_ONLY))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ClientError) and error.address is None:
+                error.address = address
             await connection.close()
             raise
 

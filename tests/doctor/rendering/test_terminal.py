@@ -115,6 +115,13 @@ def test_nothing_known_is_not_well() -> None:
     assert render(diagnose_all(a_cluster(), [])).startswith("NOTHING: no group is known")
 
 
+def test_an_address_that_its_reason_names_is_not_named_twice() -> None:
+    """It read "broker ?: 127.0.0.1:9093 is a controller"."""
+    reason = "kafka-1:9093 is a controller of the cluster (KRaft), which answers no clients."
+    nobody = ClusterView(NOW, unasked=(Unasked("broker", "kafka-1:9093", reason),))
+    assert "\nNot asked: kafka-1:9093 is a controller of the cluster" in render(diagnose_all(nobody, []))
+
+
 def test_groups_that_nobody_lists_any_more_are_named() -> None:
     """They may have been deleted; somebody knew them."""
     cluster = a_cluster()

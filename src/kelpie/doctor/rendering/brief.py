@@ -213,7 +213,9 @@ def _unknown(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
         yield from page.wrapped(text, "", "  ")
     else:
         for what, things, reason in rows[:_MOST_LINES]:
-            text = f"Not asked: {what} {names(things, _MOST_LINES)}: {_short(reason)}"
+            is_named = len(things) == 1 and reason.startswith(things[0])
+            whom = "" if is_named else f"{what} {names(things, _MOST_LINES)}: "
+            text = f"Not asked: {whom}{_short(reason)}"
             yield from page.wrapped(text, "", "  ")
         if len(rows) > _MOST_LINES:
             yield f"Not asked, too: {sum(len(things) for _, things, _ in rows[_MOST_LINES:]):,} more."
