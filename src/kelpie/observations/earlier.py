@@ -51,8 +51,13 @@ _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
 ONE_SURVEY_MS = 2 * _MINUTE
 """No survey takes longer."""
-AGES_MS = (20_000, _MINUTE, 5 * _MINUTE, 30 * _MINUTE, 3 * _HOUR, _DAY, 7 * _DAY)
-"""One survey is kept for each span between these ages, and none beyond the last."""
+AGES_MS = (20_000, _MINUTE, 7 * _MINUTE, 30 * _MINUTE, 3 * _HOUR, _DAY, 7 * _DAY)
+"""Of each span between these ages, the oldest survey is kept, and none beyond the last."""
+_LATELY_MS = 30 * _MINUTE
+"""Of spans before that, the newest survey is kept, too. While somebody watches, the oldest one of a span may
+be from before a fault until it leaves the span; the newest one then proves that the fault has lasted: for a
+minute, or for the 6 min after which what began with a deployment would be over.
+"""
 
 
 LARGEST_SURVEY = 1 << 30
@@ -64,15 +69,18 @@ class Unpackable(Exception):
 
 
 def kept(surveyed_at: Iterable[Instant], now: Instant) -> set[Instant]:
-    """The times of the surveys to keep: of each span of ages the oldest, and the newest of all."""
+    """The times of the surveys to keep."""
     oldest: dict[int, Instant] = {}
-    newest: Instant | None = None
+    newest: dict[int, Instant] = {}
+    last: Instant | None = None
     for at in sorted(surveyed_at):
-        newest = at
         span = next((number for number, age in enumerate(AGES_MS) if now - at < age), None)
         if span is not None:
+            last = at
             oldest.setdefault(span, at)
-    return {*oldest.values(), *([newest] if newest is not None and now - newest < AGES_MS[-1] else [])}
+            if AGES_MS[span] <= _LATELY_MS:
+                newest[span] = at
+    return {*oldest.values(), *newest.values(), *([last] if last is not None else [])}
 
 
 def earlier_rows(kind: str, row: Any) -> Iterator[tuple[str, Any]]:
