@@ -91,6 +91,15 @@ def test_a_partition_that_stands_while_its_member_reads_another_is_a_warning() -
     assert finding.remedies[0].command.split() == PEEK
 
 
+def test_a_member_with_a_backlog_may_be_busy_elsewhere() -> None:
+    """Seen on real Kafka: a slow consumer read one partition for minutes, then the other."""
+    behind = [an_end(1, at=NOW - HOUR, partition=1), an_end(90_000, partition=1)]
+    case = _two_partitions(6 * MINUTE)
+    busy = replace(case, cluster=a_cluster(ends=[an_end(900, at=NOW - 6 * MINUTE), an_end(1200), *behind]))
+    assert isinstance(judge(case), Finding)
+    assert not isinstance(judge(busy), Finding)
+
+
 def test_a_record_that_was_stepped_over_is_no_finding() -> None:
     """Near miss: an error handler logs the record, and goes on (Spring, Streams with LogAndContinue)."""
     case = _two_partitions(6 * MINUTE, events=_failures(5 * MINUTE, MINUTE, offset=699))

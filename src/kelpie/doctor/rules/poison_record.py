@@ -14,7 +14,9 @@ Streams: "Exception caught during Deserialization"; Spring: "exhausted for P@N")
 the committed offset is not beyond it. Where no committed offset is known, the log must
 name the same record twice. Without such lines: the group is stable, one partition has
 not moved for 5 min though records wait, it has a leader and its offset is within the
-log, and its member has moved in another partition meanwhile. That is a warning, and
+log, and its member keeps up in another partition meanwhile: what waits there is less
+than a minute old. A member with a backlog reads one partition after the other, and may
+take longer for one of them. That is a warning, and
 the record is told as the likely cause: a partition that the application has paused
 looks the same. Applications of Kafka Streams pause partitions by themselves: there
 only logs count. The standstill itself is KLP309, or KLP310 if nothing is committed any
@@ -44,7 +46,7 @@ from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, person_of
-from kelpie.doctor.positions import Track
+from kelpie.doctor.positions import SURE_MS, Track, lag_ms
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import POSITION_OPEN, Sign
 from kelpie.model.names import TopicPartition
@@ -160,12 +162,21 @@ def _holder(case: Case, track: Track) -> Member | None:
 
 
 def _moved_meanwhile(case: Case, track: Track, holder: Member) -> Track | None:
-    """Another partition of the member, in which it moved a short time ago."""
+    """Another partition of the member, in which it moved a short time ago and keeps up."""
     own = {name for name in holder.assigned or () if name != track.name}
     for other in case.tracks:
-        if other.name in own and other.read_at is not None and other.now - other.read_at < _LONG_MS:
+        moved = other.name in own and other.read_at is not None and other.now - other.read_at < _LONG_MS
+        if moved and _keeps_up(case, other):
             return other
     return None
+
+
+def _keeps_up(case: Case, track: Track) -> bool:
+    """Whether it has read all but what came in lately. With a backlog, a member may be busy elsewhere."""
+    if track.is_behind is False:
+        return True
+    age = lag_ms(track)
+    return age is not None and age[0] < max(SURE_MS, case.patience_ms(track.name)) and not age[1]
 
 
 def _is_readable(case: Case, track: Track) -> bool:
