@@ -43,7 +43,7 @@ _CONNECTOR_SETTINGS = {
     "topics": TOPIC,
     "file": "/dev/null",
 }
-_LIMIT_S = 120.0
+_LIMIT_S = 400.0
 
 
 def worker(cluster: RealCluster, number: int, port: int) -> list[str]:

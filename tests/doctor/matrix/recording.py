@@ -39,16 +39,16 @@ CELLS = [
 """What is recorded: a release, and a situation on it."""
 
 
-WITH_SINK = frozenset({"3.9.2", "2.8.2"})
-"""Releases that were recorded with real workers of Connect and a sink connector. On the other, a group only
-uses the protocol type of Connect; it is to be recorded anew.
+_WITH_SINK = frozenset({"all-stopped", "member-paused", "quiet-run"})
+"""Situations that were recorded on 4.3.1 with real workers of Connect and a sink connector. In the others on
+4.3.1, a group only uses the protocol type of Connect; they are to be recorded anew.
 """
 
 
-def kinds_in(release: str) -> frozenset[str]:
-    """The kinds of groups that recordings of a release have."""
+def kinds_in(release: str, situation: str) -> frozenset[str]:
+    """The kinds of groups that a recording has."""
     kinds = kinds_of(release)
-    return kinds if release in WITH_SINK else kinds - {SINK}
+    return kinds - {SINK} if release == "4.3.1" and situation not in _WITH_SINK else kinds
 
 
 def cell_name(part: str | Situation) -> str:

@@ -112,10 +112,14 @@ def topic_created_again(world: World) -> None:
 
 
 def all_stopped(world: World) -> None:
-    """No member runs any more, for longer than any session; a transaction stays open until its timeout."""
+    """No member runs any more, for longer than any session; a transaction stays open until its timeout.
+
+    Brokers before 3.0 do not tell when the newest record was written, so that clocks cannot be compared:
+    there, looks alone must prove a minute of silence. The store keeps fewer of them the older they are.
+    """
     for number in (0, 1):
         world.stop(number)
-    world.let_pass(60)
+    world.let_pass(110 if world.cluster.release.version == "2.8.2" else 60)
 
 
 def broker_replaced(world: World) -> None:
@@ -207,7 +211,6 @@ SITUATIONS = {
             {"KLP310": _WITH_RECORDS, "KLP307": frozenset({"transactional"})},
             {"KLP310": _WITH_RECORDS},
             may_be_over=frozenset({"committed"}),
-            releases=_ALL - {"2.8.2"},  # Not recorded there so far.
             spoils=True,
         ),
     )
