@@ -91,10 +91,8 @@ def _all_well(diagnosis: Diagnosis) -> str:
         return "NOTHING: no group is known; there is nothing to judge."
     unknown = unjudged(diagnosis)
     if unknown:
-        return (
-            f"UNDETERMINED: {len(unknown)} of {counted(total, 'group')} could not be judged; nothing wrong "
-            "was seen with the rest."
-        )
+        others = "; nothing wrong was seen with the others" if len(unknown) < total else ""
+        return f"UNDETERMINED: {len(unknown)} of {counted(total, 'group')} could not be judged{others}."
     known = ", besides what is acknowledged" if diagnosis.findings else ""
     return f"OK: nothing wrong was found with {counted(total, 'group')}{known}."
 
