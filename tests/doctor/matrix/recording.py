@@ -39,7 +39,7 @@ CELLS = [
 """What is recorded: a release, and a situation on it."""
 
 
-_WITH_SINK = frozenset({"all-stopped", "member-paused", "quiet-run"})
+_WITH_SINK = frozenset({"all-stopped", "member-paused", "quiet-run", "topic-deleted"})
 """Situations that were recorded on 4.3.1 with real workers of Connect and a sink connector. In the others on
 4.3.1, a group only uses the protocol type of Connect; they are to be recorded anew.
 """
