@@ -212,6 +212,20 @@ def test_listed_is_known_only_if_those_were_asked_who_would_know() -> None:
     assert case_of(seen, on_2).cluster.listing_complete
 
 
+def test_while_a_coordinator_moves_nobody_can_say_that_a_group_is_gone() -> None:
+    """Seen on real Kafka: seconds after a broker's death its groups were told as deleted or expired."""
+    group = a_name_on(0)
+    before = [a_view(0, 1, told_by=None, at=NOW - MINUTE, leader_epoch=4)]
+    seen = Observations(
+        brokers=[a_broker(1), a_broker(2), a_broker(3)],
+        partitions=[*before, a_view(0, 2, leader_epoch=5), *an_offsets_topic(50)[1:]],
+        listings=[Listing(node, (), at=NOW) for node in (1, 2, 3)],
+        known_groups={group: "an earlier survey", a_name_on(1): "an earlier survey"},
+    )
+    assert case_of(seen, group).listed is None
+    assert case_of(seen, a_name_on(1)).listed is False
+
+
 def test_0_9_lists_no_group_without_members_so_nothing_follows_from_it() -> None:
     """Such a group would seem to be deleted whenever its consumers are down."""
     seen = Observations(

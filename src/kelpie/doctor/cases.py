@@ -211,9 +211,11 @@ class _Material:
             return True
         if self.lists_members_only:
             return None
+        home = self.cluster.home_of(group)
+        if home in self.cluster.moved_partitions and self.cluster.has_leader(home):
+            return None  # A new coordinator lists its groups once it has loaded them.
         if self.cluster.listing_complete or None in self.answered:
             return False
-        home = self.cluster.home_of(group)
         view = self.cluster.view(home) if home is not None else None
         return False if view is not None and view.leader in self.answered else None
 
