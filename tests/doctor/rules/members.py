@@ -3,7 +3,7 @@
     python -m tests.doctor.rules.members BOOTSTRAP GROUP '[{"name": "app-1", "topics": ["orders"]}, …]'
 
 A consumer starts when the one before it has its assignment. "busy": seconds for which it does not poll once
-it has an assignment; it commits after that. All ends with stdin.
+it has an assignment; it commits after that, with a text of "metadata" characters. All ends with stdin.
 """
 
 import contextlib
@@ -54,7 +54,8 @@ class Actor(threading.Thread):
                 busy = 0
 
     def _commit(self, consumer: Consumer) -> None:
-        offsets = [TopicPartition(self.plan["topics"][0], 0, 0)]
+        text = "x" * self.plan.get("metadata", 0)
+        offsets = [TopicPartition(self.plan["topics"][0], 0, 0, text)]
         with contextlib.suppress(KafkaException):
             consumer.commit(offsets=offsets, asynchronous=False)
 

@@ -47,7 +47,12 @@ GROUPS = {
     "fenced": _apps(2, instance="a"),
     "mixed": [*_apps(1), {"name": "app-1", "topics": ORDERS, "assignor": "roundrobin"}],
     "dead": _apps(1),
+    "refused": _apps(1, session=1_900_000, limit=2_000_000),
+    "longest": _apps(1, session=1_800_000, limit=2_000_000),
+    "wordy": _apps(1, busy=0.1, metadata=4100),
+    "brief": _apps(1, busy=0.1, metadata=4000),
 }
+"""Brokers allow sessions of 30 min, and a text of 4,096 bytes with an offset: two groups keep to that."""
 TRUTH = {
     "KLP202": {"stuck"},
     "KLP203": {"slow"},
@@ -58,6 +63,8 @@ TRUTH = {
     "KLP208": {"lopsided"},
     "KLP209": {"full", "idle", "lopsided"},
     "KLP210": {"slow"},
+    "KLP213": {"refused"},
+    "KLP320": {"wordy"},
 }
 """Those with three members are full: that is what group.max.size allows."""
 
@@ -127,7 +134,7 @@ def _is_refused(diagnosis: Diagnosis) -> bool:
 def _found(diagnosis: Diagnosis) -> dict[str, set[str | None]]:
     found: dict[str, set[str | None]] = {}
     for finding in diagnosis.findings:
-        if finding.code.startswith("KLP2"):
+        if finding.code.startswith("KLP2") or finding.code == "KLP320":
             found.setdefault(finding.code, set()).add(finding.group)
     return found
 
@@ -147,7 +154,7 @@ def diagnosis(
 
 
 def test_every_ill_group_is_named_and_no_other(diagnosis: Diagnosis) -> None:
-    """Nine groups on one broker; each has what was done to it, and the well one has nothing."""
+    """Thirteen groups on one broker; each has what was done to it, and the well ones have nothing."""
     assert _found(diagnosis) == TRUTH
 
 
@@ -162,3 +169,5 @@ def test_findings_name_the_members_and_their_numbers(diagnosis: Diagnosis) -> No
     assert "app-0 has 6 partitions" in told["KLP208", "lopsided"].summary
     assert "refused app-3" in told["KLP209", "full"].summary
     assert "UNKNOWN_MEMBER_ID (25)" in told["KLP210", "slow"].summary
+    assert "The brokers allow 500 ms to 30 min." in told["KLP213", "refused"].summary
+    assert "OFFSET_METADATA_TOO_LARGE (12)" in told["KLP320", "wordy"].summary
