@@ -83,6 +83,7 @@ def test_a_member_that_comes_and_goes_is_named() -> None:
     assert (
         "13 generations, from 1 to 13, within 24 s, one every 2 s. app-2 (6 times) left." in finding.summary
     )
+    assert finding.remedies[0].text == "Find out why members come and go: app-2 (6 times)."
     assert finding.members == ("app-0", "app-1", "app-2")
     assert finding.until is None
 

@@ -31,7 +31,7 @@ group's coordinator, or the logs of its consumers. Without them, four surveys of
 group; with fewer it is undetermined. That poll() came too late is known from
 logs only.
 
-What to do: stop the one who comes and goes: the finding names it. If members
+What to do: find out why a member comes and goes: the finding names it. If members
 leave because poll() came late, see KLP203; because their sessions ended, KLP204.
 If they are restarted by a scheduler, look at why it kills them. Static
 membership (group.instance.id) lets a member restart without a rebalance.
@@ -228,7 +228,7 @@ def _remedies(case: Case, restless: Sequence[str], late: Sequence[str] = ()) -> 
                 "(max.poll.interval.ms): KLP203 has the numbers. The rebalances end with that."
             )
         ]
-    first = [Remedy(f"Find out why {people(restless, 2)} comes and goes, and stop it.")] if restless else []
+    first = [Remedy(f"Find out why members come and go: {people(restless, 2)}.")] if restless else []
     if case.is_connect:
         return [
             *first,
