@@ -35,6 +35,9 @@ When it is wrong: a partition that the application pauses on purpose. The record
 fails may be a later one of the batch that begins at the committed offset, unless the
 log names it.
 
+Tried on real brokers of 4.3.1: a consumer of librdkafka that begins anew at the same record
+(found by positions). Not tried: the lines of logs, which are those of Kafka's sources.
+
 Reproduce: kelpie lab run poison-record
 """
 
